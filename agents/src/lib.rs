@@ -1,0 +1,1 @@
+//! What forge knows of coding agents.

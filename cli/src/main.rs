@@ -1,0 +1,2 @@
+//! The `forge` command.
+fn main() {}

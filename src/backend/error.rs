@@ -1,0 +1,78 @@
+//! What can go wrong where bytes are kept.
+
+use super::Position;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Who holds a lock. For messages only: nothing is ever decided by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The process id.
+    pub pid: u32,
+    /// The command line's first words.
+    pub command: String,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "process {} ({})", self.pid, self.command)
+    }
+}
+
+/// What can go wrong where bytes are kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file system refused.
+    #[error("cannot {action} {}", path.display())]
+    Io {
+        /// What was tried (`open`, `append to`, `sync`, ...).
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// That part of the log has been removed: read the newest generation of the index and go on from there.
+    #[error("the journal no longer holds position {position}; it starts at {start}")]
+    Gone {
+        /// What was asked for.
+        position: Position,
+        /// Where the log starts.
+        start: Position,
+    },
+    /// What was known to be durable is missing or wrong.
+    #[error("the journal is damaged at position {position}: {reason}")]
+    Damaged {
+        /// Where.
+        position: Position,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// Somebody else held the lock for too long.
+    #[error("{} has held the append lock for {:.1} s", holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string), waited.as_secs_f32())]
+    Busy {
+        /// Who, as far as known.
+        holder: Option<Holder>,
+        /// How long this process waited.
+        waited: Duration,
+    },
+    /// The index could not be read or written.
+    #[error("cannot {action} the index")]
+    Index {
+        /// What was tried.
+        action: &'static str,
+        /// Why not.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl Error {
+    /// Adds to an I/O error what was tried on which file.
+    pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { action, path, source }
+    }
+}

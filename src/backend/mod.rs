@@ -1,0 +1,212 @@
+//! Where bytes are kept: a [`Log`] that is the write-ahead log, and an [`Index`] behind it.
+//!
+//! Both speak bytes only and know nothing of what the bytes mean. Implementations: [`memory`] for tests and throw-away
+//! stores, files ([`journal`]) and RocksDB ([`rocks`]) for everything else. A remote store fits the same contracts: an
+//! append at an expected position is an insert or a put-if-absent there.
+
+mod error;
+pub mod journal;
+pub mod memory;
+pub mod rocks;
+
+pub use error::{Error, Holder};
+
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes of frames since the beginning of the log: where a frame begins or ends.
+pub type Position = u64;
+
+/// The hash that names a record and links the next one to it; all zeros before the first.
+pub type RecordHash = [u8; 32];
+
+/// One record as the log holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Where it begins.
+    pub position: Position,
+    /// Where the next one begins.
+    pub end: Position,
+    /// Its hash.
+    pub hash: RecordHash,
+    /// What was appended.
+    pub payload: Vec<u8>,
+}
+
+/// Records in order, and where they end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tail {
+    /// The records.
+    pub frames: Vec<Frame>,
+    /// The position after the last of them (where the read began, if there are none).
+    pub end: Position,
+}
+
+/// Where a record went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Where it begins.
+    pub position: Position,
+    /// Where it ends: what to pass to [`Log::sync`].
+    pub end: Position,
+    /// Its hash.
+    pub hash: RecordHash,
+}
+
+/// An append-only sequence of records shared by many processes. See `docs/format.md`, "Journal".
+pub trait Log: Send + Sync {
+    /// The records from `from` on, whole ones only, at most about `limit` bytes of them (at least one record if there
+    /// is one). Waits for nobody. A torn tail ends the read.
+    ///
+    /// # Errors
+    /// [`Error::Gone`] if the segment that holds `from` has been removed: a newer generation of the index covers it.
+    /// [`Error::Damaged`] if a record that was known to be synced is missing or wrong.
+    fn read(&self, from: Position, limit: u64) -> Result<Tail, Error>;
+
+    /// Waits for the append lock (at most `timeout`), calls `build` with all records from `from` on, and appends what
+    /// it returns as one record. `None` appends nothing. Not durable before [`Log::sync`]. A torn tail is cut first.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if the lock could not be had, with who holds it; otherwise as [`Log::read`], and
+    /// [`Error::Io`]: then nothing was appended.
+    fn append(
+        &self,
+        from: Position,
+        timeout: Duration,
+        build: &mut dyn FnMut(&Tail) -> Option<Vec<u8>>,
+    ) -> Result<Option<Appended>, Error>;
+
+    /// Makes everything before `to` durable: when this returns it survives kill -9 and power loss.
+    ///
+    /// # Errors
+    /// [`Error::Io`]: then nothing appended since the last successful sync may be acknowledged.
+    fn sync(&self, to: Position) -> Result<(), Error>;
+
+    /// Ends the current segment and begins the next one with the record that `first` returns (called under the
+    /// append lock with all records from `from` on). Both segments are durable on return. Returns the new segment's
+    /// first record.
+    ///
+    /// # Errors
+    /// As [`Log::append`].
+    fn rotate(
+        &self,
+        from: Position,
+        timeout: Duration,
+        first: &mut dyn FnMut(&Tail) -> Option<Vec<u8>>,
+    ) -> Result<Option<Appended>, Error>;
+
+    /// Removes the segments that end at or before `before`. Those still in use by readers of this process stay
+    /// readable there.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    fn remove_before(&self, before: Position) -> Result<(), Error>;
+
+    /// The position at which the oldest segment starts.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    fn start(&self) -> Result<Position, Error>;
+}
+
+/// A table of the index; its number is the first byte of its keys on disk. The tables are listed in `format::key`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Table(pub u8);
+
+/// Large values keyed by ever-growing numbers: kept apart from the small rows, so that compaction moves the files of
+/// this table instead of rewriting them.
+pub const OBJECTS: Table = Table(0);
+
+/// Rows to write, all or none. A later row of the same key wins. `None` deletes.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// Table, key, value.
+    pub rows: Vec<(Table, Vec<u8>, Option<Vec<u8>>)>,
+}
+
+/// A key and its value.
+pub type Row = (Vec<u8>, Vec<u8>);
+
+/// Which way a scan goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Smallest key first.
+    Ascending,
+    /// Greatest key first.
+    Descending,
+}
+
+/// One consistent moment of an index. Cheap to share; holds what it reads from being removed until it is dropped.
+pub trait Snapshot: Send + Sync {
+    /// Everything in the log before this position is in this snapshot, nothing after it.
+    fn position(&self) -> Position;
+
+    /// The value of one key.
+    ///
+    /// # Errors
+    /// [`Error::Index`] if it cannot be read.
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error>;
+
+    /// The values of many keys, in the order asked for.
+    ///
+    /// # Errors
+    /// As [`Snapshot::get`].
+    fn get_many(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        keys.iter().map(|key| self.get(table, key)).collect()
+    }
+
+    /// At most `limit` rows with `from <= key < to` (an empty `to` means to the table's end), in key order or
+    /// against it. To go on after the last row `r`: ascending from `r` followed by a zero byte, descending to `r`.
+    ///
+    /// # Errors
+    /// As [`Snapshot::get`]; a damaged file is an error, never a shorter answer.
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Row>, Error>;
+}
+
+/// Tables published in generations, each at a position of the log.
+pub trait Index: Send + Sync {
+    /// The newest generation (empty and at position 0 before the first).
+    ///
+    /// # Errors
+    /// [`Error::Index`] or [`Error::Io`] if it cannot be opened.
+    fn snapshot(&self) -> Result<Arc<dyn Snapshot>, Error>;
+
+    /// The position of the newest generation, without opening it.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    fn position(&self) -> Result<Position, Error>;
+
+    /// The right to write the next generation; `None` while somebody else, here or in another process, has it.
+    /// Never waits.
+    ///
+    /// # Errors
+    /// As [`Index::snapshot`].
+    fn try_applier(&self) -> Result<Option<Box<dyn Applier>>, Error>;
+}
+
+/// Writes the next generation of an index. Dropped without [`Applier::publish`], nothing has changed.
+pub trait Applier: Send {
+    /// What is written so far, on top of the newest generation.
+    fn view(&self) -> &dyn Snapshot;
+
+    /// Writes rows.
+    ///
+    /// # Errors
+    /// [`Error::Index`].
+    fn write(&mut self, batch: Batch) -> Result<(), Error>;
+
+    /// Makes what was written the newest generation, durable and at this position, and lets older generations go
+    /// that nobody reads.
+    ///
+    /// # Errors
+    /// [`Error::Index`] or [`Error::Io`]: then the newest generation is what it was.
+    fn publish(self: Box<Self>, position: Position) -> Result<(), Error>;
+}

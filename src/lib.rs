@@ -1,0 +1,14 @@
+//! forge: a temporal debugging state store with time travel.
+//!
+//! The layers, top to bottom; an arrow never points up (`tests/it/layering.rs` checks it):
+//!
+//! * [`store`]: the facade, what library users work with.
+//! * `engine`: commit, index, materialize, look up, keyframes.
+//! * [`error`]: what can go wrong, grouped by what to do next.
+//! * [`diff`], [`format`], [`backend`]: structural diff; every byte on disk; where bytes are kept.
+//! * [`model`]: plain data that knows nothing of the rest.
+
+pub mod backend;
+pub mod diff;
+pub mod format;
+pub mod model;

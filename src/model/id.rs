@@ -1,0 +1,211 @@
+//! Identifiers: fixed byte strings, written as lower-case hexadecimal.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::fmt;
+use std::str::FromStr;
+
+/// A text that is not a whole identifier in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not an identifier of {expected} hexadecimal digits")]
+pub struct ParseIdError {
+    text: String,
+    expected: usize,
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $length:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name([u8; $length]);
+
+        impl $name {
+            /// How many bytes this identifier has.
+            pub const LENGTH: usize = $length;
+
+            /// The identifier made of these bytes.
+            #[must_use]
+            pub const fn from_bytes(bytes: [u8; $length]) -> Self {
+                Self(bytes)
+            }
+
+            /// The bytes of this identifier.
+            #[must_use]
+            pub const fn as_bytes(&self) -> &[u8; $length] {
+                &self.0
+            }
+
+            /// The first digits, as shown to people.
+            #[must_use]
+            pub fn short(&self) -> String {
+                self.to_string().chars().take(10).collect()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(out, "{}({self})", stringify!($name))
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseIdError;
+
+            fn from_str(text: &str) -> Result<Self, ParseIdError> {
+                let wrong = || ParseIdError { text: text.to_owned(), expected: 2 * $length };
+                if text.len() != 2 * $length || !text.is_ascii() {
+                    return Err(wrong());
+                }
+                let mut bytes = [0; $length];
+                for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+                    let digits = std::str::from_utf8(digits).map_err(|_| wrong())?;
+                    if digits.starts_with('+') {
+                        return Err(wrong());
+                    }
+                    *byte = u8::from_str_radix(digits, 16).map_err(|_| wrong())?;
+                }
+                Ok(Self(bytes))
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                if serializer.is_human_readable() {
+                    serializer.collect_str(self)
+                } else {
+                    serializer.serialize_bytes(&self.0)
+                }
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Visitor;
+                impl de::Visitor<'_> for Visitor {
+                    type Value = $name;
+                    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        write!(out, "an identifier of {} bytes", $length)
+                    }
+                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$name, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                    fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<$name, E> {
+                        bytes.try_into().map($name).map_err(|_| E::invalid_length(bytes.len(), &self))
+                    }
+                }
+                if deserializer.is_human_readable() {
+                    deserializer.deserialize_str(Visitor)
+                } else {
+                    deserializer.deserialize_bytes(Visitor)
+                }
+            }
+        }
+    };
+}
+
+id!(
+    /// Names an object: the blake3 hash of its uncompressed bytes as first written.
+    ObjectId, 32
+);
+id!(
+    /// Names a revision: the blake3 hash of its header.
+    RevisionId, 32
+);
+id!(
+    /// Names a checkpoint.
+    CheckpointId, 16
+);
+id!(
+    /// Names an operation: everything one verb did.
+    OperationId, 16
+);
+id!(
+    /// Names a session.
+    SessionId, 16
+);
+
+/// The sum of the hashes of all entries of a state: equal states have equal digests.
+///
+/// A change costs two hashes, whatever the size of the state. It finds faults, not forgers: whoever can choose
+/// entries freely can make two states with one digest (wrapping sums have no second-preimage resistance).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Digest([u64; 4]);
+
+impl Digest {
+    /// The digest of the state without entries.
+    pub const EMPTY: Self = Self([0; 4]);
+
+    /// The digest with the entry of this hash added.
+    #[must_use]
+    pub fn plus(self, entry_hash: &[u8; 32]) -> Self {
+        Self(zip(self.0, lanes(entry_hash), u64::wrapping_add))
+    }
+
+    /// The digest with the entry of this hash taken out.
+    #[must_use]
+    pub fn minus(self, entry_hash: &[u8; 32]) -> Self {
+        Self(zip(self.0, lanes(entry_hash), u64::wrapping_sub))
+    }
+
+    /// The digest as bytes.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        for (eight, lane) in bytes.chunks_mut(8).zip(self.0) {
+            eight.copy_from_slice(&lane.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// The digest these bytes stand for.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8; 32]) -> Self {
+        Self(lanes(bytes))
+    }
+}
+
+fn lanes(bytes: &[u8; 32]) -> [u64; 4] {
+    let mut lanes = [0; 4];
+    for (lane, eight) in lanes.iter_mut().zip(bytes.as_chunks::<8>().0) {
+        *lane = u64::from_le_bytes(*eight);
+    }
+    lanes
+}
+
+fn zip(left: [u64; 4], right: [u64; 4], combine: fn(u64, u64) -> u64) -> [u64; 4] {
+    let mut result = left;
+    for (lane, other) in result.iter_mut().zip(right) {
+        *lane = combine(*lane, other);
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn id_reads_back_what_it_prints() {
+        let id = SessionId::from_bytes(*b"0123456789abcdef");
+        assert_eq!(id.to_string().parse(), Ok(id));
+        for wrong in
+            ["", "30", "zz313233343536373839616263646566", "+1313233343536373839616263646566"]
+        {
+            assert!(wrong.parse::<SessionId>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn digest_forgets_what_is_taken_out_in_any_order() {
+        let (a, b) = (blake3::hash(b"a"), blake3::hash(b"b"));
+        let both = Digest::EMPTY.plus(a.as_bytes()).plus(b.as_bytes());
+        assert_eq!(both, Digest::EMPTY.plus(b.as_bytes()).plus(a.as_bytes()));
+        assert_eq!(both.minus(a.as_bytes()).minus(b.as_bytes()), Digest::EMPTY);
+        assert_eq!(Digest::from_bytes(&both.to_bytes()), both);
+    }
+}

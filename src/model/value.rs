@@ -1,0 +1,249 @@
+//! Values of entities: what JSON can say, with one order of fields.
+
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess};
+use serde::ser::{Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The fields of a value, sorted by name, so that equal values have equal bytes.
+pub type Map = BTreeMap<String, Value>;
+
+/// Any JSON value; whole numbers keep all their digits from -2^63 to 2^64-1.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Value {
+    /// Nothing. A field that is null is the same as no field.
+    #[default]
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// A whole number that fits 64 bits with sign.
+    Int(i64),
+    /// A whole number above `i64::MAX`.
+    UInt(u64),
+    /// Any other number; never NaN or infinite when it came from JSON.
+    Float(f64),
+    /// Text.
+    Text(String),
+    /// Values in order.
+    List(Vec<Value>),
+    /// Named values.
+    Map(Map),
+}
+
+impl Value {
+    /// The text, if this is one.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
+    /// The number, if this is one.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "whoever asks for a float accepts 53 bits")]
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Self::Int(number) => Some(*number as f64),
+            Self::UInt(number) => Some(*number as f64),
+            Self::Float(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The whole number, if this is one that fits.
+    #[must_use]
+    pub fn as_i64(&self) -> Option<i64> {
+        if let Self::Int(number) = self { Some(*number) } else { None }
+    }
+
+    /// The truth value, if this is one.
+    #[must_use]
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Self::Bool(value) = self { Some(*value) } else { None }
+    }
+
+    /// The values in order, if this is a list.
+    #[must_use]
+    pub fn as_list(&self) -> Option<&[Self]> {
+        if let Self::List(items) = self { Some(items) } else { None }
+    }
+
+    /// The fields, if this has any.
+    #[must_use]
+    pub fn as_map(&self) -> Option<&Map> {
+        if let Self::Map(fields) = self { Some(fields) } else { None }
+    }
+
+    /// The field of this name, if this has fields and it is there and not null.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&Self> {
+        self.as_map()?.get(name).filter(|value| **value != Self::Null)
+    }
+
+    /// This value without fields that are null, at any depth.
+    #[must_use]
+    pub fn without_nulls(self) -> Self {
+        match self {
+            Self::Map(fields) => Self::Map(
+                fields
+                    .into_iter()
+                    .filter(|(_, value)| *value != Self::Null)
+                    .map(|(name, value)| (name, value.without_nulls()))
+                    .collect(),
+            ),
+            Self::List(items) => Self::List(items.into_iter().map(Self::without_nulls).collect()),
+            other => other,
+        }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Int(number)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Self {
+        i64::try_from(number).map_or(Self::UInt(number), Self::Int)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Self {
+        Self::Float(number)
+    }
+}
+
+impl<T: Into<Self>> From<Vec<T>> for Value {
+    fn from(items: Vec<T>) -> Self {
+        Self::List(items.into_iter().map(Into::into).collect())
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+impl<const N: usize> From<[(&str, Self); N]> for Value {
+    /// The value with these fields; those that are null are left out.
+    fn from(fields: [(&str, Self); N]) -> Self {
+        Self::Map(
+            fields
+                .into_iter()
+                .filter(|(_, value)| *value != Self::Null)
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+        )
+    }
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Bool(value) => serializer.serialize_bool(*value),
+            Self::Int(number) => serializer.serialize_i64(*number),
+            Self::UInt(number) => serializer.serialize_u64(*number),
+            Self::Float(number) => serializer.serialize_f64(*number),
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::List(items) => items.serialize(serializer),
+            Self::Map(fields) => fields.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Value;
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a value")
+            }
+            fn visit_unit<E>(self) -> Result<Value, E> {
+                Ok(Value::Null)
+            }
+            fn visit_none<E>(self) -> Result<Value, E> {
+                Ok(Value::Null)
+            }
+            fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<Value, D::Error> {
+                Value::deserialize(inner)
+            }
+            fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+                Ok(Value::Bool(value))
+            }
+            fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+                Ok(Value::Int(number))
+            }
+            fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+                Ok(number.into())
+            }
+            fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+                Ok(Value::Float(number))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+                Ok(text.into())
+            }
+            fn visit_string<E>(self, text: String) -> Result<Value, E> {
+                Ok(Value::Text(text))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+                // Never sized by what the input declares: it may lie.
+                let mut list = Vec::new();
+                while let Some(item) = items.next_element()? {
+                    list.push(item);
+                }
+                Ok(Value::List(list))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+                let mut map = Map::new();
+                while let Some((name, value)) = fields.next_entry::<String, Value>()? {
+                    if map.insert(name.clone(), value).is_some() {
+                        return Err(de::Error::custom(format!("field '{name}' stands twice")));
+                    }
+                }
+                Ok(Value::Map(map))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_and_messagepack_give_the_value_back() {
+        let text = r#"{"a":[1,-1,18446744073709551615,1.5,"x",null,true],"b":{"c":{}}}"#;
+        let value: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&value).unwrap(), text);
+        let packed = rmp_serde::to_vec_named(&value).unwrap();
+        assert_eq!(rmp_serde::from_slice::<Value>(&packed).unwrap(), value);
+    }
+
+    #[test]
+    fn a_field_that_stands_twice_is_refused() {
+        assert!(serde_json::from_str::<Value>(r#"{"a":1,"a":2}"#).is_err());
+    }
+}
