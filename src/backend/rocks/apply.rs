@@ -7,8 +7,8 @@ use super::{POSITION_KEY, refused};
 use crate::backend::{Applier, Batch, Error, Position, Snapshot, Table, check_tables};
 use rocksdb::properties::BACKGROUND_ERRORS;
 use rocksdb::{
-    BottommostLevelCompaction, CompactOptions, FlushOptions, WaitForCompactOptions, WriteBatch,
-    WriteOptions,
+    BottommostLevelCompaction, Cache, CompactOptions, FlushOptions, WaitForCompactOptions,
+    WriteBatch, WriteOptions,
 };
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -41,7 +41,12 @@ pub(super) struct RocksApplier {
 
 impl RocksApplier {
     /// Opens a working copy of the newest generation. `lock` is the right to do so.
-    pub(super) fn open(folder: &Folder, lock: File, compaction: Compaction) -> Result<Self, Error> {
+    pub(super) fn open(
+        folder: &Folder,
+        lock: File,
+        compaction: Compaction,
+        cache: &Cache,
+    ) -> Result<Self, Error> {
         folder.tidy()?;
         let base = folder.newest()?;
         let mut applier = Self {
@@ -54,7 +59,7 @@ impl RocksApplier {
         };
         folder.copy_to_work(base)?;
         let position = base.map(|generation| generation.position);
-        applier.database = Some(Database::open_work(&folder.work(), position)?);
+        applier.database = Some(Database::open_work(&folder.work(), position, cache)?);
         Ok(applier)
     }
 

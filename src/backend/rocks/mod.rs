@@ -16,6 +16,8 @@ use super::{Applier, Direction, Error, Index, Position, RESERVED, Row, Snapshot,
 use apply::{Compaction, RocksApplier};
 use folder::{Folder, Generation, Lease};
 use read::{Database, Empty};
+use rocksdb::Cache;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -23,17 +25,17 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 const POSITION_KEY: [u8; 1] = [RESERVED.0];
 
 /// An [`Index`] in a folder of its own.
-#[derive(Debug)]
 pub struct RocksIndex {
     folder: Folder,
     /// The last generation opened here: opened once for all that read it at the same time.
     open: Mutex<Option<(Generation, Weak<Held>)>>,
+    cache: Cache,
 }
 
 impl RocksIndex {
     /// The index in this folder. Touches nothing: the folder is made by the first applier.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { folder: Folder::new(path.into()), open: Mutex::default() }
+        Self { folder: Folder::new(path.into()), open: Mutex::default(), cache: options::cache() }
     }
 
     /// Rewrites all files, so that nothing overwritten or deleted is left in them, and publishes the result at the
@@ -48,7 +50,8 @@ impl RocksIndex {
             return Ok(false);
         }
         let Some(lock) = self.folder.try_lock()? else { return Ok(false) };
-        let applier = Box::new(RocksApplier::open(&self.folder, lock, Compaction::Whole)?);
+        let applier =
+            Box::new(RocksApplier::open(&self.folder, lock, Compaction::Whole, &self.cache)?);
         let position = applier.view().position();
         applier.publish(position)?;
         Ok(true)
@@ -69,7 +72,7 @@ impl Index for RocksIndex {
             // Gone already: then there is a newer one.
             let Some(lease) = self.folder.hold(generation)? else { continue };
             let path = self.folder.path(generation);
-            let database = Database::open_read_only(&path, generation.position)?;
+            let database = Database::open_read_only(&path, generation.position, &self.cache)?;
             let held = Arc::new(Held { database, _lease: lease });
             *open = Some((generation, Arc::downgrade(&held)));
             return Ok(held);
@@ -82,7 +85,7 @@ impl Index for RocksIndex {
 
     fn try_applier(&self) -> Result<Option<Box<dyn Applier>>, Error> {
         let Some(lock) = self.folder.try_lock()? else { return Ok(None) };
-        let applier = RocksApplier::open(&self.folder, lock, Compaction::AsNeeded)?;
+        let applier = RocksApplier::open(&self.folder, lock, Compaction::AsNeeded, &self.cache)?;
         Ok(Some(Box::new(applier)))
     }
 }
@@ -93,9 +96,9 @@ struct Held {
     _lease: Lease,
 }
 
-impl std::fmt::Debug for Held {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Held").field("position", &self.position()).finish_non_exhaustive()
+impl fmt::Debug for RocksIndex {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("RocksIndex").field("folder", &self.folder).finish_non_exhaustive()
     }
 }
 

@@ -4,7 +4,6 @@ use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompressionType, InfoLogger, LogLevel,
     Options,
 };
-use std::sync::OnceLock;
 
 /// The family of all tables but `OBJECTS`; a key begins with its table's number.
 pub(super) const ROWS: &str = "default";
@@ -12,7 +11,7 @@ pub(super) const ROWS: &str = "default";
 pub(super) const OBJECTS: &str = "objects";
 
 const MB: usize = 1 << 20;
-/// Blocks, indexes and filters of all open generations of this process together.
+/// Blocks, indexes and filters of all generations that one handle has open.
 const CACHE_BYTES: usize = 32 * MB;
 /// What an applier holds in memory before RocksDB writes it out by itself.
 const MEMORY_BYTES: usize = 32 * MB;
@@ -20,6 +19,11 @@ const MEMORY_BYTES: usize = 32 * MB;
 const OPEN_FILES: i32 = 256;
 /// Files of level 0 that start a compaction. Until then an apply only adds files.
 const LEVEL_ZERO_FILES: i32 = 6;
+
+/// A cache for one handle. Tables that two generations share are in it once.
+pub(super) fn cache() -> Cache {
+    Cache::new_lru_cache(CACHE_BYTES)
+}
 
 /// What the whole database shares.
 pub(super) fn database() -> Options {
@@ -44,12 +48,15 @@ pub(super) fn database() -> Options {
 
 /// Both families. `ROWS` is merged level by level; in `OBJECTS` keys only grow, so its files never overlap and are
 /// moved from level to level without being read.
-pub(super) fn families() -> [ColumnFamilyDescriptor; 2] {
-    [ColumnFamilyDescriptor::new(ROWS, rows()), ColumnFamilyDescriptor::new(OBJECTS, objects())]
+pub(super) fn families(cache: &Cache) -> [ColumnFamilyDescriptor; 2] {
+    [
+        ColumnFamilyDescriptor::new(ROWS, rows(cache)),
+        ColumnFamilyDescriptor::new(OBJECTS, objects(cache)),
+    ]
 }
 
-fn rows() -> Options {
-    let mut blocks = blocks();
+fn rows(cache: &Cache) -> Options {
+    let mut blocks = blocks(cache);
     blocks.set_bloom_filter(10.0, false);
     let mut options = family(&blocks);
     options.set_write_buffer_size(16 * MB);
@@ -59,8 +66,8 @@ fn rows() -> Options {
     options
 }
 
-fn objects() -> Options {
-    let mut options = family(&blocks());
+fn objects(cache: &Cache) -> Options {
+    let mut options = family(&blocks(cache));
     options.set_write_buffer_size(32 * MB);
     options.set_target_file_size_base(64 * MB as u64);
     // One level below level 0 is enough where nothing is ever merged.
@@ -77,11 +84,10 @@ fn family(blocks: &BlockBasedOptions) -> Options {
     options
 }
 
-fn blocks() -> BlockBasedOptions {
-    static CACHE: OnceLock<Cache> = OnceLock::new();
+fn blocks(cache: &Cache) -> BlockBasedOptions {
     let mut blocks = BlockBasedOptions::default();
     blocks.set_block_size(8 << 10);
-    blocks.set_block_cache(CACHE.get_or_init(|| Cache::new_lru_cache(CACHE_BYTES)));
+    blocks.set_block_cache(cache);
     blocks.set_cache_index_and_filter_blocks(true);
     blocks.set_pin_l0_filter_and_index_blocks_in_cache(true);
     blocks

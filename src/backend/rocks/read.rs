@@ -3,7 +3,7 @@
 use super::options::{self, OBJECTS, ROWS};
 use super::{POSITION_KEY, refused};
 use crate::backend::{self, Direction, Error, Position, Row, Snapshot, Table};
-use rocksdb::{ColumnFamily, DB, ReadOptions};
+use rocksdb::{Cache, ColumnFamily, DB, ReadOptions};
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -15,19 +15,27 @@ pub(super) struct Database {
 
 impl Database {
     /// Opens a generation. Writes nothing.
-    pub(super) fn open_read_only(path: &Path, position: Position) -> Result<Self, Error> {
+    pub(super) fn open_read_only(
+        path: &Path,
+        position: Position,
+        cache: &Cache,
+    ) -> Result<Self, Error> {
         let options = options::database();
-        let db = DB::open_cf_descriptors_read_only(&options, path, options::families(), false)
+        let db = DB::open_cf_descriptors_read_only(&options, path, options::families(cache), false)
             .map_err(refused("open"))?;
         Self::checked(db, Some(position))
     }
 
     /// Opens a working copy of the generation at `position`; makes an empty one if there is no generation yet.
-    pub(super) fn open_work(path: &Path, position: Option<Position>) -> Result<Self, Error> {
+    pub(super) fn open_work(
+        path: &Path,
+        position: Option<Position>,
+        cache: &Cache,
+    ) -> Result<Self, Error> {
         let mut options = options::database();
         options.create_if_missing(position.is_none());
         options.create_missing_column_families(position.is_none());
-        let db = DB::open_cf_descriptors(&options, path, options::families())
+        let db = DB::open_cf_descriptors(&options, path, options::families(cache))
             .map_err(refused("open"))?;
         Self::checked(db, position)
     }
