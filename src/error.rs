@@ -134,7 +134,7 @@ pub enum Error {
 }
 
 /// Most functions of this crate return this.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// Something asked for makes no sense.

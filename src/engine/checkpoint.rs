@@ -7,9 +7,7 @@ use crate::format::key::{self, of};
 use crate::model::{Checkpoint, CheckpointId, SessionNumber, Timestamp};
 
 fn decode(bytes: &[u8]) -> Result<Checkpoint> {
-    CheckpointRow::decode(bytes)
-        .map(|row| row.checkpoint)
-        .map_err(Error::corrupt("a checkpoint"))
+    CheckpointRow::decode(bytes).map(|row| row.checkpoint).map_err(Error::corrupt("a checkpoint"))
 }
 
 /// The checkpoint of this number, unless it was taken back.

@@ -6,7 +6,9 @@ use super::live::{Live, View};
 use super::object;
 use crate::backend::{self, Appended};
 use crate::error::{Error, Result};
-use crate::format::{Bytes, DeltaPart, Marker, ObjectKind, Record, RecordChange, Refs, seal, sealed_id};
+use crate::format::{
+    Bytes, DeltaPart, Marker, ObjectKind, Record, RecordChange, Refs, seal, sealed_id,
+};
 use crate::model::{Operation, OperationId};
 use std::sync::Arc;
 use std::time::Duration;

@@ -97,7 +97,13 @@ pub(crate) fn versions(
 ) -> Result<Vec<KnownFact>> {
     let place = of(number).kind(kind).text(id);
     let hidden: BTreeSet<_> = session(refs, number)?.hidden.iter().copied().collect();
-    let rows = view.scan(key::FACT_IDS, &place.clone().build(), &place.end(), Direction::Ascending, usize::MAX)?;
+    let rows = view.scan(
+        key::FACT_IDS,
+        &place.clone().build(),
+        &place.end(),
+        Direction::Ascending,
+        usize::MAX,
+    )?;
     let mut known = resolve(view, rows.iter().map(|(_, row)| row.as_slice()), &hidden)?;
     known.retain(|known| known.fact.id == id);
     Ok(known)

@@ -52,7 +52,10 @@ impl HeadCache {
             return Ok(keys.iter().map(|key| known.entries.get(key).cloned().flatten()).collect());
         }
         let view = desk.view()?;
-        let at = At { branch: branch_of(desk, session, branch, head.sequence)?, sequence: head.sequence };
+        let at = At {
+            branch: branch_of(desk, session, branch, head.sequence)?,
+            sequence: head.sequence,
+        };
         if known.uses > WHOLE_AFTER_USES && head.count <= MAX_WHOLE_COUNT {
             let state = materialize::materialize(&view, &desk.refs, session, at)?;
             known.entries.clear();
@@ -63,7 +66,10 @@ impl HeadCache {
             }
             known.whole = known.bytes <= MAX_BYTES;
             if known.whole {
-                return Ok(keys.iter().map(|key| known.entries.get(key).cloned().flatten()).collect());
+                return Ok(keys
+                    .iter()
+                    .map(|key| known.entries.get(key).cloned().flatten())
+                    .collect());
             }
             known.entries.clear();
             known.bytes = 0;

@@ -43,7 +43,8 @@ pub(crate) fn apply(
             row.takes_back = Some(*other);
             indexer.take_back(*other, placed.record.operation.id)?;
         }
-        let one = Record { operation: placed.record.operation.clone(), changes: vec![change.clone()] };
+        let one =
+            Record { operation: placed.record.operation.clone(), changes: vec![change.clone()] };
         advance(refs, &one)?;
     }
     if let Some(row) = operation {
@@ -228,7 +229,9 @@ impl Indexer<'_> {
         if let Some(reset) = &header.reset {
             let target = match reset {
                 Reset::Empty => of(0).number(0),
-                Reset::To(parent) => of(self.branch_of(number, parent.sequence)?).number(parent.sequence),
+                Reset::To(parent) => {
+                    of(self.branch_of(number, parent.sequence)?).number(parent.sequence)
+                }
             };
             self.rows.put(key::RESETS, place.clone(), target.build());
         }
@@ -277,8 +280,16 @@ impl Indexer<'_> {
             operation: self.placed.record.operation.id,
         };
         let number = of(session).number(sequence).build();
-        self.rows.put(key::CHECKPOINTS, of(session).time(time).number(sequence).build(), row.encode());
-        self.rows.put(key::CHECKPOINT_TIMES, number.clone(), time.as_micros().to_be_bytes().to_vec());
+        self.rows.put(
+            key::CHECKPOINTS,
+            of(session).time(time).number(sequence).build(),
+            row.encode(),
+        );
+        self.rows.put(
+            key::CHECKPOINT_TIMES,
+            number.clone(),
+            time.as_micros().to_be_bytes().to_vec(),
+        );
         let all = key::KeyBuilder::new().time(time).session(session).number(sequence).build();
         self.rows.put(key::ALL_CHECKPOINTS, all, Vec::new());
         for tag in &checkpoint.tags {

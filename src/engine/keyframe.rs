@@ -55,8 +55,7 @@ impl Distance {
             let found = view.scan(key::KEYFRAMES, &from, &to, Direction::Descending, 1)?;
             let keyframe = found.first().map(|(place, _)| key::last_number(place).unwrap_or(0));
             let rest = Stretch { after: keyframe.unwrap_or(stretch.after), ..stretch };
-            let rows =
-                lineage::revisions(view, number, rest, Direction::Descending, usize::MAX)?;
+            let rows = lineage::revisions(view, number, rest, Direction::Descending, usize::MAX)?;
             replay += rows.iter().map(|(_, row)| cost(row)).sum::<u64>();
             if keyframe.is_some() {
                 return Ok(Self { replay, keyframed: true });
@@ -74,7 +73,8 @@ impl Distance {
     pub(crate) fn is_due(&self, row: &RevisionRow) -> bool {
         // Without a keyframe the deltas hold the state itself: reading that much of them is reading it.
         let read = if self.keyframed { 0 } else { row.state_bytes };
-        row.state_bytes <= MAX_STATE_BYTES && is_due(self.replay.saturating_sub(read), row.state_bytes)
+        row.state_bytes <= MAX_STATE_BYTES
+            && is_due(self.replay.saturating_sub(read), row.state_bytes)
     }
 }
 

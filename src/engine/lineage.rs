@@ -90,7 +90,8 @@ pub(crate) fn revisions(
         .into_iter()
         .map(|(place, row)| {
             let sequence = key::last_number(&place).unwrap_or(0);
-            let row = RevisionRow::decode(&row).map_err(Error::corrupt(format!("revision #{sequence}")))?;
+            let row = RevisionRow::decode(&row)
+                .map_err(Error::corrupt(format!("revision #{sequence}")))?;
             Ok((sequence, row))
         })
         .collect()

@@ -76,15 +76,17 @@ impl Engine {
     fn rotate(&self) -> Result<Option<Position>> {
         let from = self.live.end();
         let mut failure = None;
-        let rotated = self.live.log.rotate(from, self.options.lock_timeout, &mut |tail| {
-            match self.live.take_in(tail) {
+        let rotated =
+            self.live.log.rotate(from, self.options.lock_timeout, &mut |tail| match self
+                .live
+                .take_in(tail)
+            {
                 Ok(refs) => Some(refs_record((*refs).clone()).encode()),
                 Err(error) => {
                     failure = Some(error);
                     None
                 }
-            }
-        })?;
+            })?;
         match failure {
             Some(error) => Err(error),
             None => Ok(rotated.map(|appended| appended.position)),

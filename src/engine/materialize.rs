@@ -121,7 +121,8 @@ fn rows(
 fn replay(view: &dyn Snapshot, plan: &Plan) -> Result<Overrides> {
     let mut overrides = Overrides::new();
     let forward: Vec<u64> = plan.forward.iter().flat_map(|row| row.parts.iter().copied()).collect();
-    let backward: Vec<u64> = plan.backward.iter().flat_map(|row| row.parts.iter().copied()).collect();
+    let backward: Vec<u64> =
+        plan.backward.iter().flat_map(|row| row.parts.iter().copied()).collect();
     for delta in deltas(view, &forward)? {
         for change in delta.changes {
             overrides.insert(change.key, present(change.new));
@@ -200,11 +201,13 @@ fn merge(
             for entry in &entries {
                 let key = bytes.get(entry.key.start as usize..entry.key.end as usize);
                 let key = key.expect("a decoded chunk's ranges lie inside it");
-                while let Some((other, side)) = overrides.next_if(|(other, _)| other.as_slice() < key)
+                while let Some((other, side)) =
+                    overrides.next_if(|(other, _)| other.as_slice() < key)
                 {
                     push(view, &mut builder, &other, side.as_ref())?;
                 }
-                if let Some((other, side)) = overrides.next_if(|(other, _)| other.as_slice() == key) {
+                if let Some((other, side)) = overrides.next_if(|(other, _)| other.as_slice() == key)
+                {
                     push(view, &mut builder, &other, side.as_ref())?;
                 } else {
                     builder.push(buffer, entry);

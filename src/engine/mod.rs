@@ -16,3 +16,4 @@ pub(crate) mod refs;
 pub(crate) mod revise;
 pub(crate) mod rows;
 pub(crate) mod state;
+pub(crate) mod timeline;

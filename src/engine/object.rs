@@ -69,7 +69,6 @@ pub(crate) fn content(view: &dyn Snapshot, kind: ObjectKind, number: u64) -> Res
 
 /// The content of the object of this name.
 pub(crate) fn content_of(view: &dyn Snapshot, kind: ObjectKind, id: &ObjectId) -> Result<Vec<u8>> {
-    let number =
-        number(view, id)?.ok_or_else(|| Error::missing(format!("the object {id}")))?;
+    let number = number(view, id)?.ok_or_else(|| Error::missing(format!("the object {id}")))?;
     content(view, kind, number)
 }

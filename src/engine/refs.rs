@@ -42,22 +42,21 @@ fn begin(info: &SessionInfo) -> SessionRefs {
 
 /// The session of this number.
 pub(crate) fn session(refs: &Refs, number: SessionNumber) -> Result<&SessionRefs> {
-    refs.sessions
-        .get(number as usize)
-        .ok_or_else(|| Error::Internal(format!("a record names session {number}, which is not there")))
+    refs.sessions.get(number as usize).ok_or_else(|| {
+        Error::Internal(format!("a record names session {number}, which is not there"))
+    })
 }
 
 fn session_mut(refs: &mut Refs, number: SessionNumber) -> Result<&mut SessionRefs> {
-    refs.sessions
-        .get_mut(number as usize)
-        .ok_or_else(|| Error::Internal(format!("a record names session {number}, which is not there")))
+    refs.sessions.get_mut(number as usize).ok_or_else(|| {
+        Error::Internal(format!("a record names session {number}, which is not there"))
+    })
 }
 
 fn branch_mut(session: &mut SessionRefs, number: BranchNumber) -> Result<&mut BranchRefs> {
-    session
-        .branches
-        .get_mut(number as usize)
-        .ok_or_else(|| Error::Internal(format!("a record names branch {number}, which is not there")))
+    session.branches.get_mut(number as usize).ok_or_else(|| {
+        Error::Internal(format!("a record names branch {number}, which is not there"))
+    })
 }
 
 impl SessionRefs {
@@ -70,7 +69,8 @@ impl SessionRefs {
 
     /// The number of the branch of this name, unless it was taken back.
     pub(crate) fn branch_named(&self, name: &str) -> Option<BranchNumber> {
-        let place = self.branches.iter().position(|branch| branch.name == name && !branch.hidden)?;
+        let place =
+            self.branches.iter().position(|branch| branch.name == name && !branch.hidden)?;
         u32::try_from(place).ok()
     }
 
@@ -124,7 +124,8 @@ fn advance_by(refs: &mut Refs, record: &Record, change: &RecordChange) -> Result
         RecordChange::Object { .. } | RecordChange::Segment { .. } => {}
         RecordChange::Revision { session, header, .. } => {
             let id = Header::id_of(&header.0);
-            let header = Header::decode(&header.0).map_err(Error::corrupt("a revision's header"))?;
+            let header =
+                Header::decode(&header.0).map_err(Error::corrupt("a revision's header"))?;
             let session = session_mut(refs, *session)?;
             if header.sequence != session.next_sequence {
                 return Err(Error::Internal(format!(
@@ -151,7 +152,8 @@ fn advance_by(refs: &mut Refs, record: &Record, change: &RecordChange) -> Result
                 session.checkpoints += 1;
             }
             session.happened(checkpoint.time, checkpoint.time);
-            let latest = session.last_checkpoint.map_or(checkpoint.time, |t| t.max(checkpoint.time));
+            let latest =
+                session.last_checkpoint.map_or(checkpoint.time, |t| t.max(checkpoint.time));
             session.last_checkpoint = Some(latest);
         }
         RecordChange::CheckpointHidden { session, .. } => {
@@ -168,7 +170,9 @@ fn advance_by(refs: &mut Refs, record: &Record, change: &RecordChange) -> Result
             let session = session_mut(refs, *session)?;
             session.bookmarks.retain(|known| known.source != *source);
             if let Some(bookmark) = bookmark {
-                session.bookmarks.push(BookmarkRef { source: source.clone(), bytes: bookmark.bytes });
+                session
+                    .bookmarks
+                    .push(BookmarkRef { source: source.clone(), bytes: bookmark.bytes });
             }
         }
         RecordChange::TakesBack { session, operation, facts_hidden } => {

@@ -175,10 +175,9 @@ fn seal_changes(
 
 fn check_expected(change: &ClaimChange, present: bool) -> Result<()> {
     match (change.expect, present) {
-        (Expect::Absent, true) => Err(Error::Duplicate {
-            kind: change.key.kind.name(),
-            id: change.key.id.clone(),
-        }),
+        (Expect::Absent, true) => {
+            Err(Error::Duplicate { kind: change.key.kind.name(), id: change.key.id.clone() })
+        }
         (Expect::Present, false) => {
             Err(Error::not_found(change.key.kind.name(), change.key.id.clone()))
         }

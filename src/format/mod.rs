@@ -27,7 +27,8 @@ pub use entry::{
 pub use header::{Header, Parent, Reset};
 pub use marker::{FORMAT_VERSION, Marker, MarkerError};
 pub use object::{
-    MAX_OBJECT_BYTES, ObjectKind, content_length, open, open_with_prefix, seal, seal_with_prefix, sealed_id,
+    MAX_OBJECT_BYTES, ObjectKind, content_length, open, open_with_prefix, seal, seal_with_prefix,
+    sealed_id,
 };
 pub use page::Page;
 pub use record::{Body, Bytes, DeltaPart, Record, RecordChange};
