@@ -10,6 +10,7 @@ mod operation;
 mod session;
 mod time;
 mod value;
+pub mod when;
 
 pub use branch::{BranchMetadata, BranchName, BranchNumber, BranchStatus};
 pub use checkpoint::{AutoTrigger, Checkpoint, Trigger};
