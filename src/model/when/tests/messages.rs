@@ -59,6 +59,9 @@ fn long_and_strange_text_is_quoted_briefly_and_escaped() {
         let quoted = time.split('\'').nth(1).unwrap();
         assert_eq!(quoted.chars().count(), 60, "{quoted}");
     }
+    let exact = "x".repeat(60);
+    let error = parse_time(&exact, now(), &BERLIN).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("'{exact}' is not")), "{error}");
     let error = parse_time("2 hours\0\u{1b}[31m\u{202e}ago", now(), &BERLIN).unwrap_err();
     for text in
         ["2025-01-20T14:30Z[!\u{1b}x]", "2h 2h \u{1b}x", "when H3 was \u{1b}x", "2h \u{1b}x"]
