@@ -14,3 +14,4 @@ pub mod engine;
 pub mod error;
 pub mod format;
 pub mod model;
+pub mod store;

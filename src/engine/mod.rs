@@ -2,6 +2,7 @@
 
 pub(crate) mod checkpoint;
 pub(crate) mod commit;
+pub(crate) mod compare;
 pub(crate) mod fact;
 pub(crate) mod head;
 pub(crate) mod index;

@@ -90,14 +90,22 @@ pub(crate) fn sequence(
 }
 
 /// Where a branch's head lies.
-pub(crate) fn head_of(refs: &Refs, number: SessionNumber, branch: BranchNumber) -> Result<Option<At>> {
+pub(crate) fn head_of(
+    refs: &Refs,
+    number: SessionNumber,
+    branch: BranchNumber,
+) -> Result<Option<At>> {
     let Some(head) = session(refs, number)?.branch(branch)?.head else { return Ok(None) };
     let on = head::head_branch(refs, number, branch, head.sequence)?;
     Ok(Some(At { branch: on, sequence: head.sequence }))
 }
 
 /// A revision in short, with its effective time.
-pub(crate) fn head_at(view: &dyn Snapshot, number: SessionNumber, at: At) -> Result<(Head, Header)> {
+pub(crate) fn head_at(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    at: At,
+) -> Result<(Head, Header)> {
     let row = lineage::revision(view, number, at)?;
     let header = Header::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
     let head = Head {
@@ -168,4 +176,21 @@ pub(crate) fn revision_id(
     at: At,
 ) -> Result<RevisionId> {
     Ok(head_at(view, number, at)?.0.id)
+}
+
+/// The effective times of a session's revisions up to a time, over all branches.
+pub(crate) fn revision_times(
+    view: &dyn Snapshot,
+    refs: &Refs,
+    number: SessionNumber,
+    until: Timestamp,
+) -> Result<Vec<Timestamp>> {
+    let mut times = Vec::new();
+    for branch in 0..session(refs, number)?.branches.len() as u32 {
+        let from = of(number).branch(branch).build();
+        let to = of(number).branch(branch).time(until).end();
+        let rows = view.scan(key::TIMES, &from, &to, Direction::Ascending, usize::MAX)?;
+        times.extend(rows.iter().filter_map(|(place, _)| key::time_at(place, 8)));
+    }
+    Ok(times)
 }

@@ -217,7 +217,8 @@ impl Store {
     pub fn create_session(&self, act: &Act, new: NewSession) -> Result<Session> {
         let operation = act.operation()?;
         let id = SessionId::from_bytes(random()?);
-        crate::model::claim::check_id(&new.name).map_err(|error| Error::invalid(error.to_string()))?;
+        crate::model::claim::check_id(&new.name)
+            .map_err(|error| Error::invalid(error.to_string()))?;
         let number = self.engine.commit(Durability::Now, &mut |desk| {
             let taken = |session: &crate::format::SessionRefs| {
                 session.info.kind == new.kind && session.info.name == new.name
@@ -335,8 +336,7 @@ fn find_session(refs: &Refs, name: &str) -> Result<SessionNumber> {
     let numbered = || (0_u32..).zip(&refs.sessions);
     let by_name = |kind_matters: bool| {
         numbered().filter(move |(_, session)| {
-            session.info.name == name
-                && (!kind_matters || session.info.kind == SessionKind::Debug)
+            session.info.name == name && (!kind_matters || session.info.kind == SessionKind::Debug)
         })
     };
     if let Some((number, _)) = by_name(true).next() {

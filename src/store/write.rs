@@ -316,7 +316,10 @@ impl<'a> Write<'a> {
         Some(RecordChange::Facts { session: self.session.number, count, first, last, page })
     }
 
-    #[expect(clippy::type_complexity, reason = "a plan gives the record, the answer, and what to remember")]
+    #[expect(
+        clippy::type_complexity,
+        reason = "a plan gives the record, the answer, and what to remember"
+    )]
     fn plan(
         &self,
         desk: &Desk<'_>,
@@ -347,7 +350,7 @@ impl<'a> Write<'a> {
         };
         let mut wanted = self.checkpoint.clone();
         let claims = self.claims(desk, branch, memo, &mut wanted, &mut done)?;
-        let planned = match &claims {
+        let planned = match claims.as_slice() {
             [] => None,
             claims => revise::plan(desk, place, claims, memo)?,
         };
@@ -545,8 +548,9 @@ fn check_claim(change: &mut ClaimChange) -> Result<()> {
     }
     if let Some(value) = &change.value {
         claim::check_id(&change.key.id).map_err(|error| Error::invalid(error.to_string()))?;
-        let checked = claim::check(change.key.kind, value)
-            .map_err(|error| Error::invalid(format!("{} '{}': {error}", change.key.kind, change.key.id)))?;
+        let checked = claim::check(change.key.kind, value).map_err(|error| {
+            Error::invalid(format!("{} '{}': {error}", change.key.kind, change.key.id))
+        })?;
         change.value = Some(checked);
     } else if change.expect == Expect::Absent {
         return Err(Error::invalid("a claim cannot be taken out where it must not be"));
