@@ -1,0 +1,4 @@
+//! Tests of the library through its public interface.
+
+#[cfg(test)]
+mod journal;
