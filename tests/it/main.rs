@@ -1,4 +1,5 @@
-//! Tests of the library through its public interface.
+//! Tests of the library as its users see it.
 
+mod backend;
 #[cfg(test)]
 mod journal;
