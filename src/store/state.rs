@@ -277,12 +277,7 @@ impl StateAt {
                 }
             }
         }
-        times.extend(timeline::revision_times(
-            &self.view,
-            &self.view.refs,
-            number,
-            self.until(),
-        )?);
+        times.extend(timeline::revision_times(&self.view, &self.view.refs, number, self.until())?);
         Ok(SessionMetrics::of(
             checkpoints.len() as u64,
             &values(Kind::Hypothesis)?,

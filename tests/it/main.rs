@@ -3,3 +3,4 @@
 mod backend;
 #[cfg(test)]
 mod journal;
+mod store;
