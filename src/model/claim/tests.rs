@@ -325,3 +325,14 @@ fn the_glossary_has_every_word_and_field_of_the_code() {
     let words = words.chain([Trigger::Manual, Trigger::Scheduled].map(word));
     words.for_each(|word| has(&format!("`{word}`")));
 }
+
+#[test]
+fn a_task_is_open_until_its_agent_says_otherwise() {
+    let open = |text: &str| Task::from_value(&json(text)).unwrap().is_open();
+    for text in ["{}", r#"{"status": "in_progress"}"#, r#"{"status": "some new word"}"#] {
+        assert!(open(text), "{text}");
+    }
+    for text in [r#"{"status": "completed"}"#, r#"{"status": "dropped"}"#] {
+        assert!(!open(text), "{text}");
+    }
+}
