@@ -2,7 +2,7 @@
 
 use super::{
     Agent, Belief, CodeState, Dependency, Evidence, ExecutedCommand, Field, Gap, Hypothesis,
-    Inference, Measurement, Message, Note, Prompt, Task, VerificationResult,
+    Inference, Measurement, Message, Note, Prompt, Shape, Task, VerificationResult,
 };
 use crate::model::{Kind, Value};
 use std::fmt;
@@ -137,7 +137,7 @@ pub fn check(kind: Kind, value: &Value) -> Result<Value, InvalidField> {
 pub fn fields(kind: Kind) -> &'static [Field] {
     macro_rules! unchecked {
         ($($name:literal: $about:literal,)*) => {
-            &[$(Field { name: $name, about: $about, allowed: <Value as super::field::Shape>::allowed },)*]
+            &[$(Field { name: $name, about: $about, allowed: <Value as Shape>::allowed },)*]
         };
     }
     match kind {

@@ -10,6 +10,14 @@ record! {
         "path" => path: Text,
         /// What an edit changed, as a unified diff.
         "patch" => patch: Text,
+        /// The tool that made an edit.
+        "tool" => tool: Text,
+        /// How many lines an edit added.
+        "lines_added" => lines_added: u64,
+        /// How many lines an edit took away.
+        "lines_removed" => lines_removed: u64,
+        /// What the file held before.
+        "original_file" => original_file: Text,
         /// Whether a person changed what the agent proposed.
         "user_modified" => user_modified: bool,
         /// The commit a captured state stands on.

@@ -34,8 +34,14 @@ record! {
         "stdout_preview" => stdout_preview: Text,
         /// What it printed on its error output, or its beginning.
         "stderr_preview" => stderr_preview: Text,
+        /// `merged` if both outputs are kept as one.
+        "streams" => streams: Text,
         /// What it was run for.
         "description" => description: Text,
+        /// Why it was refused.
+        "reason" => reason: Text,
+        /// When it was asked for; it ended at the fact's own time.
+        "called_at" => called_at: Text,
         /// How long it took, in milliseconds.
         "duration_ms" => duration_ms: u64,
         /// The sub-agent that ran it.

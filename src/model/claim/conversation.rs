@@ -12,6 +12,8 @@ record! {
         "text" => text: Text,
         /// The message it answers.
         "parent" => parent: String,
+        /// The id that the model's provider gave it.
+        "message_id" => message_id: String,
         /// The model that spoke.
         "model" => model: Text,
         /// The branch of the version control checked out then.
@@ -30,6 +32,10 @@ record! {
         "text" => text: Text,
         /// Words it is found by.
         "tags" => tags: Vec<String>,
+        /// The branch of the version control checked out then.
+        "git_branch" => git_branch: Text,
+        /// The folder worked in.
+        "cwd" => cwd: Text,
     }
 }
 
@@ -42,7 +48,11 @@ record! {
         "description" => description: Text,
         /// What it was told.
         "prompt" => prompt: Text,
-        /// What has become of it.
+        /// The call that sent it.
+        "call" => call: String,
+        /// What it came back with.
+        "result" => result: Text,
+        /// What has become of it, in the agent's own word.
         "status" => status: Text,
     }
 }

@@ -38,7 +38,7 @@ pub use measurement::Measurement;
 pub use metrics::{IDLE_AFTER, SessionMetrics, time_in_debugging};
 pub use note::Note;
 pub use reference::references;
-pub use task::{Task, TaskStatus};
+pub use task::Task;
 pub use verification::{VerificationResult, VerificationStatus};
 pub use word::{UnknownWord, Vocabulary, Word};
 
@@ -55,5 +55,4 @@ pub const VOCABULARIES: &[Vocabulary] = &[
     Vocabulary::of::<Effort>(),
     Vocabulary::of::<VerificationStatus>(),
     Vocabulary::of::<CommandOutcome>(),
-    Vocabulary::of::<TaskStatus>(),
 ];

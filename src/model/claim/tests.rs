@@ -1,6 +1,7 @@
 use super::*;
 use crate::model::{
-    AutoTrigger, BranchStatus, Key, Kind, Map, Origin, SessionKind, Timestamp, Value,
+    Author, AutoTrigger, BranchStatus, Key, Kind, Map, Origin, SessionKind, Timestamp, Trigger,
+    Value,
 };
 use proptest::prelude::*;
 use std::time::Duration;
@@ -19,10 +20,11 @@ fn fitting(allowed: &str) -> BoxedStrategy<Value> {
         "a text" => "[ -~]{0,8}".prop_map(Value::from).boxed(),
         "true or false" => any::<bool>().prop_map(Value::from).boxed(),
         "a whole number" => any::<i64>().prop_map(Value::from).boxed(),
-        "a whole number from 0 on" => any::<u64>().prop_map(Value::from).boxed(),
+        "a whole number from 0 on" | "a number, a text, true or false" => {
+            any::<u64>().prop_map(Value::from).boxed()
+        }
         "a number from 0 to 1" => (0.0..=1.0).prop_map(Value::Float).boxed(),
         "a number from -1 to 1" => (-1.0..=1.0).prop_map(|n: f64| Value::Float(n + 0.0)).boxed(),
-        "a number, a text, true or false" => any::<u64>().prop_map(Value::from).boxed(),
         "true, false or a list of hypothesis ids" | "a list, each a text" => {
             prop::collection::vec("[a-z]{1,3}", 0..3).prop_map(Value::from).boxed()
         }
@@ -271,19 +273,29 @@ fn every_word_of_a_list_is_read_back() {
 }
 
 #[test]
-fn the_glossary_has_every_word_of_the_code() {
+fn the_glossary_has_every_word_and_field_of_the_code() {
+    fn word(word: impl serde::Serialize) -> String {
+        serde_json::to_value(word).unwrap().as_str().unwrap().to_owned()
+    }
     let page = include_str!("../../../docs/glossary.md");
-    let mut words: Vec<String> = Vec::new();
+    let has = |text: &str| assert!(page.contains(text), "not in docs/glossary.md: {text}");
     for list in VOCABULARIES {
-        assert!(page.contains(&format!("### {}", list.what)), "no heading for {}", list.what);
-        words.extend(list.words.iter().map(|word| (*word).to_owned()));
+        let heading = format!("### {}\n", list.what);
+        let section = page.split(&heading).nth(1).unwrap_or_else(|| panic!("no {heading}"));
+        let section = section.split("\n#").next().unwrap();
+        let words: Vec<_> = section
+            .lines()
+            .filter_map(|line| line.strip_prefix("- `")?.split('`').next())
+            .collect();
+        assert_eq!(words, list.words, "{}", list.what);
     }
     for &kind in Kind::ALL {
-        words.extend([kind.name(), kind.plural()].map(str::to_owned));
-        words.extend(fields(kind).iter().map(|field| field.name.to_owned()));
+        has(&format!("**`{}`**, several `{}`: ", kind.name(), kind.plural()));
+        for field in fields(kind) {
+            has(&format!("| `{}` | {} | {} |", field.name, field.about, field.allowed()));
+        }
     }
-    let mut plain = |word: serde_json::Value| words.push(word.as_str().unwrap().to_owned());
-    for trigger in [
+    let triggers = [
         AutoTrigger::HypothesisStatusChange,
         AutoTrigger::NewContradictionDetected,
         AutoTrigger::VerificationComplete,
@@ -292,30 +304,35 @@ fn the_glossary_has_every_word_of_the_code() {
         AutoTrigger::CodeModified,
         AutoTrigger::SignificantTimePassed,
         AutoTrigger::ContextCompactionWarning,
-    ] {
-        plain(serde_json::to_value(trigger).unwrap());
-    }
-    for status in [
+    ];
+    let branches = [
         BranchStatus::Active,
         BranchStatus::Merged,
         BranchStatus::Abandoned,
         BranchStatus::Archived,
-    ] {
-        plain(serde_json::to_value(status).unwrap());
-    }
-    for kind in [
+    ];
+    let sessions = [
         SessionKind::Debug,
         SessionKind::Run,
         SessionKind::Progress,
         SessionKind::Program,
         SessionKind::Thread,
-    ] {
-        plain(serde_json::to_value(kind).unwrap());
+    ];
+    let words = triggers.map(word).into_iter().chain(branches.map(word));
+    let words = words.chain(sessions.map(word));
+    let words = words.chain([Origin::Hook, Origin::Recorded, Origin::Imported].map(word));
+    let words = words.chain([Author::Asked, Author::Hook].map(word));
+    let words = words.chain([Trigger::Manual, Trigger::Scheduled].map(word));
+    words.for_each(|word| has(&format!("`{word}`")));
+}
+
+#[test]
+fn a_task_is_open_until_its_agent_says_otherwise() {
+    let open = |text: &str| Task::from_value(&json(text)).unwrap().is_open();
+    for text in ["{}", r#"{"status": "in_progress"}"#, r#"{"status": "some new word"}"#] {
+        assert!(open(text), "{text}");
     }
-    for origin in [Origin::Hook, Origin::Recorded, Origin::Imported] {
-        plain(serde_json::to_value(origin).unwrap());
-    }
-    for word in words {
-        assert!(page.contains(&format!("`{word}`")), "'{word}' is not in docs/glossary.md");
+    for text in [r#"{"status": "completed"}"#, r#"{"status": "dropped"}"#] {
+        assert!(!open(text), "{text}");
     }
 }

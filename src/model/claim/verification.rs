@@ -26,6 +26,10 @@ record! {
     VerificationResult, Verification {
         /// What was checked.
         "name" => name: Text,
+        /// What sort of check: test, build, lint.
+        "check" => check: Text,
+        /// The program that checked it.
+        "tool" => tool: Text,
         /// How it came out; `unknown` when absent.
         "status" => status: VerificationStatus,
         /// The command that checked it.

@@ -1,10 +1,8 @@
 //! Beliefs that contradict each other.
 
-use super::{
-    Claims, Outcome, RuleError, dependencies, find, in_doubt, new_claim, sorted, text, with,
-};
-use crate::model::claim::{Dependency, DependencyType, Strength};
-use crate::model::{AutoTrigger, Key, Kind, Map, Value};
+use super::{Claims, Outcome, RuleError, find, in_doubt, new_claim, sorted, text, with};
+use crate::model::claim::{Dependency, DependencyType, Word};
+use crate::model::{AutoTrigger, Key, Kind, Value};
 
 /// Notes that two beliefs cannot both hold: a dependency of type `contradicts` between them, and both are put in
 /// doubt, each with the other and the reason as why. One that is in doubt already gets the new reason behind the old.
@@ -22,51 +20,47 @@ pub fn contradict_beliefs(
     second: &str,
     reason: Option<&str>,
 ) -> Result<Outcome, RuleError> {
-    contradict(claims, first, second, None, reason, Map::new())
+    let dependency = Dependency {
+        from: Some(first.to_owned()),
+        to: Some(second.to_owned()),
+        dependency_type: Some(DependencyType::Contradicts),
+        reason: reason.map(str::to_owned),
+        ..Dependency::default()
+    };
+    contradict(claims, first, second, &dependency)
 }
 
-/// As [`contradict_beliefs`], with the other fields of the dependency.
+/// As [`contradict_beliefs`], with the dependency between the two as it is to be stored.
 pub(super) fn contradict(
     claims: &impl Claims,
     first: &str,
     second: &str,
-    strength: Option<Strength>,
-    reason: Option<&str>,
-    extra: Map,
+    dependency: &Dependency,
 ) -> Result<Outcome, RuleError> {
     let beliefs = [find(claims, Kind::Belief, first)?, find(claims, Kind::Belief, second)?];
     if first == second {
         return Err(RuleError::OneBelief(first.to_owned()));
     }
-    if let Some(noted) = dependencies(claims).into_iter().find(|noted| {
-        let ends = (noted.from.as_deref(), noted.to.as_deref());
-        noted.dependency_type == Some(DependencyType::Contradicts)
+    let noted = claims.all(Kind::Dependency).into_iter().find(|(_, noted)| {
+        let ends = (text(noted, "from"), text(noted, "to"));
+        text(noted, "type") == Some(DependencyType::Contradicts.word())
             && (ends == (Some(first), Some(second)) || ends == (Some(second), Some(first)))
-    }) {
-        let [from, to] = [noted.from, noted.to].map(Option::unwrap_or_default);
-        return Err(RuleError::AlreadyThere(Key::new(
-            Kind::Dependency,
-            Dependency::id(&from, &to),
-        )));
+    });
+    if let Some((id, _)) = noted {
+        return Err(RuleError::AlreadyThere(Key::new(Kind::Dependency, id)));
     }
+    let reason = dependency.reason.as_deref();
     let between = |from: &str, to: &str| {
-        let dependency = Dependency {
-            from: Some(from.to_owned()),
-            to: Some(to.to_owned()),
-            dependency_type: Some(DependencyType::Contradicts),
-            strength,
-            reason: reason.map(str::to_owned),
-            extra: extra.clone(),
-        };
-        let id = Dependency::id(from, to);
-        new_claim(claims, Kind::Dependency, &id, &dependency.to_value())
+        let ends = (Some(from.to_owned()), Some(to.to_owned()));
+        let turned = Dependency { from: ends.0, to: ends.1, ..dependency.clone() };
+        new_claim(claims, Kind::Dependency, &Dependency::id(from, to), &turned.to_value())
     };
     // A contradiction has no direction: where one already rests on the other, it takes the other id.
-    let dependency = between(first, second).or_else(|error| match error {
+    let added = between(first, second).or_else(|error| match error {
         RuleError::AlreadyThere(_) => between(second, first),
         other => Err(other),
     })?;
-    let mut changes = vec![dependency];
+    let mut changes = vec![added];
     for (value, (id, other)) in beliefs.iter().zip([(first, second), (second, first)]) {
         let why = match reason {
             Some(reason) => format!("contradicts belief {other}: {reason}"),

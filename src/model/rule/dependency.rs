@@ -18,8 +18,7 @@ pub fn add_dependency(claims: &impl Claims, dependency: &Dependency) -> Result<O
         return Err(RuleError::NoEnds);
     };
     if dependency.dependency_type == Some(DependencyType::Contradicts) {
-        let reason = dependency.reason.as_deref();
-        return contradict(claims, from, to, dependency.strength, reason, dependency.extra.clone());
+        return contradict(claims, from, to, dependency);
     }
     find(claims, Kind::Belief, from)?;
     find(claims, Kind::Belief, to)?;

@@ -71,16 +71,24 @@ pub struct Outcome {
 #[non_exhaustive]
 pub enum RuleError {
     /// A claim that the verb names is not there.
-    #[error("no {} '{}': list those there are, or add it first", .0.kind, .0.id)]
+    #[error(
+        "no {} '{}': list those there are, or add it first",
+        .0.kind,
+        .0.id.escape_debug()
+    )]
     NotFound(Key),
     /// A claim of this id is there already.
-    #[error("{} '{}' is there already: choose another id or update it", .0.kind, .0.id)]
+    #[error(
+        "{} '{}' is there already: choose another id or update it",
+        .0.kind,
+        .0.id.escape_debug()
+    )]
     AlreadyThere(Key),
     /// A belief would rest on itself. `->` reads "rests on".
     #[error("a dependency cycle: {}; leave one of these out", .0.join(" -> "))]
     Cycle(Vec<String>),
     /// A belief cannot contradict itself.
-    #[error("belief '{0}' cannot contradict itself: name two beliefs")]
+    #[error("belief '{}' cannot contradict itself: name two beliefs", .0.escape_debug())]
     OneBelief(String),
     /// A dependency without both ends.
     #[error("a dependency needs two beliefs: give both `from` and `to`")]
