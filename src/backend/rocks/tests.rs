@@ -278,6 +278,29 @@ fn whole_compaction_leaves_no_trace_of_what_was_deleted() {
     assert_eq!([count(&*snapshot, TABLE), count(&*snapshot, OBJECTS)], [9, 9]);
 }
 
+/// RocksDB's call that compacts a range answers nothing, not even whether it worked.
+#[test]
+fn compacting_a_damaged_table_is_an_error_and_changes_nothing() {
+    let (_folder, index) = index();
+    publish(&index, 0, 100);
+    publish(&index, 100, 200);
+    let generation = index.folder.newest().unwrap().unwrap();
+    let path = index.folder.path(generation);
+    for name in names(&path).iter().filter(|name| name.ends_with(".sst")) {
+        let file = path.join(name);
+        let good = fs::read(&file).unwrap();
+        let mut bad = good.clone();
+        bad[300] ^= 1;
+        fs::write(&file, &bad).unwrap();
+        let fresh = RocksIndex::new(path.parent().unwrap());
+        assert!(fresh.compact().is_err(), "{name}");
+        assert_eq!(index.folder.newest().unwrap(), Some(generation));
+        fs::write(&file, &good).unwrap();
+    }
+    assert!(index.compact().unwrap());
+    assert_eq!(count(&*index.snapshot().unwrap(), OBJECTS), 200);
+}
+
 /// A damaged table ends an iterator early and says so only in its status: a shorter scan would be a false past.
 #[test]
 fn a_flipped_byte_is_an_error_or_harmless_never_a_gap() {
