@@ -1,5 +1,6 @@
 //! The conformance suites, on every backend.
 
+use forge_store::backend::journal::Journal;
 use forge_store::backend::memory::{MemoryIndex, MemoryLog};
 use forge_store::backend::rocks::RocksIndex;
 use forge_store::backend::{Batch, Direction, Index, Log, OBJECTS, Table};
@@ -11,6 +12,19 @@ fn memory_log_conforms() {
     conformance::log(|| {
         let log = MemoryLog::default();
         move || Box::new(log.clone()) as Box<dyn Log>
+    });
+}
+
+#[test]
+fn file_journal_conforms() {
+    conformance::log(|| {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("journal");
+        Journal::create(&folder).unwrap();
+        move || {
+            let _kept = &root;
+            Box::new(Journal::open(&folder).unwrap()) as Box<dyn Log>
+        }
     });
 }
 

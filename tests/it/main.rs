@@ -1,3 +1,5 @@
 //! Tests of the library as its users see it.
 
 mod backend;
+#[cfg(test)]
+mod journal;
