@@ -45,6 +45,9 @@ fn main() {
     show("write", write);
     show("publish", publish);
     show("together", total);
+    if let Some(written) = written() {
+        println!("{written} bytes written for {raw} raw: {:.2}", written as f64 / raw as f64);
+    }
     let mut reads = Vec::new();
     let (mut gets, mut scans) = (Vec::new(), Vec::new());
     for i in 0..100 {
@@ -105,6 +108,12 @@ fn show(what: &str, mut times: Vec<Duration>) {
     times.sort_unstable();
     let at = |share: usize| times[(times.len() - 1) * share / 100].as_secs_f64() * 1e3;
     println!("{what:>24} {:8.2} {:8.2} {:8.2}", at(50), at(90), at(100));
+}
+
+/// What this process has caused to be written to the disk, where the system counts it.
+fn written() -> Option<u64> {
+    let counts = fs::read_to_string("/proc/self/io").ok()?;
+    counts.lines().find_map(|line| line.strip_prefix("write_bytes: "))?.parse().ok()
 }
 
 fn used(path: &Path) -> (u64, u64) {

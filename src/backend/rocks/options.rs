@@ -18,7 +18,7 @@ const MEMORY_BYTES: usize = 32 * MB;
 /// Files open at once, per generation.
 const OPEN_FILES: i32 = 256;
 /// Files of level 0 that start a compaction. Until then an apply only adds files.
-const LEVEL_ZERO_FILES: i32 = 6;
+const LEVEL_ZERO_FILES: i32 = 10;
 
 /// A cache for one handle. Tables that two generations share are in it once.
 pub(super) fn cache() -> Cache {

@@ -169,6 +169,51 @@ fn leftovers_of_a_crash_are_removed_by_the_next_applier() {
     assert_eq!(count(&*index.snapshot().unwrap(), TABLE), 20);
 }
 
+/// The folder as a crash would leave it, while the next generation is being written.
+#[test]
+fn a_crash_during_an_apply_leaves_the_last_generation() {
+    let (folder, index) = index();
+    publish(&index, 0, 10);
+    let mut applier = index.try_applier().unwrap().unwrap();
+    applier.write(rows(10, 20)).unwrap();
+    let image = folder.path().join("image");
+    for name in names(&folder.path().join("index")) {
+        let (from, to) = (folder.path().join("index").join(&name), image.join(&name));
+        if from.is_dir() {
+            fs::create_dir_all(to).unwrap();
+        } else {
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            fs::copy(from, to).unwrap();
+        }
+    }
+    assert!(image.join("work/CURRENT").exists());
+    let after = RocksIndex::new(&image);
+    assert_eq!(count(&*after.snapshot().unwrap(), TABLE), 10);
+    let mut next = after.try_applier().unwrap().unwrap();
+    assert_eq!([count(next.view(), TABLE), count(next.view(), OBJECTS)], [10, 10]);
+    next.write(rows(10, 30)).unwrap();
+    next.publish(30).unwrap();
+    assert_eq!(count(&*after.snapshot().unwrap(), OBJECTS), 30);
+    applier.publish(20).unwrap();
+    assert_eq!(count(&*index.snapshot().unwrap(), OBJECTS), 20);
+}
+
+#[test]
+fn a_failed_publish_changes_nothing() {
+    let (folder, index) = index();
+    publish(&index, 0, 10);
+    let in_the_way = folder.path().join("index/2-0000000000000014.lease");
+    fs::create_dir(&in_the_way).unwrap();
+    let mut applier = index.try_applier().unwrap().unwrap();
+    applier.write(rows(10, 20)).unwrap();
+    assert!(applier.publish(20).is_err());
+    assert_eq!(index.position().unwrap(), 10);
+    assert_eq!(count(&*index.snapshot().unwrap(), TABLE), 10);
+    fs::remove_dir(in_the_way).unwrap();
+    publish(&index, 10, 20);
+    assert_eq!(count(&*index.snapshot().unwrap(), TABLE), 20);
+}
+
 #[test]
 fn a_copy_without_leases_is_readable_and_writable() {
     let (folder, index) = index();
@@ -231,6 +276,29 @@ fn whole_compaction_leaves_no_trace_of_what_was_deleted() {
     let snapshot = index.snapshot().unwrap();
     assert_eq!(snapshot.position(), 12);
     assert_eq!([count(&*snapshot, TABLE), count(&*snapshot, OBJECTS)], [9, 9]);
+}
+
+/// RocksDB's call that compacts a range answers nothing, not even whether it worked.
+#[test]
+fn compacting_a_damaged_table_is_an_error_and_changes_nothing() {
+    let (_folder, index) = index();
+    publish(&index, 0, 100);
+    publish(&index, 100, 200);
+    let generation = index.folder.newest().unwrap().unwrap();
+    let path = index.folder.path(generation);
+    for name in names(&path).iter().filter(|name| name.ends_with(".sst")) {
+        let file = path.join(name);
+        let good = fs::read(&file).unwrap();
+        let mut bad = good.clone();
+        bad[300] ^= 1;
+        fs::write(&file, &bad).unwrap();
+        let fresh = RocksIndex::new(path.parent().unwrap());
+        assert!(fresh.compact().is_err(), "{name}");
+        assert_eq!(index.folder.newest().unwrap(), Some(generation));
+        fs::write(&file, &good).unwrap();
+    }
+    assert!(index.compact().unwrap());
+    assert_eq!(count(&*index.snapshot().unwrap(), OBJECTS), 200);
 }
 
 /// A damaged table ends an iterator early and says so only in its status: a shorter scan would be a false past.
