@@ -63,7 +63,7 @@ impl Journal {
             segment::sync_folder(folder)?;
         }
         drop(held);
-        Ok(Self::new(folder, Some(lock), mark))
+        Self::new(folder, Some(lock), mark)
     }
 
     /// Opens a journal that is there.
@@ -73,7 +73,7 @@ impl Journal {
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let lock = AppendLock::open(folder)?;
         let mark = MarkFile::open(folder, true)?;
-        Ok(Self::new(folder, Some(lock), mark))
+        Self::new(folder, Some(lock), mark)
     }
 
     /// Opens a journal for reading only: it needs no right to write anything, and every attempt to
@@ -83,7 +83,7 @@ impl Journal {
     /// [`Error::Io`].
     pub fn open_read_only(folder: &Path) -> Result<Self, Error> {
         folder.read_dir().map_err(Error::io("open", folder))?;
-        Ok(Self::new(folder, None, MarkFile::open(folder, false)?))
+        Self::new(folder, None, MarkFile::open(folder, false)?)
     }
 
     /// Opens a journal that never syncs but says it did. Fault tests use it to prove that they
@@ -103,15 +103,16 @@ impl Journal {
         self.progress.syncs()
     }
 
-    fn new(folder: &Path, lock: Option<AppendLock>, mark: MarkFile) -> Self {
-        Self {
+    fn new(folder: &Path, lock: Option<AppendLock>, mark: MarkFile) -> Result<Self, Error> {
+        let progress = Progress::new(mark.position()?);
+        Ok(Self {
             folder: folder.to_owned(),
             lock,
             mark,
             tip: Mutex::new(None),
             place: Mutex::new(None),
-            progress: Progress::new(),
-        }
+            progress,
+        })
     }
 
     /// The append lock, if this journal may write.

@@ -30,9 +30,9 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(known: Position) -> Self {
         Self {
-            known: AtomicU64::new(0),
+            known: AtomicU64::new(known),
             failed: AtomicU64::new(NEVER),
             turn: Mutex::new(()),
             count: AtomicU64::new(0),
@@ -127,6 +127,7 @@ impl Journal {
 
     /// Syncs everything up to `tip` and notes it. A sync that fails is remembered.
     pub(super) fn flush(&self, tip: &Cursor) -> Result<(), Error> {
+        self.progress.advance(self.mark.position()?);
         let known = self.progress.known();
         for segment in self.unsynced(known, tip)? {
             if let Err(source) = self.progress.sync(&segment.file) {

@@ -79,8 +79,8 @@ impl Sample {
         let in_segment = |record: &&Appended| {
             self.starts.get(segment + 1).is_none_or(|next| record.position < *next)
         };
-        let records = self.records.iter().filter(in_segment);
-        let holds = records.filter(|record| record.position <= position).next_back().unwrap();
+        let mut records = self.records.iter().filter(in_segment);
+        let holds = records.rfind(|record| record.position <= position).unwrap();
         if position < holds.end { holds.position } else { holds.end }
     }
 
@@ -145,6 +145,8 @@ impl Sample {
 fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     let mut bytes = fs::read(path).unwrap();
     change(&mut bytes);
+    // A new file: to write over one makes the file system flush it at once.
+    fs::remove_file(path).unwrap();
     fs::write(path, bytes).unwrap();
 }
 
