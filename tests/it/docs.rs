@@ -64,7 +64,8 @@ fn target(page: &Path, link: &str) -> Option<(PathBuf, Option<String>)> {
     if link.contains("://") || link.starts_with("mailto:") {
         return None;
     }
-    let (file, anchor) = link.split_once('#').map_or((link, None), |(file, anchor)| (file, Some(anchor)));
+    let (file, anchor) =
+        link.split_once('#').map_or((link, None), |(file, anchor)| (file, Some(anchor)));
     let path = match (file, page.parent()) {
         ("", _) | (_, None) => page.to_owned(),
         (file, Some(folder)) => plain(&folder.join(file)),
@@ -73,7 +74,8 @@ fn target(page: &Path, link: &str) -> Option<(PathBuf, Option<String>)> {
 }
 
 fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
+    fs::read_to_string(path)
+        .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
 }
 
 #[test]
@@ -108,14 +110,20 @@ fn every_page_is_reached_from_the_readme() {
             waiting.extend(targets.map(|(path, _)| path));
         }
     }
-    let lost =
-        files(&root().join("docs"), "md").into_iter().filter(|page| !reached.contains(page)).collect::<Vec<_>>();
-    assert!(lost.is_empty(), "no link leads from README.md to {lost:?}: add it to the list of pages");
+    let lost = files(&root().join("docs"), "md")
+        .into_iter()
+        .filter(|page| !reached.contains(page))
+        .collect::<Vec<_>>();
+    assert!(
+        lost.is_empty(),
+        "no link leads from README.md to {lost:?}: add it to the list of pages"
+    );
 }
 
 #[test]
 fn links_are_found_and_anchors_made_as_they_are_shown() {
-    let page = "see [a](x.md#b) and [c](../y)\n```text\n[no](link)\n```\n## What it's *for*, in short\n";
+    let page =
+        "see [a](x.md#b) and [c](../y)\n```text\n[no](link)\n```\n## What it's *for*, in short\n";
     assert_eq!(links(page), ["x.md#b", "../y"]);
     assert!(has_anchor(page, "what-its-for-in-short"));
     let page = Path::new("/p/docs/a.md");

@@ -75,10 +75,10 @@ fn unfold<'a>(prefix: &str, rest: &'a str, found: &mut Vec<String>) -> &'a str {
         return after;
     }
     let path = format!("{prefix}::{name}");
-    if let Some(deeper) = after.strip_prefix("::") {
-        if deeper.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '{') {
-            return unfold(&path, deeper, found);
-        }
+    if let Some(deeper) = after.strip_prefix("::")
+        && deeper.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '{')
+    {
+        return unfold(&path, deeper, found);
     }
     found.push(path);
     // An alias belongs to the path before it.
@@ -89,7 +89,9 @@ fn unfold<'a>(prefix: &str, rest: &'a str, found: &mut Vec<String>) -> &'a str {
 /// The imports of this code that do not point down.
 fn upward(room: &str, code: &str) -> Vec<String> {
     let Some(own) = height(room) else {
-        return vec![format!("'{room}' is no known room: give it a height in tests/it/layering.rs")];
+        return vec![format!(
+            "'{room}' is no known room: give it a height in tests/it/layering.rs"
+        )];
     };
     let mut faults = Vec::new();
     for path in paths(code, "crate") {

@@ -28,7 +28,9 @@ fn every_file_of_this_folder_is_part_of_the_tests() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
     let mut reached = BTreeSet::new();
     reach(&here.join("main.rs"), &here, &mut reached);
-    let forgotten =
-        source::files(&here, "rs").into_iter().filter(|file| !reached.contains(file)).collect::<Vec<_>>();
+    let forgotten = source::files(&here, "rs")
+        .into_iter()
+        .filter(|file| !reached.contains(file))
+        .collect::<Vec<_>>();
     assert!(forgotten.is_empty(), "no 'mod' line leads to {forgotten:?}");
 }

@@ -36,7 +36,8 @@ pub(crate) fn without_comments(code: &str) -> String {
 pub(crate) fn without_tests(code: &str) -> String {
     let mut lines = code.lines().collect::<Vec<_>>();
     if let Some(tests) = lines.windows(2).position(|pair| {
-        pair.first() == Some(&"#[cfg(test)]") && !pair.last().is_some_and(|line| line.ends_with(';'))
+        pair.first() == Some(&"#[cfg(test)]")
+            && !pair.last().is_some_and(|line| line.ends_with(';'))
     }) {
         lines.truncate(tests);
     }
