@@ -1,6 +1,9 @@
 //! forge-store from the outside, and the rules of the project's own files. One binary, one module a topic.
 
+mod backend;
 mod docs;
+#[cfg(test)]
+mod journal;
 mod layering;
 mod source;
 
