@@ -1,0 +1,9 @@
+//! Tests of the command as a whole: arguments in, text, JSON and exit code out. They prove the wiring; what the
+//! library means is tested there.
+
+mod config;
+mod environment;
+mod error;
+mod manual;
+mod output;
+mod reference;
