@@ -49,14 +49,14 @@ fn get_and_set_as_json() {
 fn set_keeps_comments_and_makes_private_files() {
     let environment = Environment::new();
     environment.write("project/.forge/config.toml", "# ours\ncolor = 'never' # dull\n");
-    let said = environment.forge(["config", "set", "color", "always"]).success();
-    assert_eq!(said, "Set color to always for this project\n");
+    let said = environment.forge(["config", "set", "color", "auto"]).success();
+    assert_eq!(said, "Set color to auto for this project\n");
     let text = environment.read("project/.forge/config.toml");
-    assert_eq!(text, "# ours\ncolor = \"always\" # dull\n");
-    let said = environment.forge(["config", "set", "--user", "color", "never", "--color=never"]);
+    assert_eq!(text, "# ours\ncolor = \"auto\" # dull\n");
+    let said = environment.forge(["config", "set", "--user", "color", "never"]);
     assert_snapshot!(said, @r"
     Set color to never for you
-    It has no effect here: a flag says otherwise.
+    It has no effect here: the project's file says otherwise.
     ");
     assert_eq!(environment.read("config/forge/config.toml"), "color = \"never\"\n");
     assert_eq!(mode(&environment.path("config/forge")), 0o700);

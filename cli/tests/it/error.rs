@@ -6,11 +6,9 @@ use insta::assert_snapshot;
 #[test]
 fn wrong_usage_exits_with_2_and_explains() {
     let environment = Environment::new();
-    assert_snapshot!(environment.forge(["chekpoint"]), @r"
+    assert_snapshot!(environment.forge(["frobnicate"]), @r"
     [stderr]
-    error: unrecognized subcommand 'chekpoint'
-
-      tip: a similar subcommand exists: 'checkpoint'
+    error: unrecognized subcommand 'frobnicate'
 
     Usage: forge [OPTIONS] <COMMAND>
 
@@ -45,9 +43,9 @@ fn arguments_that_are_no_text_are_wrong_usage() {
 #[test]
 fn errors_of_a_json_run_are_json() {
     let environment = Environment::new();
-    assert_snapshot!(environment.forge(["chekpoint", "--json"]), @r#"
+    assert_snapshot!(environment.forge(["frobnicate", "--json"]), @r#"
     [stderr]
-    {"schema":"forge.error/1","error":{"kind":"usage","message":"unrecognized subcommand 'chekpoint'","causes":[],"hints":["'--help' after the command explains it"]}}
+    {"schema":"forge.error/1","error":{"kind":"usage","message":"unrecognized subcommand 'frobnicate'","causes":[],"hints":["'--help' after the command explains it"]}}
     [exit 2]
     "#);
     environment.write("config/forge/config.toml", "color = true\n");

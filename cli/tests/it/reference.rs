@@ -34,7 +34,7 @@ fn the_page_names_every_setting_and_exit_code() {
     let text = std::fs::read_to_string(page).unwrap();
     for key in forge_cli::config::Key::all() {
         assert!(text.contains(&format!("| `{}` |", key.name)), "{}", key.name);
-        for variable in key.variable {
+        if let Some(variable) = key.variable {
             assert!(text.contains(&format!("| `{variable}` |")), "{variable}");
         }
     }
@@ -96,7 +96,7 @@ fn describe(arg: &Arg, text: &mut String) {
     if !values.is_empty() {
         write!(text, " (`{}`)", values.join("`, `")).unwrap();
     }
-    if let [value] = arg.get_default_values() {
+    if let ([value], true) = (arg.get_default_values(), arg.get_action().takes_values()) {
         write!(text, " (default `{}`)", value.to_string_lossy()).unwrap();
     }
     if let Some(variable) = arg.get_env() {
