@@ -2,11 +2,13 @@
 
 mod branch;
 mod checkpoint;
+pub mod claim;
 mod entity;
 mod fact;
 mod id;
 mod kind;
 mod operation;
+pub mod rule;
 mod session;
 mod time;
 mod value;
