@@ -1,6 +1,8 @@
 //! Values on the command line, parsed as the arguments are.
 
-use forge_store::model::Kind;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use forge_store::model::claim::Word;
+use forge_store::model::{Kind, Value};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -99,6 +101,23 @@ impl FromStr for EntityName {
     }
 }
 
+/// A parser of the words that a field may hold.
+#[must_use]
+pub fn words<W: Word + Send + Sync>() -> impl TypedValueParser<Value = W> {
+    chosen::<W>(W::WORDS.to_vec())
+}
+
+/// A parser of some of the words that a field may hold.
+#[must_use]
+pub fn words_of<W: Word + Send + Sync>(some: &[W]) -> impl TypedValueParser<Value = W> {
+    chosen::<W>(some.iter().map(|word| word.word()).collect())
+}
+
+fn chosen<W: Word + Send + Sync>(words: Vec<&'static str>) -> impl TypedValueParser<Value = W> {
+    PossibleValuesParser::new(words)
+        .map(|word| W::from_word(&word).expect("clap lets only these words through"))
+}
+
 /// Parses a confidence or another share: 0 to 1.
 pub fn share(text: &str) -> Result<f64, String> {
     within(text, 0.0, 1.0)
@@ -116,11 +135,17 @@ fn within(text: &str, least: f64, most: f64) -> Result<f64, String> {
     }
 }
 
-/// Parses any number but NaN and the infinite ones.
-pub fn number(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number.is_finite() => Ok(number),
-        _ => Err("must be a finite number".into()),
+/// Parses a measured value: a whole number, another number, `true` or `false`, else a text.
+pub fn scalar(text: &str) -> Result<Value, String> {
+    if let Ok(number) = text.parse::<i64>() {
+        return Ok(number.into());
+    }
+    match (text.parse::<u64>(), text.parse::<f64>(), text.parse::<bool>()) {
+        (Ok(number), _, _) => Ok(number.into()),
+        (_, Ok(number), _) if number.is_finite() => Ok(number.into()),
+        (_, Ok(_), _) => Err("must be a finite number".into()),
+        (_, _, Ok(truth)) => Ok(truth.into()),
+        _ => Ok(text.into()),
     }
 }
 
@@ -186,9 +211,24 @@ mod tests {
             assert!(share(text).is_err(), "{text}");
         }
         assert!(strength("NaN").is_err());
-        assert!(number("inf").is_err());
+        for text in ["inf", "NaN", "1e999"] {
+            assert!(scalar(text).is_err(), "{text}");
+        }
         assert!(seconds("-1").is_err());
         assert!(seconds("1e300").is_err());
+    }
+
+    #[test]
+    fn a_measured_value_is_what_it_looks_like() {
+        for (text, value) in [
+            ("-3", Value::Int(-3)),
+            ("18446744073709551615", Value::UInt(u64::MAX)),
+            ("1.5e3", Value::Float(1500.0)),
+            ("true", Value::Bool(true)),
+            ("12 ms", Value::Text("12 ms".into())),
+        ] {
+            assert_eq!(scalar(text), Ok(value));
+        }
     }
 
     #[test]

@@ -2,6 +2,15 @@
 
 use crate::args::select::{ClaimList, Show};
 use crate::args::value::{self, Name};
+use forge_store::model::claim::{BeliefKind, DependencyType};
+
+/// How one belief may rest on another; that it contradicts another is said by `contradict`.
+const DEPENDENCY_TYPES: &[DependencyType] = &[
+    DependencyType::Requires,
+    DependencyType::DerivesFrom,
+    DependencyType::Assumes,
+    DependencyType::Supports,
+];
 
 /// Record what is held to be true and what it rests on.
 #[derive(Debug, clap::Subcommand)]
@@ -26,16 +35,16 @@ pub enum BeliefCommand {
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
     /// Say what is held to be true
-    #[arg(value_name = "STATEMENT")]
-    pub statement: String,
+    #[arg(value_name = "DESCRIPTION")]
+    pub description: String,
 
     /// Give it this id instead of a new one
     #[arg(long, value_name = "ID")]
     pub id: Option<Name>,
 
     /// Say what kind of belief it is
-    #[arg(long, value_name = "KIND")]
-    pub kind: Option<String>,
+    #[arg(long, value_name = "KIND", value_parser = value::words::<BeliefKind>())]
+    pub kind: Option<BeliefKind>,
 
     /// Say how sure it is, from 0 to 1
     #[arg(long, value_name = "SHARE", value_parser = value::share, allow_negative_numbers = true)]
@@ -44,6 +53,14 @@ pub struct AddArgs {
     /// Say where it comes from
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
+
+    /// Name the hypothesis it is about
+    #[arg(long, value_name = "ID")]
+    pub hypothesis: Option<String>,
+
+    /// Name the evidence for it
+    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
+    pub evidence: Vec<String>,
 
     /// Say which beliefs it rests on
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
@@ -59,11 +76,11 @@ pub struct UpdateArgs {
 
     /// Say it in other words
     #[arg(long, value_name = "TEXT")]
-    pub statement: Option<String>,
+    pub description: Option<String>,
 
     /// Say what kind of belief it is
-    #[arg(long, value_name = "KIND")]
-    pub kind: Option<String>,
+    #[arg(long, value_name = "KIND", value_parser = value::words::<BeliefKind>())]
+    pub kind: Option<BeliefKind>,
 
     /// Say how sure it is, from 0 to 1
     #[arg(long, value_name = "SHARE", value_parser = value::share, allow_negative_numbers = true)]
@@ -86,11 +103,16 @@ pub struct DependArgs {
     pub on: String,
 
     /// Say what kind of dependency it is
-    #[arg(long = "type", value_name = "TYPE")]
-    pub dependency_type: Option<String>,
+    #[arg(long = "type", value_name = "TYPE", value_parser = value::words_of(DEPENDENCY_TYPES))]
+    pub dependency_type: Option<DependencyType>,
 
-    /// Say how much it depends, from 0 to 1
-    #[arg(long, value_name = "SHARE", value_parser = value::share, allow_negative_numbers = true)]
+    /// Say how much it depends, from -1 to 1
+    #[arg(
+        long,
+        value_name = "STRENGTH",
+        value_parser = value::strength,
+        allow_negative_numbers = true
+    )]
     pub strength: Option<f64>,
 }
 

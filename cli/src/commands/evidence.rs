@@ -2,6 +2,7 @@
 
 use crate::args::select::{ClaimList, Show};
 use crate::args::value::{self, Name};
+use forge_store::model::claim::EvidenceKind;
 
 /// Record what speaks for or against a hypothesis.
 #[derive(Debug, clap::Subcommand)]
@@ -35,8 +36,8 @@ pub struct AddArgs {
     pub strength: f64,
 
     /// Say what kind of evidence it is
-    #[arg(long, value_name = "KIND")]
-    pub kind: Option<String>,
+    #[arg(long, value_name = "KIND", value_parser = value::words::<EvidenceKind>())]
+    pub kind: Option<EvidenceKind>,
 
     /// Say where it comes from: a file and line, a command, a document
     #[arg(long, value_name = "SOURCE")]

@@ -1,12 +1,12 @@
 //! `forge gap`.
 
 use crate::args::select::{ClaimList, Show};
-use crate::args::value::Name;
+use crate::args::value::{self, Name};
+use forge_store::model::claim::{Criticality, Effort, FillStrategy, GapStatus, GapType};
 
-/// Every status of a gap.
-const STATUS: [&str; 5] = ["open", "filling", "filled", "unfillable", "obsolete"];
-/// The statuses of a gap that are not an answer.
-const UNANSWERED: [&str; 4] = ["open", "filling", "unfillable", "obsolete"];
+/// What may become of a gap other than an answer, which `fill` gives.
+const UNANSWERED: &[GapStatus] =
+    &[GapStatus::Open, GapStatus::Filling, GapStatus::Unfillable, GapStatus::Obsolete];
 
 /// Record what is not known and should be.
 #[derive(Debug, clap::Subcommand)]
@@ -27,24 +27,24 @@ pub enum GapCommand {
 #[derive(Debug, clap::Args)]
 pub struct GapFields {
     /// Say what kind of gap it is
-    #[arg(long = "type", value_name = "TYPE")]
-    pub gap_type: Option<String>,
+    #[arg(long = "type", value_name = "TYPE", value_parser = value::words::<GapType>())]
+    pub gap_type: Option<GapType>,
 
     /// Say how much depends on it
-    #[arg(long, value_name = "CRITICALITY")]
-    pub criticality: Option<String>,
+    #[arg(long, value_name = "CRITICALITY", value_parser = value::words::<Criticality>())]
+    pub criticality: Option<Criticality>,
 
-    /// Name the claims it blocks
+    /// Name the hypotheses it holds up, or say 'all' or 'none'
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     pub blocking: Vec<String>,
 
     /// Say how it could be filled
-    #[arg(long, value_name = "STRATEGY")]
-    pub strategy: Option<String>,
+    #[arg(long, value_name = "STRATEGY", value_parser = value::words::<FillStrategy>())]
+    pub fill_strategy: Option<FillStrategy>,
 
     /// Say how much work that is
-    #[arg(long, value_name = "EFFORT")]
-    pub effort: Option<String>,
+    #[arg(long, value_name = "EFFORT", value_parser = value::words::<Effort>())]
+    pub effort: Option<Effort>,
 }
 
 /// Arguments of `forge gap add`.
@@ -71,8 +71,8 @@ pub struct FillArgs {
     pub id: String,
 
     /// Say what was found out
-    #[arg(value_name = "ANSWER")]
-    pub answer: String,
+    #[arg(value_name = "RESOLUTION")]
+    pub resolution: String,
 }
 
 /// Arguments of `forge gap update`.
@@ -87,8 +87,12 @@ pub struct UpdateArgs {
     pub description: Option<String>,
 
     /// Say where the work on it stands
-    #[arg(long, value_name = "STATUS", value_parser = UNANSWERED)]
-    pub status: Option<String>,
+    #[arg(long, value_name = "STATUS", value_parser = value::words_of(UNANSWERED))]
+    pub status: Option<GapStatus>,
+
+    /// Say why nothing can fill it, or why it no longer matters
+    #[arg(long, value_name = "TEXT")]
+    pub resolution: Option<String>,
 
     /// What else is known of it.
     #[command(flatten)]
@@ -99,8 +103,8 @@ pub struct UpdateArgs {
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
     /// List those with this status
-    #[arg(long, value_name = "STATUS", value_parser = STATUS)]
-    pub status: Option<String>,
+    #[arg(long, value_name = "STATUS", value_parser = value::words::<GapStatus>())]
+    pub status: Option<GapStatus>,
 
     /// Where and how many.
     #[command(flatten)]

@@ -2,11 +2,11 @@
 
 use crate::args::select::{ClaimList, Show};
 use crate::args::value::{self, Name};
+use forge_store::model::claim::HypothesisStatus;
 
-/// What may be said of a hypothesis without settling it.
-const OPEN_STATUS: [&str; 3] = ["active", "under_test", "archived"];
-/// Every status of a hypothesis.
-const STATUS: [&str; 5] = ["active", "under_test", "confirmed", "rejected", "archived"];
+/// What may be said of a hypothesis without settling it: `confirm` and `reject` do that, with what follows.
+const UNSETTLED: &[HypothesisStatus] =
+    &[HypothesisStatus::Active, HypothesisStatus::UnderTest, HypothesisStatus::Archived];
 
 /// State, test and settle hypotheses.
 #[derive(Debug, clap::Subcommand)]
@@ -29,8 +29,8 @@ pub enum HypothesisCommand {
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
     /// Say what might explain the problem
-    #[arg(value_name = "STATEMENT")]
-    pub statement: String,
+    #[arg(value_name = "DESCRIPTION")]
+    pub description: String,
 
     /// Give it this id instead of a new one
     #[arg(long, value_name = "ID")]
@@ -41,12 +41,16 @@ pub struct AddArgs {
     pub confidence: Option<f64>,
 
     /// Say where the work on it stands
-    #[arg(long, value_name = "STATUS", value_parser = OPEN_STATUS)]
-    pub status: Option<String>,
+    #[arg(long, value_name = "STATUS", value_parser = value::words_of(UNSETTLED))]
+    pub status: Option<HypothesisStatus>,
 
     /// Make it a part of another hypothesis
     #[arg(long, value_name = "ID")]
     pub parent: Option<String>,
+
+    /// Say where it comes from
+    #[arg(long, value_name = "SOURCE")]
+    pub source: Option<String>,
 
     /// Tag it with these words
     #[arg(long, value_name = "TAG,...", value_delimiter = ',')]
@@ -62,15 +66,15 @@ pub struct UpdateArgs {
 
     /// Say it in other words
     #[arg(long, value_name = "TEXT")]
-    pub statement: Option<String>,
+    pub description: Option<String>,
 
     /// Say how likely it is, from 0 to 1
     #[arg(long, value_name = "SHARE", value_parser = value::share, allow_negative_numbers = true)]
     pub confidence: Option<f64>,
 
     /// Say where the work on it stands
-    #[arg(long, value_name = "STATUS", value_parser = OPEN_STATUS)]
-    pub status: Option<String>,
+    #[arg(long, value_name = "STATUS", value_parser = value::words_of(UNSETTLED))]
+    pub status: Option<HypothesisStatus>,
 
     /// Make it a part of another hypothesis
     #[arg(long, value_name = "ID")]
@@ -101,8 +105,8 @@ pub struct SettleArgs {
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
     /// List those with this status
-    #[arg(long, value_name = "STATUS", value_parser = STATUS)]
-    pub status: Option<String>,
+    #[arg(long, value_name = "STATUS", value_parser = value::words::<HypothesisStatus>())]
+    pub status: Option<HypothesisStatus>,
 
     /// List those with this tag
     #[arg(long, value_name = "TAG")]

@@ -2,6 +2,7 @@
 
 use crate::args::select::{FactList, Show};
 use crate::args::value::{self, Moment, Name};
+use forge_store::model::Value;
 
 /// Record named values.
 #[derive(Debug, clap::Subcommand)]
@@ -21,9 +22,9 @@ pub struct RecordArgs {
     #[arg(value_name = "NAME")]
     pub name: Name,
 
-    /// Say what came out
-    #[arg(value_name = "VALUE", value_parser = value::number, allow_negative_numbers = true)]
-    pub value: f64,
+    /// Say what came out: a number, 'true', 'false' or a text
+    #[arg(value_name = "VALUE", value_parser = value::scalar, allow_negative_numbers = true)]
+    pub value: Value,
 
     /// Say in which unit
     #[arg(long, value_name = "UNIT")]

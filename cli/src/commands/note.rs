@@ -1,7 +1,7 @@
 //! `forge note`.
 
 use crate::args::select::{ClaimList, Show};
-use crate::args::value::{EntityName, Name};
+use crate::args::value::Name;
 
 /// Write remarks down.
 #[derive(Debug, clap::Subcommand)]
@@ -9,7 +9,7 @@ pub enum NoteCommand {
     /// Write a remark down
     Add(AddArgs),
     /// List remarks
-    List(ListArgs),
+    List(ClaimList),
     /// Show one remark
     Show(Show),
 }
@@ -18,30 +18,14 @@ pub enum NoteCommand {
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
     /// Say it
-    #[arg(value_name = "TEXT")]
-    pub text: String,
+    #[arg(value_name = "DESCRIPTION")]
+    pub description: String,
 
-    /// Name what it is about
-    #[arg(long, value_name = "ENTITY")]
-    pub about: Option<EntityName>,
-
-    /// Tag it with these words
-    #[arg(long, value_name = "TAG,...", value_delimiter = ',')]
-    pub tags: Vec<Name>,
+    /// Say where it comes from
+    #[arg(long, value_name = "SOURCE")]
+    pub source: Option<String>,
 
     /// Give it this id instead of a new one
     #[arg(long, value_name = "ID")]
     pub id: Option<Name>,
-}
-
-/// Arguments of `forge note list`.
-#[derive(Debug, clap::Args)]
-pub struct ListArgs {
-    /// List those with this tag
-    #[arg(long, value_name = "TAG")]
-    pub tag: Option<Name>,
-
-    /// Where and how many.
-    #[command(flatten)]
-    pub list: ClaimList,
 }

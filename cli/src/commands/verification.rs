@@ -2,10 +2,8 @@
 
 use crate::args::select::{FactList, Show};
 use crate::args::value::{self, Moment, Name};
+use forge_store::model::claim::VerificationStatus;
 use std::time::Duration;
-
-/// Every status of a verification.
-const STATUS: [&str; 6] = ["passed", "failed", "error", "timed_out", "skipped", "unknown"];
 
 /// Record results of tests, builds and checks.
 #[derive(Debug, clap::Subcommand)]
@@ -26,8 +24,8 @@ pub struct AddArgs {
     pub name: String,
 
     /// Say how it ended
-    #[arg(long, value_name = "STATUS", value_parser = STATUS)]
-    pub status: String,
+    #[arg(long, value_name = "STATUS", value_parser = value::words::<VerificationStatus>())]
+    pub status: VerificationStatus,
 
     /// Say which command checked it
     #[arg(long, value_name = "COMMAND")]
@@ -41,9 +39,17 @@ pub struct AddArgs {
     #[arg(long, value_name = "TEXT")]
     pub output: Option<String>,
 
-    /// Name the hypothesis it tests
-    #[arg(long, value_name = "ID")]
-    pub hypothesis: Option<String>,
+    /// Say with which code that command exited
+    #[arg(long, value_name = "CODE", allow_negative_numbers = true)]
+    pub exit_code: Option<i64>,
+
+    /// Say what it means
+    #[arg(long, value_name = "TEXT")]
+    pub description: Option<String>,
+
+    /// Say where it comes from
+    #[arg(long, value_name = "SOURCE")]
+    pub source: Option<String>,
 
     /// Say when it ended, if not now
     #[arg(long, value_name = "T")]
@@ -58,8 +64,8 @@ pub struct AddArgs {
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
     /// List those with this status
-    #[arg(long, value_name = "STATUS", value_parser = STATUS)]
-    pub status: Option<String>,
+    #[arg(long, value_name = "STATUS", value_parser = value::words::<VerificationStatus>())]
+    pub status: Option<VerificationStatus>,
 
     /// When and how many.
     #[command(flatten)]
