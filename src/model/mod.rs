@@ -12,6 +12,7 @@ pub mod rule;
 mod session;
 mod time;
 mod value;
+pub mod when;
 
 pub use branch::{BranchMetadata, BranchName, BranchNumber, BranchStatus};
 pub use checkpoint::{AutoTrigger, Checkpoint, Trigger};

@@ -1,0 +1,3 @@
+//! Tests of the library as its users see it.
+
+mod backend;
