@@ -1,12 +1,13 @@
 //! Where a command runs: directory, environment, settings, clock, output.
 
+use crate::args::value::Moment;
 use crate::args::{Color, Global};
 use crate::config::{Config, key};
 use crate::discovery;
 use crate::error::CommandError;
 use crate::output::{Look, Out};
 use chrono::Local;
-use forge_store::model::Timestamp;
+use forge_store::model::{Timestamp, when};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -114,6 +115,16 @@ impl Context {
     #[must_use]
     pub fn session(&self) -> Option<&str> {
         self.global.session.as_deref().filter(|session| !session.is_empty())
+    }
+
+    /// What was named, as far as the text alone says.
+    ///
+    /// # Errors
+    ///
+    /// Invalid if it has no form of a moment, or is a time that cannot be taken.
+    pub fn moment(&self, name: &Moment) -> Result<when::Moment, CommandError> {
+        when::parse_moment(name.as_str(), self.now, &self.zone)
+            .map_err(|error| CommandError::invalid(error.to_string()))
     }
 
     /// How long to wait for a lock.

@@ -1,5 +1,6 @@
 //! What went wrong, as the user sees it: kind, message, causes, hints, exit code.
 
+use forge_store::error as store;
 use serde::Serialize;
 use std::error::Error;
 use std::{fmt, io};
@@ -43,6 +44,21 @@ pub enum ErrorKind {
     Internal,
     /// Whoever read our output has seen enough.
     BrokenPipe,
+}
+
+impl From<store::ErrorKind> for ErrorKind {
+    fn from(kind: store::ErrorKind) -> Self {
+        match kind {
+            store::ErrorKind::NotFound => Self::NotFound,
+            store::ErrorKind::Invalid => Self::Invalid,
+            store::ErrorKind::Conflict => Self::Conflict,
+            store::ErrorKind::Locked => Self::Locked,
+            store::ErrorKind::Unavailable => Self::Unavailable,
+            store::ErrorKind::Corrupt => Self::Corrupt,
+            store::ErrorKind::Unsupported => Self::Unsupported,
+            store::ErrorKind::Internal => Self::Internal,
+        }
+    }
 }
 
 /// What went wrong.
@@ -193,9 +209,41 @@ impl Error for CommandError {
     }
 }
 
+impl From<store::Error> for CommandError {
+    fn from(error: store::Error) -> Self {
+        let hint = match &error {
+            store::Error::NothingAt { other: Some(other), .. } => {
+                Some(format!("'--session {other}' knows of that time"))
+            }
+            store::Error::Ambiguous { .. } => Some("write more of the id".to_owned()),
+            store::Error::NoStore { .. } => Some("'forge init' makes one".to_owned()),
+            _ => None,
+        };
+        // The chain leaves out a cause that says the same as what it is the cause of.
+        let outer = Self::new(error.kind().into(), error.to_string()).caused_by(error);
+        match hint {
+            Some(hint) => outer.hinted(hint),
+            None => outer,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_of_the_store_keeps_kind_message_and_causes() {
+        let what = "segment 7".to_owned();
+        let error: CommandError =
+            store::Error::Corrupt { what, source: "bad checksum at 12".into() }.into();
+        assert_eq!(error.exit_code(), EXIT_CORRUPT);
+        assert_eq!(error.message(), "segment 7 is damaged");
+        assert_eq!(error.causes(), ["bad checksum at 12"]);
+        let (prefix, matches) = ("ab".to_owned(), vec!["abc".to_owned(), "abd".to_owned()]);
+        let error: CommandError = store::Error::Ambiguous { prefix, matches }.into();
+        assert_eq!((error.exit_code(), error.hints().len()), (EXIT_INVALID, 1));
+    }
 
     #[test]
     fn causes_are_a_chain_without_repetitions() {

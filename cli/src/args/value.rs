@@ -2,6 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use forge_store::model::claim::Word;
+use forge_store::model::when::parse_duration;
 use forge_store::model::{Kind, Value};
 use std::fmt;
 use std::str::FromStr;
@@ -157,34 +158,14 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "must be a number of seconds, such as 5 or 0.5".into())
 }
 
-/// Parses a duration: numbers with units `s`, `m`, `h`, `d`, `w`, as in `90s`, `1h30m`, `7d`.
+/// Parses a duration of whole seconds: `90s`, `1h30m`, `7d`.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || "must be a duration such as 90s, 10m, 1h30m or 7d".to_owned();
-    let mut total = 0_u64;
-    let mut rest = text.trim();
-    if rest.is_empty() {
-        return Err(wrong());
+    let micros = parse_duration(text).map_err(|error| error.to_string())?;
+    let duration = Duration::from_micros(micros.unsigned_abs());
+    match duration.subsec_nanos() {
+        0 => Ok(duration),
+        _ => Err("a duration here has whole seconds".into()),
     }
-    while !rest.is_empty() {
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let (count, after) = rest.split_at(digits);
-        let count: u64 = count.parse().map_err(|_| wrong())?;
-        let unit = after.chars().next().ok_or_else(wrong)?;
-        let unit_seconds = match unit {
-            's' => 1,
-            'm' => 60,
-            'h' => 3_600,
-            'd' => 86_400,
-            'w' => 604_800,
-            _ => return Err(wrong()),
-        };
-        total = count
-            .checked_mul(unit_seconds)
-            .and_then(|part| total.checked_add(part))
-            .ok_or_else(wrong)?;
-        rest = &after[unit.len_utf8()..];
-    }
-    Ok(Duration::from_secs(total))
 }
 
 #[cfg(test)]
@@ -198,7 +179,7 @@ mod tests {
         {
             assert_eq!(duration(text), Ok(Duration::from_secs(seconds)), "{text}");
         }
-        for text in ["", "10", "m", "1.5h", "-1h", "10 m", "10mo", "1é", "99999999999999999999w"] {
+        for text in ["", "10", "m", "-1h", "250ms", "10mo", "1é", "99999999999999999999w"] {
             assert!(duration(text).is_err(), "{text}");
         }
     }

@@ -143,7 +143,9 @@ impl Key {
                 text.parse().map(Value::Count).map_err(|_| "must be a whole number".into())
             }
             Shape::Seconds => value::seconds(text).map(Value::Seconds),
-            Shape::Duration => value::duration(text).map(Value::Duration),
+            Shape::Duration => value::duration(text)
+                .map(Value::Duration)
+                .map_err(|_| "must be a duration such as 90s, 10m or 7d".into()),
             Shape::Color => <Color as clap::ValueEnum>::from_str(text, false)
                 .map(Value::Color)
                 .map_err(|_| "must be auto, always or never".into()),
