@@ -12,6 +12,8 @@ pub mod claude_code;
 mod lenient;
 mod patch;
 mod piece;
+#[cfg(test)]
+mod recorded;
 mod shell;
 pub mod swe_agent;
 mod text;

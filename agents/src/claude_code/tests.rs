@@ -1,11 +1,16 @@
-mod lines;
+mod agents;
+mod bad;
+mod calls;
+mod messages;
+mod moments;
 mod pieces;
 mod recorded;
+mod script;
+mod tasks;
 
 use super::{Ending, Options, Reader};
 use crate::piece::Piece;
 use forge_store::model::{Fact, Kind, Timestamp, Value};
-use std::path::PathBuf;
 
 const RECORDED_AT: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
 
@@ -14,19 +19,10 @@ fn at_once(bytes: &[u8]) -> Piece {
     Reader::new(Options::default()).read(bytes, Ending::File, RECORDED_AT).unwrap()
 }
 
-/// The recorded session of this name and where each save of it ended; `None`, said loudly, where there is none.
-#[expect(clippy::print_stderr, reason = "a test that could not look must say so")]
+/// The recorded session of this name and where each save of it ended.
 fn recorded(name: &str) -> Option<(Vec<u8>, Vec<usize>)> {
-    let folder = std::env::var_os("FORGE_DATA").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")),
-        PathBuf::from,
-    );
-    let file = folder.join("claude-code").join(name).with_extension("jsonl");
-    let Ok(bytes) = std::fs::read(&file) else {
-        eprintln!("SKIPPED: no recorded session at {}; set FORGE_DATA", file.display());
-        return None;
-    };
-    let cuts = std::fs::read(file.with_extension("cuts.json")).unwrap();
+    let bytes = crate::recorded::read("claude-code", &format!("{name}.jsonl"))?;
+    let cuts = crate::recorded::read("claude-code", &format!("{name}.cuts.json"))?;
     let cuts: serde_json::Value = serde_json::from_slice(&cuts).unwrap();
     let cuts = cuts["cuts"].as_array().unwrap().iter();
     Some((bytes, cuts.map(|cut| cut["bytes"].as_u64().unwrap() as usize).collect()))
@@ -34,6 +30,13 @@ fn recorded(name: &str) -> Option<(Vec<u8>, Vec<usize>)> {
 
 fn of_kind(piece: &Piece, kind: Kind) -> Vec<&Fact> {
     piece.facts.iter().filter(|fact| fact.kind == kind).collect()
+}
+
+/// The one fact of this kind.
+fn only(piece: &Piece, kind: Kind) -> &Fact {
+    let found = of_kind(piece, kind);
+    assert_eq!(found.len(), 1, "{found:?}");
+    found[0]
 }
 
 fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {

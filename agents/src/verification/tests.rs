@@ -37,7 +37,7 @@ fn known_commands_are_found_wherever_they_stand() {
 #[test]
 fn the_most_telling_check_names_the_tool() {
     let found = Verification::of("cargo build && go test && mise run lint").unwrap();
-    assert_eq!((found.check, found.tool.as_str()), (Check::Test, "go"));
+    assert_eq!((found.check, found.tool.as_str()), (Test, "go"));
 }
 
 #[test]
