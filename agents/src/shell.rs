@@ -42,7 +42,12 @@ struct Parser<'a> {
     redirected: bool,
     /// Words that end the here-documents begun on this line.
     heredocs: Vec<String>,
+    /// How many substitutions this one stands in.
+    depth: u32,
 }
+
+/// Substitutions nested deeper than this are read as plain characters.
+const MAX_DEPTH: u32 = 16;
 
 impl<'a> Parser<'a> {
     fn take(&mut self) -> Option<char> {
@@ -55,6 +60,11 @@ impl<'a> Parser<'a> {
         let found = self.rest.strip_prefix(prefix);
         self.rest = found.unwrap_or(self.rest);
         found.is_some()
+    }
+
+    /// Whether a substitution follows a dollar sign.
+    fn opens(&self) -> bool {
+        self.depth < MAX_DEPTH && self.rest.starts_with('(')
     }
 
     fn push(&mut self, character: char) {
@@ -71,7 +81,7 @@ impl<'a> Parser<'a> {
                 '\'' => self.quoted('\''),
                 '"' => self.quoted('"'),
                 '`' => self.quoted('`'),
-                '$' if self.rest.starts_with('(') => {
+                '$' if self.opens() => {
                     self.push('$');
                     self.substitution();
                 }
@@ -112,7 +122,7 @@ impl<'a> Parser<'a> {
                     Some('\n') | None => {}
                     Some(escaped) => self.push(escaped),
                 },
-                '$' if quote == '"' && self.rest.starts_with('(') => {
+                '$' if quote == '"' && self.opens() => {
                     self.push('$');
                     self.substitution();
                 }
@@ -123,7 +133,7 @@ impl<'a> Parser<'a> {
 
     /// `(...)` with whatever is in it becomes part of the word, unread.
     fn substitution(&mut self) {
-        let mut inner = Parser::default();
+        let mut inner = Parser { depth: self.depth + 1, ..Parser::default() };
         let mut depth = 0_u32;
         while let Some(character) = self.take() {
             self.push(character);
@@ -283,5 +293,12 @@ mod tests {
             split(line);
         }
         assert_eq!(shown("a |"), "a");
+    }
+
+    #[test]
+    fn nesting_without_end_is_read_all_the_same() {
+        for piece in ["\"$(", "$(", "(", "\"$(<<x\n", "{ "] {
+            split(&piece.repeat(100_000));
+        }
     }
 }

@@ -8,6 +8,7 @@
 use crate::patch::Edit;
 use forge_store::model::{ObjectId, TextRef, Value};
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Texts up to this many bytes stand in a fact as they are.
@@ -67,7 +68,8 @@ pub(crate) fn headline(text: &str) -> Option<String> {
 /// `None` if the document is no JSON or says nothing there.
 #[must_use]
 pub fn resolve(document: &[u8], pointer: &str) -> Option<String> {
-    let document: serde_json::Value = serde_json::from_slice(document).ok()?;
+    let document = mended(std::str::from_utf8(document).ok()?);
+    let document: serde_json::Value = serde_json::from_str(&document).ok()?;
     let (path, range) = split_range(pointer);
     let text = said(document.pointer(path)?)?;
     match range {
@@ -92,6 +94,49 @@ fn said(value: &serde_json::Value) -> Option<String> {
             Some(join(texts))
         }
         object => Some(Edit::deserialize(object).ok()?.patch()?.text),
+    }
+}
+
+/// This JSON with `\\ufffd` for every escape of half a character.
+///
+/// JavaScript cuts texts between the two halves of a character and writes the half it has; no text in Rust can hold it.
+/// The length stays the same, and so does what points into the document.
+pub(crate) fn mended(json: &str) -> Cow<'_, str> {
+    if !json.contains("\\ud") && !json.contains("\\uD") {
+        return Cow::Borrowed(json);
+    }
+    let mut mended = json.as_bytes().to_vec();
+    let mut rest = json;
+    while let Some(start) = rest.find('\\') {
+        let at = json.len() - rest.len() + start;
+        let length = match (half(json, at), half(json, at + 6)) {
+            (Some(Half::High), Some(Half::Low)) => 12,
+            (Some(_), _) => {
+                if let Some(escape) = mended.get_mut(at..at + 6) {
+                    escape.copy_from_slice(b"\\ufffd");
+                }
+                6
+            }
+            // Whatever is escaped, a second backslash too.
+            (None, _) => 2,
+        };
+        rest = json.get(at + length..).unwrap_or_default();
+    }
+    Cow::Owned(String::from_utf8(mended).expect("only ASCII took the place of ASCII"))
+}
+
+enum Half {
+    High,
+    Low,
+}
+
+/// Which half of a character the escape at this place stands for, if it does.
+fn half(json: &str, at: usize) -> Option<Half> {
+    let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
+    match u16::from_str_radix(digits, 16).ok()? {
+        0xd800..=0xdbff => Some(Half::High),
+        0xdc00..=0xdfff => Some(Half::Low),
+        _ => None,
     }
 }
 
@@ -124,6 +169,23 @@ mod tests {
         let text = TextRef::from_value(&made).unwrap();
         assert_eq!(text.pointer, "/r#12-412");
         assert_eq!(resolve(document.as_bytes(), &text.pointer), Some("x".repeat(400)));
+    }
+
+    #[test]
+    fn half_a_character_is_replaced_and_whole_ones_stay() {
+        for (json, expected) in [
+            (r#""\ud83d\ude05 \uD83D""#, "\u{1f605} \u{fffd}"),
+            (r#""\ude05\ud83dx\ud83d\ud83d\ude05""#, "\u{fffd}\u{fffd}x\u{fffd}\u{1f605}"),
+            (r#""\\ud83d \\\ud83d""#, "\\ud83d \\\u{fffd}"),
+            (r#""\ud8""#, "unread"),
+        ] {
+            let made = mended(json);
+            assert_eq!(made.len(), json.len());
+            let read: String = serde_json::from_str(&made).unwrap_or("unread".to_owned());
+            assert_eq!(read, expected, "{json}");
+        }
+        let document = r#"{"a":"cut \ud83d"}"#;
+        assert_eq!(resolve(document.as_bytes(), "/a"), Some("cut \u{fffd}".to_owned()));
     }
 
     #[test]

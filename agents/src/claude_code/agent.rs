@@ -70,19 +70,12 @@ impl Work<'_> {
     }
 
     /// A version of the agent for what it said.
-    pub(super) fn agent_spoke(
-        &mut self,
-        scene: &Scene<'_>,
-        spoken: &Spoken<'_>,
-        mut message: Map,
-        call: Option<&str>,
-    ) {
+    pub(super) fn agent_spoke(&mut self, scene: &Scene<'_>, spoken: &Spoken<'_>, mut message: Map) {
         let Some(agent) = scene.agent.as_deref() else { return };
         let first = spoken.content.said().filter(|_| spoken.speaker == Speaker::User);
-        let call = call.map(str::to_owned).or_else(|| {
-            let (prompt, _) = first.as_ref()?;
-            self.caller(&hash(prompt)).filter(|_| !self.carry.agents.contains_key(agent))
-        });
+        let unknown = !self.carry.agents.contains_key(agent);
+        let prompt = first.as_ref().filter(|_| unknown);
+        let call = prompt.and_then(|(prompt, _)| self.caller(&hash(prompt)));
         self.meet(agent, call.as_deref(), scene.at, || {
             let (text, pointer) = first.as_ref()?;
             Some(scene.text(text, format!("/message/content{pointer}")))

@@ -43,7 +43,7 @@ impl Work<'_> {
             let agent = self.agent_of(line, &spoken);
             let scene = scene(at, Some(agent), "");
             let value = self.said(&scene, &spoken);
-            self.agent_spoke(&scene, &spoken, value, None);
+            self.agent_spoke(&scene, &spoken, value);
             return Ok(());
         }
         let scene = scene(at, None, "");
@@ -56,8 +56,6 @@ impl Work<'_> {
             ("compact_summary", flag(line.is_compact_summary.0)),
             ("api_error", flag(line.is_api_error_message.0)),
         ]);
-        // The calls' facts and the checkpoints of this line come before the message itself, so that nothing of it is
-        // missing at a checkpoint of its time; equal times make the order in the file irrelevant.
         value.append(&mut self.said(&scene, &spoken));
         if speaker == Speaker::System {
             self.system(&scene, line, uuid, &mut value);
@@ -116,7 +114,7 @@ impl Work<'_> {
             prompt.map(|prompt| text::value(&prompt, scene.place, || "/data/prompt".to_owned()))
         });
         let value = self.said(&scene, &spoken);
-        self.agent_spoke(&scene, &spoken, value, None);
+        self.agent_spoke(&scene, &spoken, value);
         Ok(())
     }
 

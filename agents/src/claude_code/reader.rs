@@ -4,6 +4,7 @@ use super::carry::{Carry, Tail};
 use super::line::Line;
 use super::scene::Work;
 use crate::piece::{Piece, SkippedLine};
+use crate::text;
 use forge_store::model::Timestamp;
 use serde::de::IgnoredAny;
 use std::io::BufRead;
@@ -178,8 +179,9 @@ impl Reader {
             return Err(format!("is nested deeper than {MAX_DEPTH} levels"));
         }
         let place = (self.carry.offset + indent as u64, text.len() as u64);
+        let text = text::mended(text);
         let line: Line<'_> =
-            serde_json::from_str(text).map_err(|error| format!("is not whole JSON: {error}"))?;
+            serde_json::from_str(&text).map_err(|error| format!("is not whole JSON: {error}"))?;
         let first = piece.facts.len();
         let mut work = Work {
             carry: &mut self.carry,

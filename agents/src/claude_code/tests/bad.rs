@@ -52,6 +52,15 @@ fn deep_nesting_anywhere_in_a_message_is_reported() {
 }
 
 #[test]
+fn a_text_cut_within_a_character_is_read_all_the_same() {
+    let text = Script::new().user("cut HERE").text.replace("HERE", r"\ud83d");
+    let piece = at_once(text.as_bytes());
+    assert_eq!(piece.skipped, []);
+    let prompt = &only(&piece, Kind::Prompt).value;
+    assert_eq!(super::text(prompt, "text"), Some("cut \u{fffd}"));
+}
+
+#[test]
 fn a_last_line_waits_until_it_is_whole() {
     let whole = Script::new().user("one").user("two").text;
     let end = whole.len() - 1;
