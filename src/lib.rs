@@ -10,5 +10,8 @@
 
 pub mod backend;
 pub mod diff;
+pub mod engine;
+pub mod error;
 pub mod format;
 pub mod model;
+pub mod store;

@@ -1,2 +1,7 @@
 //! The `forge` command.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    forge_cli::run(std::env::args_os().collect())
+}

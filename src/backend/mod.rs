@@ -110,12 +110,25 @@ pub trait Log: Send + Sync {
 }
 
 /// A table of the index; its number is the first byte of its keys on disk. The tables are listed in `format::key`.
+/// Number 255 belongs to the index itself: rows of it are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Table(pub u8);
 
 /// Large values keyed by ever-growing numbers: kept apart from the small rows, so that compaction moves the files of
 /// this table instead of rewriting them.
 pub const OBJECTS: Table = Table(0);
+
+/// Where an index keeps rows of its own.
+const RESERVED: Table = Table(255);
+
+/// Refuses rows of the table that belongs to the index itself.
+fn check_tables(batch: &Batch) -> Result<(), Error> {
+    if batch.rows.iter().any(|(table, ..)| *table == RESERVED) {
+        let source = "table 255 belongs to the index itself".into();
+        return Err(Error::Index { action: "write to", source });
+    }
+    Ok(())
+}
 
 /// Rows to write, all or none. A later row of the same key wins. `None` deletes.
 #[derive(Clone, Debug, Default)]

@@ -1,1 +1,39 @@
-//! format
+//! Every byte forge keeps, apart from the frames of the journal (`backend::journal`) and RocksDB's own files.
+//!
+//! `docs/format.md` is the specification; this room is its implementation and says nothing twice. Pure: bytes in,
+//! bytes out. Whatever is decoded was written by forge or is damaged, so decoding is strict: an unknown field, a
+//! missing one, a byte too many are errors.
+#![warn(clippy::indexing_slicing)]
+
+mod chunk;
+mod codec;
+mod delta;
+mod entry;
+mod header;
+pub mod key;
+mod marker;
+mod object;
+mod page;
+mod record;
+mod refs;
+mod row;
+
+pub use chunk::{CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, Chunk, ChunkEntry, is_boundary};
+pub use codec::DecodeError;
+pub use delta::{Delta, DeltaChange, Side};
+pub use entry::{
+    EntryBytes, decode_entry, decode_key, encode_entry, encode_key, entity_hash, entry_hash,
+};
+pub use header::{Header, Parent, Reset};
+pub use marker::{FORMAT_VERSION, Marker, MarkerError};
+pub use object::{
+    MAX_OBJECT_BYTES, ObjectKind, content_length, open, open_with_prefix, seal, seal_with_prefix,
+    sealed_id,
+};
+pub use page::Page;
+pub use record::{Body, Bytes, DeltaPart, Record, RecordChange};
+pub use refs::{BookmarkRef, BranchChange, BranchRefs, Head, Refs, SessionRefs};
+pub use row::{
+    BookmarkRow, CheckpointRow, Effect, FactRow, KeyframeChunk, KeyframeRow, OperationRow,
+    RevisionRow, SegmentRow, SequenceRow,
+};

@@ -2,14 +2,17 @@
 
 mod branch;
 mod checkpoint;
+pub mod claim;
 mod entity;
 mod fact;
 mod id;
 mod kind;
 mod operation;
+pub mod rule;
 mod session;
 mod time;
 mod value;
+pub mod when;
 
 pub use branch::{BranchMetadata, BranchName, BranchNumber, BranchStatus};
 pub use checkpoint::{AutoTrigger, Checkpoint, Trigger};

@@ -1,1 +1,3 @@
-//! Test support.
+//! Test support for forge's own tests.
+
+pub mod conformance;

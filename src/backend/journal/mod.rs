@@ -1,1 +1,223 @@
-//! journal
+//! The journal: a [`Log`] in a folder of append-only segment files, shared by many processes.
+//!
+//! A writer takes the append lock, reads what came since, writes one frame, lets go, and only then
+//! syncs: so eight processes share one disk sync instead of queueing for eight. Readers take no
+//! lock at all. The bytes are specified in `docs/format-journal.md`.
+//!
+//! * `layout`: every byte, pure.
+//! * `segment`, `mark`, `lock`: the files of the folder.
+//! * `scan`: reading, and what is a torn tail and what is damage.
+//! * `append`, `sync`, `rotate`: the three ways to change it.
+
+mod append;
+mod layout;
+mod lock;
+mod mark;
+mod rotate;
+mod scan;
+mod segment;
+mod sync;
+#[cfg(test)]
+mod tests;
+
+use crate::backend::{Appended, Error, Log, Position, Tail};
+use lock::AppendLock;
+use mark::MarkFile;
+use scan::{Cursor, Walk};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use sync::Progress;
+
+/// How often a verdict is formed anew while others change the files under the reader.
+const VERDICTS: usize = 5;
+
+/// A journal in a folder. Cheap to open; may be shared by threads.
+#[derive(Debug)]
+pub struct Journal {
+    folder: PathBuf,
+    /// `None` if opened for reading only.
+    lock: Option<AppendLock>,
+    mark: MarkFile,
+    /// The end of the journal as last seen under the append lock.
+    tip: Mutex<Option<Cursor>>,
+    /// Where the last read ended.
+    place: Mutex<Option<Cursor>>,
+    progress: Progress,
+}
+
+impl Journal {
+    /// Makes the folder (0700) and an empty journal (0600) in it, durably; one that is there is
+    /// opened.
+    ///
+    /// # Errors
+    /// [`Error::Io`], or [`Error::Busy`] if another process is at it for too long.
+    pub fn create(folder: &Path) -> Result<Self, Error> {
+        segment::create_private_folder(folder).map_err(Error::io("create", folder))?;
+        let lock = AppendLock::create(folder)?;
+        let held = lock.acquire(sync::LOCK_TIMEOUT)?;
+        let mark = MarkFile::open(folder, true)?;
+        if segment::list(folder)?.is_empty() && mark.position()? == 0 {
+            let path = folder.join(layout::segment_name(0));
+            segment::create_private(&path).map_err(Error::io("create", &path))?;
+            segment::sync_folder(folder)?;
+        }
+        drop(held);
+        Self::new(folder, Some(lock), mark)
+    }
+
+    /// Opens a journal that is there.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn open(folder: &Path) -> Result<Self, Error> {
+        let lock = AppendLock::open(folder)?;
+        let mark = MarkFile::open(folder, true)?;
+        Self::new(folder, Some(lock), mark)
+    }
+
+    /// Opens a journal for reading only: it needs no right to write anything, and every attempt to
+    /// write is refused.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn open_read_only(folder: &Path) -> Result<Self, Error> {
+        folder.read_dir().map_err(Error::io("open", folder))?;
+        Self::new(folder, None, MarkFile::open(folder, false)?)
+    }
+
+    /// Opens a journal that never syncs but says it did. Fault tests use it to prove that they
+    /// would see a loss; it keeps no promise.
+    ///
+    /// # Errors
+    /// As [`Journal::open`].
+    #[doc(hidden)]
+    pub fn without_sync_for_canary(folder: &Path) -> Result<Self, Error> {
+        let mut journal = Self::open(folder)?;
+        journal.progress.leave_syncs_out();
+        Ok(journal)
+    }
+
+    /// How many times this journal has asked the disk to make data durable.
+    pub fn syncs(&self) -> u64 {
+        self.progress.syncs()
+    }
+
+    fn new(folder: &Path, lock: Option<AppendLock>, mark: MarkFile) -> Result<Self, Error> {
+        let progress = Progress::new(mark.position()?);
+        Ok(Self {
+            folder: folder.to_owned(),
+            lock,
+            mark,
+            tip: Mutex::new(None),
+            place: Mutex::new(None),
+            progress,
+        })
+    }
+
+    /// The append lock, if this journal may write.
+    fn writer(&self, action: &'static str) -> Result<&AppendLock, Error> {
+        self.lock.as_ref().ok_or_else(|| {
+            let source = std::io::Error::new(
+                std::io::ErrorKind::ReadOnlyFilesystem,
+                "the journal was opened for reading only",
+            );
+            Error::Io { action, path: self.folder.clone(), source }
+        })
+    }
+
+    /// A walk from `from` on, from a place seen before if that helps.
+    fn walk(&self, from: Position, known: Option<Cursor>) -> Result<Walk, Error> {
+        let mark = self.mark.read()?;
+        let write = self.lock.is_some();
+        // The mark may name the record before `from`: then the chain is checked across it.
+        let named = mark.filter(|mark| mark.position == from).map(|mark| mark.hash);
+        // Not behind the cursor: the bytes there may be the end frame, which takes no positions.
+        let holds = |cursor: &Cursor| (cursor.segment.start..=cursor.end).contains(&from);
+        if let Some(mut cursor) = known.filter(holds) {
+            let extent = cursor.segment.extent()?;
+            if extent.named && from <= extent.end {
+                if cursor.end != from {
+                    cursor.end = from;
+                    cursor.previous = named;
+                }
+                return Ok(Walk::resume(&self.folder, write, mark, cursor));
+            }
+        }
+        let mut walk = Walk::locate(&self.folder, write, mark, from)?;
+        walk.expect_after(named);
+        Ok(walk)
+    }
+
+    /// Tries until a verdict of damage is reached twice at one position: what looked like it may
+    /// have been a file that another process was just replacing.
+    fn confirmed<T>(&self, mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+        let mut before = None;
+        for _ in 1..VERDICTS {
+            match attempt() {
+                Err(Error::Damaged { position, .. }) if before != Some(position) => {
+                    before = Some(position);
+                    *held(&self.tip) = None;
+                    *held(&self.place) = None;
+                }
+                verdict => return verdict,
+            }
+        }
+        attempt()
+    }
+
+    fn read_once(&self, from: Position, limit: u64) -> Result<Tail, Error> {
+        let known = held(&self.place).clone();
+        let mut walk = self.walk(from, known)?;
+        let mut tail = Tail { frames: Vec::new(), end: from };
+        while tail.frames.is_empty() || tail.end - from < limit {
+            let Some(frame) = walk.next()? else { break };
+            tail.end = frame.end;
+            tail.frames.push(frame);
+        }
+        *held(&self.place) = Some(walk.cursor().clone());
+        Ok(tail)
+    }
+}
+
+impl Log for Journal {
+    fn read(&self, from: Position, limit: u64) -> Result<Tail, Error> {
+        self.confirmed(|| self.read_once(from, limit))
+    }
+
+    fn append(
+        &self,
+        from: Position,
+        timeout: Duration,
+        build: &mut dyn FnMut(&Tail) -> Option<Vec<u8>>,
+    ) -> Result<Option<Appended>, Error> {
+        self.append_record(from, timeout, build)
+    }
+
+    fn sync(&self, to: Position) -> Result<(), Error> {
+        self.make_durable(to)
+    }
+
+    fn rotate(
+        &self,
+        from: Position,
+        timeout: Duration,
+        first: &mut dyn FnMut(&Tail) -> Option<Vec<u8>>,
+    ) -> Result<Option<Appended>, Error> {
+        self.begin_segment(from, timeout, first)
+    }
+
+    fn remove_before(&self, before: Position) -> Result<(), Error> {
+        self.remove_segments(before)
+    }
+
+    fn start(&self) -> Result<Position, Error> {
+        let oldest = segment::list(&self.folder)?.first().copied();
+        oldest.ok_or_else(|| scan::damaged(0, "its segments are missing"))
+    }
+}
+
+/// What a mutex guards, also after a panic: every value put there is whole.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

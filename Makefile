@@ -1,0 +1,62 @@
+# Everything around the code. `make` alone lists the targets.
+
+.DEFAULT_GOAL := help
+SHELL := bash
+PREFIX ?= $(HOME)/.local
+CARGO ?= cargo
+# cargo uses all cores by itself.
+.NOTPARALLEL:
+
+.PHONY: help demo test install lint fmt deny readme-screen clean-cache ready ready-tests build
+
+help: ## list the targets
+	@echo "forge: a temporal debugging state store with time travel"
+	@echo
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)$$/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "  make %-14s %s\n", $$1, $$2 }'
+	@echo
+	@echo "demo and test install what is missing first, and say so. PREFIX is $(PREFIX)."
+
+demo: build ## build forge and play a time-travel session on a recorded example
+	@scripts/demo
+
+test: ready-tests ## pass all tests: units, laws, crashes, the command line, the examples in the docs
+	@scripts/test
+
+install: build ## put the binary in PREFIX/bin
+	@install -d "$(DESTDIR)$(PREFIX)/bin"
+	@install -m 755 "$$(scripts/demo --binary)" "$(DESTDIR)$(PREFIX)/bin/forge"
+	@echo "installed $(DESTDIR)$(PREFIX)/bin/forge"
+	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "note: $(PREFIX)/bin is not on your PATH" ;; esac
+
+lint: ready ## formatting, clippy and the documentation, with warnings as errors
+	@echo "== cargo fmt --check"
+	@$(CARGO) fmt --all --check
+	@echo "== cargo clippy"
+	@$(CARGO) clippy --locked --release --workspace --all-targets -- -D warnings
+	@echo "== cargo doc"
+	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --release --workspace --no-deps
+
+fmt: ## format the code
+	@$(CARGO) fmt --all
+
+deny: ## licences and sources of all dependencies (needs cargo-deny)
+	@command -v cargo-deny >/dev/null || { echo "cargo-deny is not installed: run 'cargo install --locked cargo-deny' first" >&2; exit 1; }
+	@cargo deny --locked check bans licenses sources
+
+readme-screen: build ## show in README.md what the binary prints today
+	@scripts/demo --screen
+
+clean-cache: ## remove the cached RocksDB (the next build makes it again, in 3 to 6 minutes)
+	@scripts/rocksdb --clean
+
+# What follows is for the targets above.
+ready:
+	@scripts/setup
+	@scripts/rocksdb
+
+ready-tests:
+	@scripts/setup --tests
+	@scripts/rocksdb
+
+build: ready
+	@$(CARGO) build --locked --release -p forge-cli

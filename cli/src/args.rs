@@ -1,0 +1,152 @@
+//! What the command line says: global flags, and one subcommand.
+
+pub mod select;
+pub mod value;
+
+use crate::commands::Command;
+use clap::Parser;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Remember what a debugging effort knew, believed and tried, and go back to any moment of it
+#[derive(Debug, Parser)]
+#[command(
+    name = "forge",
+    version,
+    propagate_version = false,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    max_term_width = 100,
+    after_help = "Start with 'forge init', then 'forge status' and 'forge brief'."
+)]
+pub struct Args {
+    /// Flags every command knows.
+    #[command(flatten)]
+    pub global: Global,
+
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Flags every command knows.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// Use the store in this directory instead of the nearest '.forge' above
+    #[arg(long, global = true, value_name = "PATH", env = "FORGE_STORE", hide_env_values = true)]
+    pub store: Option<PathBuf>,
+
+    /// Work in this session instead of the current one
+    #[arg(
+        long,
+        global = true,
+        value_name = "NAME|ID",
+        env = "FORGE_SESSION",
+        hide_env_values = true
+    )]
+    pub session: Option<String>,
+
+    /// Print one JSON document instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// Say when to use colour
+    #[arg(long, global = true, value_name = "WHEN", value_enum)]
+    pub color: Option<Color>,
+
+    /// Print long output at once instead of through a pager
+    #[arg(long, global = true)]
+    pub no_pager: bool,
+
+    /// Wait this many seconds for a lock that another process holds (default 5)
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = value::seconds)]
+    pub lock_timeout: Option<Duration>,
+
+    /// Print results and errors only
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+
+    /// Say on stderr what is done; twice for more
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// What is known of the wanted form of output when the arguments could not be parsed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Form {
+    /// `--json` stands among them.
+    pub json: bool,
+    /// The last `--color`, if it is a known one.
+    pub color: Option<Color>,
+}
+
+impl Form {
+    /// Reads the form from arguments that may be wrong otherwise; stops at `--`.
+    pub fn of_raw(args: &[std::ffi::OsString]) -> Self {
+        let mut form = Self::default();
+        let mut words = args.iter().skip(1).map(|arg| arg.to_string_lossy());
+        while let Some(word) = words.next() {
+            let color = match word.as_ref() {
+                "--" => break,
+                "--json" => {
+                    form.json = true;
+                    continue;
+                }
+                "--color" => words.next().map(std::borrow::Cow::into_owned),
+                other => other.strip_prefix("--color=").map(str::to_owned),
+            };
+            if let Some(color) = color {
+                form.color = clap::ValueEnum::from_str(&color, false).ok().or(form.color);
+            }
+        }
+        form
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_tree_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn help_texts_are_imperative_lines_without_full_stop() {
+        fn check(command: &clap::Command) {
+            let about = command.get_about().expect("every command says what it does").to_string();
+            assert!(!about.ends_with('.'), "{}: {about}", command.get_name());
+            for arg in command.get_arguments() {
+                let help = arg.get_help().expect("every argument is explained").to_string();
+                assert!(!help.ends_with('.'), "{} {}: {help}", command.get_name(), arg.get_id());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Args::command());
+    }
+
+    #[test]
+    fn the_form_is_read_from_arguments_that_do_not_parse() {
+        let args = ["forge", "nonsense", "--color", "never", "--json", "--", "--color=always"];
+        let form = Form::of_raw(&args.map(Into::into));
+        assert_eq!(form, Form { json: true, color: Some(Color::Never) });
+        let args = ["forge", "command", "record", "--", "x", "--json"];
+        assert_eq!(Form::of_raw(&args.map(Into::into)), Form::default());
+    }
+}

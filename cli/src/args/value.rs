@@ -1,0 +1,232 @@
+//! Values on the command line, parsed as the arguments are.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use forge_store::model::claim::Word;
+use forge_store::model::when::parse_duration;
+use forge_store::model::{Kind, Value};
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The longest name in bytes.
+const MAX_NAME_BYTES: usize = 200;
+
+/// A name people give: of a session, a branch, a tag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name(String);
+
+impl Name {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Name {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.trim().is_empty() {
+            return Err("a name may not be empty".into());
+        }
+        if text.trim() != text {
+            return Err("a name may not begin or end with a space".into());
+        }
+        if text.len() > MAX_NAME_BYTES {
+            return Err(format!("a name may have at most {MAX_NAME_BYTES} bytes"));
+        }
+        if crate::output::sanitise::has_hidden(text) {
+            return Err("a name may not contain control or invisible characters".into());
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+/// A moment as people name it: an id prefix, `#42`, a tag, a branch, `HEAD~3`, `branch@{T}` or a time.
+///
+/// What it means depends on the store and on now, so it is resolved there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment(String);
+
+impl Moment {
+    /// What was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Moment {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.trim().is_empty() {
+            return Err("name a moment: an id, '#42', a tag, a branch, 'HEAD~3' or a time".into());
+        }
+        Ok(Self(text.trim().to_owned()))
+    }
+}
+
+/// An entity as people name it: its id or a unique prefix of it, after `KIND:` where that alone is ambiguous.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntityName {
+    /// The kind, if it was said.
+    pub kind: Option<Kind>,
+    /// The id or the beginning of one.
+    pub id: String,
+}
+
+impl FromStr for EntityName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, id) = match text.split_once(':') {
+            // An id may itself hold a colon, so only a known kind is taken for one.
+            Some((kind, id)) => match kind.parse() {
+                Ok(kind) => (Some(kind), id),
+                Err(_) => (None, text),
+            },
+            None => (None, text),
+        };
+        if id.trim().is_empty() {
+            return Err("an id may not be empty".into());
+        }
+        Ok(Self { kind, id: id.to_owned() })
+    }
+}
+
+/// A parser of the words that a field may hold.
+#[must_use]
+pub fn words<W: Word + Send + Sync>() -> impl TypedValueParser<Value = W> {
+    chosen::<W>(W::WORDS.to_vec())
+}
+
+/// A parser of some of the words that a field may hold.
+#[must_use]
+pub fn words_of<W: Word + Send + Sync>(some: &[W]) -> impl TypedValueParser<Value = W> {
+    chosen::<W>(some.iter().map(|word| word.word()).collect())
+}
+
+fn chosen<W: Word + Send + Sync>(words: Vec<&'static str>) -> impl TypedValueParser<Value = W> {
+    PossibleValuesParser::new(words)
+        .map(|word| W::from_word(&word).expect("clap lets only these words through"))
+}
+
+/// Parses a confidence or another share: 0 to 1.
+pub fn share(text: &str) -> Result<f64, String> {
+    within(text, 0.0, 1.0)
+}
+
+/// Parses the strength of evidence: -1 (refutes) to 1 (proves).
+pub fn strength(text: &str) -> Result<f64, String> {
+    within(text, -1.0, 1.0)
+}
+
+fn within(text: &str, least: f64, most: f64) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        _ => Err(format!("must be a number from {least} to {most}")),
+    }
+}
+
+/// Parses a measured value: a whole number, another number, `true` or `false`, else a text.
+pub fn scalar(text: &str) -> Result<Value, String> {
+    if let Ok(number) = text.parse::<i64>() {
+        return Ok(number.into());
+    }
+    match (text.parse::<u64>(), text.parse::<f64>(), text.parse::<bool>()) {
+        (Ok(number), _, _) => Ok(number.into()),
+        (_, Ok(number), _) if number.is_finite() => Ok(number.into()),
+        (_, Ok(_), _) => Err("must be a finite number".into()),
+        (_, _, Ok(truth)) => Ok(truth.into()),
+        _ => Ok(text.into()),
+    }
+}
+
+/// Parses a number of seconds, with decimals.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    text.parse::<f64>()
+        .ok()
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| "must be a number of seconds, such as 5 or 0.5".into())
+}
+
+/// Parses a duration of whole seconds: `90s`, `1h30m`, `7d`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let micros = parse_duration(text).map_err(|error| error.to_string())?;
+    let duration = Duration::from_micros(micros.unsigned_abs());
+    match duration.subsec_nanos() {
+        0 => Ok(duration),
+        _ => Err("a duration here has whole seconds".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_numbers_with_units() {
+        for (text, seconds) in
+            [("90s", 90), ("10m", 600), ("1h30m", 5_400), ("7d", 604_800), ("2w", 1_209_600)]
+        {
+            assert_eq!(duration(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in ["", "10", "m", "-1h", "250ms", "10mo", "1é", "99999999999999999999w"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_outside_their_range_are_refused() {
+        assert_eq!(share("0.7"), Ok(0.7));
+        assert_eq!(strength("-1"), Ok(-1.0));
+        for text in ["1.7", "-0.1", "NaN", "inf", "x", ""] {
+            assert!(share(text).is_err(), "{text}");
+        }
+        assert!(strength("NaN").is_err());
+        for text in ["inf", "NaN", "1e999"] {
+            assert!(scalar(text).is_err(), "{text}");
+        }
+        assert!(seconds("-1").is_err());
+        assert!(seconds("1e300").is_err());
+    }
+
+    #[test]
+    fn a_measured_value_is_what_it_looks_like() {
+        for (text, value) in [
+            ("-3", Value::Int(-3)),
+            ("18446744073709551615", Value::UInt(u64::MAX)),
+            ("1.5e3", Value::Float(1500.0)),
+            ("true", Value::Bool(true)),
+            ("12 ms", Value::Text("12 ms".into())),
+        ] {
+            assert_eq!(scalar(text), Ok(value));
+        }
+    }
+
+    #[test]
+    fn names_have_no_control_characters() {
+        assert_eq!("näme 1".parse::<Name>().unwrap().as_str(), "näme 1");
+        for text in ["", " ", " a", "a\n", "a\u{1b}[31m", "a\u{202e}b", "a\u{200b}"] {
+            assert!(text.parse::<Name>().is_err(), "{text:?}");
+        }
+        assert!("x".repeat(201).parse::<Name>().is_err());
+    }
+
+    #[test]
+    fn only_a_known_kind_before_a_colon_is_one() {
+        let named: EntityName = "hypothesis:h1".parse().unwrap();
+        assert_eq!(named, EntityName { kind: Some(Kind::Hypothesis), id: "h1".into() });
+        let plain: EntityName = "toolu:1".parse().unwrap();
+        assert_eq!(plain, EntityName { kind: None, id: "toolu:1".into() });
+        assert!("belief:".parse::<EntityName>().is_err());
+    }
+}

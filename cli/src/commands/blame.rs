@@ -1,0 +1,27 @@
+//! `forge blame` and `forge why`.
+
+use crate::args::value::{EntityName, Moment};
+
+/// Arguments of `forge blame`.
+#[derive(Debug, clap::Args)]
+pub struct BlameArgs {
+    /// Name it by a unique prefix of its id, after 'KIND:' where that is ambiguous
+    #[arg(value_name = "ENTITY")]
+    pub entity: EntityName,
+
+    /// Look at it as it stood at this moment
+    #[arg(long, value_name = "T")]
+    pub at: Option<Moment>,
+}
+
+/// Arguments of `forge why`.
+#[derive(Debug, clap::Args)]
+pub struct WhyArgs {
+    /// Name it by a unique prefix of its id, after 'KIND:' where that is ambiguous
+    #[arg(value_name = "ENTITY")]
+    pub entity: EntityName,
+
+    /// Look at it as it stood at this moment
+    #[arg(long, value_name = "T")]
+    pub at: Option<Moment>,
+}

@@ -1,0 +1,22 @@
+//! `forge completions`.
+
+use crate::args::Args;
+use crate::context::Context;
+use crate::error::CommandError;
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+/// Arguments of `forge completions`.
+#[derive(Debug, clap::Args)]
+pub struct CompletionsArgs {
+    /// Name the shell
+    #[arg(value_name = "SHELL", value_enum)]
+    pub shell: Shell,
+}
+
+/// Prints the script; `--json` has no say, as the script is the answer.
+pub fn run(args: &CompletionsArgs, context: &mut Context) -> Result<(), CommandError> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Args::command(), "forge", &mut script);
+    context.out.raw(&script)
+}

@@ -1,0 +1,61 @@
+//! `forge evidence`.
+
+use crate::args::select::{ClaimList, Show};
+use crate::args::value::{self, Name};
+use forge_store::model::claim::EvidenceKind;
+
+/// Record what speaks for or against a hypothesis.
+#[derive(Debug, clap::Subcommand)]
+pub enum EvidenceCommand {
+    /// Record evidence; the confidence of its hypothesis follows
+    Add(AddArgs),
+    /// List evidence
+    List(ListArgs),
+    /// Show one piece of evidence
+    Show(Show),
+}
+
+/// Arguments of `forge evidence add`.
+#[derive(Debug, clap::Args)]
+pub struct AddArgs {
+    /// Say what was observed
+    #[arg(value_name = "DESCRIPTION")]
+    pub description: String,
+
+    /// Name the hypothesis it is about
+    #[arg(long, value_name = "ID")]
+    pub hypothesis: String,
+
+    /// Say how strongly it speaks for the hypothesis, from -1 (refutes) to 1 (proves)
+    #[arg(
+        long,
+        value_name = "STRENGTH",
+        value_parser = value::strength,
+        allow_negative_numbers = true
+    )]
+    pub strength: f64,
+
+    /// Say what kind of evidence it is
+    #[arg(long, value_name = "KIND", value_parser = value::words::<EvidenceKind>())]
+    pub kind: Option<EvidenceKind>,
+
+    /// Say where it comes from: a file and line, a command, a document
+    #[arg(long, value_name = "SOURCE")]
+    pub source: Option<String>,
+
+    /// Give it this id instead of a new one
+    #[arg(long, value_name = "ID")]
+    pub id: Option<Name>,
+}
+
+/// Arguments of `forge evidence list`.
+#[derive(Debug, clap::Args)]
+pub struct ListArgs {
+    /// List what is about this hypothesis
+    #[arg(long, value_name = "ID")]
+    pub hypothesis: Option<String>,
+
+    /// Where and how many.
+    #[command(flatten)]
+    pub list: ClaimList,
+}

@@ -1,0 +1,112 @@
+//! `forge gap`.
+
+use crate::args::select::{ClaimList, Show};
+use crate::args::value::{self, Name};
+use forge_store::model::claim::{Criticality, Effort, FillStrategy, GapStatus, GapType};
+
+/// What may become of a gap other than an answer, which `fill` gives.
+const UNANSWERED: &[GapStatus] =
+    &[GapStatus::Open, GapStatus::Filling, GapStatus::Unfillable, GapStatus::Obsolete];
+
+/// Record what is not known and should be.
+#[derive(Debug, clap::Subcommand)]
+pub enum GapCommand {
+    /// Name a gap
+    Add(AddArgs),
+    /// Answer a gap
+    Fill(FillArgs),
+    /// Change fields of a gap
+    Update(UpdateArgs),
+    /// List gaps, the most critical first
+    List(ListArgs),
+    /// Show one gap
+    Show(Show),
+}
+
+/// Fields of a gap beside its question.
+#[derive(Debug, clap::Args)]
+pub struct GapFields {
+    /// Say what kind of gap it is
+    #[arg(long = "type", value_name = "TYPE", value_parser = value::words::<GapType>())]
+    pub gap_type: Option<GapType>,
+
+    /// Say how much depends on it
+    #[arg(long, value_name = "CRITICALITY", value_parser = value::words::<Criticality>())]
+    pub criticality: Option<Criticality>,
+
+    /// Name the hypotheses it holds up, or say 'all' or 'none'
+    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
+    pub blocking: Vec<String>,
+
+    /// Say how it could be filled
+    #[arg(long, value_name = "STRATEGY", value_parser = value::words::<FillStrategy>())]
+    pub fill_strategy: Option<FillStrategy>,
+
+    /// Say how much work that is
+    #[arg(long, value_name = "EFFORT", value_parser = value::words::<Effort>())]
+    pub effort: Option<Effort>,
+}
+
+/// Arguments of `forge gap add`.
+#[derive(Debug, clap::Args)]
+pub struct AddArgs {
+    /// Say what is not known
+    #[arg(value_name = "DESCRIPTION")]
+    pub description: String,
+
+    /// Give it this id instead of a new one
+    #[arg(long, value_name = "ID")]
+    pub id: Option<Name>,
+
+    /// What else is known of it.
+    #[command(flatten)]
+    pub fields: GapFields,
+}
+
+/// Arguments of `forge gap fill`.
+#[derive(Debug, clap::Args)]
+pub struct FillArgs {
+    /// Name it by its id or a unique prefix of it
+    #[arg(value_name = "ID")]
+    pub id: String,
+
+    /// Say what was found out
+    #[arg(value_name = "RESOLUTION")]
+    pub resolution: String,
+}
+
+/// Arguments of `forge gap update`.
+#[derive(Debug, clap::Args)]
+pub struct UpdateArgs {
+    /// Name it by its id or a unique prefix of it
+    #[arg(value_name = "ID")]
+    pub id: String,
+
+    /// Say it in other words
+    #[arg(long, value_name = "TEXT")]
+    pub description: Option<String>,
+
+    /// Say where the work on it stands
+    #[arg(long, value_name = "STATUS", value_parser = value::words_of(UNANSWERED))]
+    pub status: Option<GapStatus>,
+
+    /// Say why nothing can fill it, or why it no longer matters
+    #[arg(long, value_name = "TEXT")]
+    pub resolution: Option<String>,
+
+    /// What else is known of it.
+    #[command(flatten)]
+    pub fields: GapFields,
+}
+
+/// Arguments of `forge gap list`.
+#[derive(Debug, clap::Args)]
+pub struct ListArgs {
+    /// List those with this status
+    #[arg(long, value_name = "STATUS", value_parser = value::words::<GapStatus>())]
+    pub status: Option<GapStatus>,
+
+    /// Where and how many.
+    #[command(flatten)]
+    pub list: ClaimList,
+}

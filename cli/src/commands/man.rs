@@ -1,0 +1,58 @@
+//! `forge man`.
+
+use crate::args::Args;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::man::Written;
+use clap::CommandFactory;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `forge man`.
+#[derive(Debug, clap::Args)]
+pub struct ManArgs {
+    /// Write the pages of all commands into this directory; the page of forge to standard output if left out
+    #[arg(value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+}
+
+/// Writes the pages.
+pub fn run(args: &ManArgs, context: &mut Context) -> Result<(), CommandError> {
+    let mut tree = Args::command();
+    tree.build();
+    let Some(directory) = &args.directory else {
+        return context.out.raw(&page(&tree)?);
+    };
+    let directory = context.cwd.join(directory);
+    fs::create_dir_all(&directory).map_err(|error| {
+        CommandError::io(&format!("cannot make '{}'", directory.display()), error)
+    })?;
+    let mut pages = Vec::new();
+    write_pages(&tree, "forge", &directory, &mut pages)?;
+    context.out.emit(&Written { pages })
+}
+
+fn write_pages(
+    command: &clap::Command,
+    name: &str,
+    directory: &Path,
+    pages: &mut Vec<String>,
+) -> Result<(), CommandError> {
+    let file = format!("{name}.1");
+    let path = directory.join(&file);
+    fs::write(&path, page(&command.clone().name(name.to_owned()))?)
+        .map_err(|error| CommandError::io(&format!("cannot write '{}'", path.display()), error))?;
+    pages.push(file);
+    for sub in command.get_subcommands() {
+        write_pages(sub, &format!("{name}-{}", sub.get_name()), directory, pages)?;
+    }
+    Ok(())
+}
+
+fn page(command: &clap::Command) -> Result<Vec<u8>, CommandError> {
+    let mut text = Vec::new();
+    clap_mangen::Man::new(command.clone())
+        .render(&mut text)
+        .map_err(|error| CommandError::io("cannot render the manual", error))?;
+    Ok(text)
+}

@@ -1,0 +1,127 @@
+//! The commands: one file each, with its arguments and what it does.
+
+pub mod belief;
+pub mod blame;
+pub mod branch;
+pub mod brief;
+pub mod checkpoint;
+pub mod code;
+pub mod command;
+pub mod completions;
+pub mod config;
+pub mod evidence;
+pub mod export;
+pub mod gap;
+pub mod hypothesis;
+pub mod import;
+pub mod init;
+pub mod log;
+pub mod man;
+pub mod measurement;
+pub mod note;
+pub mod session;
+pub mod undo;
+pub mod verification;
+
+use crate::args::select::FactCommand;
+use crate::context::Context;
+use crate::error::CommandError;
+
+/// What to do.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Make a store for this project
+    Init(init::InitArgs),
+    /// Show the store, the current session and branch, and what was recorded last
+    Status,
+    /// Say in one page what is known, refuted and open
+    Brief(brief::BriefArgs),
+    /// Begin, choose and list debugging sessions
+    #[command(subcommand)]
+    Session(session::SessionCommand),
+    /// State, test and settle hypotheses
+    #[command(subcommand)]
+    Hypothesis(hypothesis::HypothesisCommand),
+    /// Record what speaks for or against a hypothesis
+    #[command(subcommand)]
+    Evidence(evidence::EvidenceCommand),
+    /// Record what is held to be true and what it rests on
+    #[command(subcommand)]
+    Belief(belief::BeliefCommand),
+    /// Record what is not known and should be
+    #[command(subcommand)]
+    Gap(gap::GapCommand),
+    /// Record results of tests, builds and checks
+    #[command(subcommand)]
+    Verification(verification::VerificationCommand),
+    /// Write remarks down
+    #[command(subcommand)]
+    Note(note::NoteCommand),
+    /// Record named values
+    #[command(subcommand)]
+    Measurement(measurement::MeasurementCommand),
+    /// Run commands and record how they end
+    #[command(subcommand)]
+    Command(command::CommandCommand),
+    /// Record the state of the source code
+    #[command(subcommand)]
+    Code(code::CodeCommand),
+    /// List and show tasks of an agent's own list
+    #[command(subcommand)]
+    Task(FactCommand),
+    /// List and show messages of the conversation
+    #[command(subcommand)]
+    Message(FactCommand),
+    /// List and show what a person asked for
+    #[command(subcommand)]
+    Prompt(FactCommand),
+    /// List and show sub-agents
+    #[command(subcommand)]
+    Agent(FactCommand),
+    /// List and show what rules read in messages
+    #[command(subcommand)]
+    Inference(FactCommand),
+    /// Try another line of thought without losing this one
+    #[command(subcommand)]
+    Branch(branch::BranchCommand),
+    /// Say which change made each field of an entity what it is
+    Blame(blame::BlameArgs),
+    /// Say what an entity rests on and what rests on it
+    Why(blame::WhyArgs),
+    /// Show the changes, newest first
+    Log(log::LogArgs),
+    /// Take back the last operation, or a named one
+    Undo(undo::UndoArgs),
+    /// Take back the last undo
+    Redo,
+    /// Name moments, list and compare them, and go back to them
+    #[command(subcommand)]
+    Checkpoint(checkpoint::CheckpointCommand),
+    /// Take in what others have recorded
+    #[command(subcommand)]
+    Import(import::ImportCommand),
+    /// Write out what is recorded
+    #[command(subcommand)]
+    Export(export::ExportCommand),
+    /// Read and change settings
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// Bring the store's index up to date and compact it
+    Maintain,
+    /// Print a completion script for a shell
+    Completions(completions::CompletionsArgs),
+    /// Write the manual pages
+    Man(man::ManArgs),
+}
+
+impl Command {
+    /// Does it.
+    pub fn run(&self, context: &mut Context) -> Result<(), CommandError> {
+        match self {
+            Self::Config(command) => config::run(command, context),
+            Self::Completions(args) => completions::run(args, context),
+            Self::Man(args) => man::run(args, context),
+            _ => Err(CommandError::unsupported("this build of forge has no store behind it")),
+        }
+    }
+}

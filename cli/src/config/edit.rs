@@ -1,0 +1,163 @@
+//! Changes one setting in a file and nothing else: comments, order and spaces stay.
+
+use super::{Key, Layer, Value, read_text};
+use crate::error::CommandError;
+use crate::private;
+use std::path::Path;
+use std::{fs, io};
+
+/// Sets a key in this file, which is made if it is missing.
+///
+/// # Errors
+///
+/// If the file cannot be read or written, or holds the key in a form that only a person can change.
+pub fn set(path: &Path, key: &Key, value: &Value) -> Result<(), CommandError> {
+    let old = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => {
+            return Err(CommandError::io(&format!("cannot read '{}'", path.display()), error));
+        }
+    };
+    let new = edited(&old, key, value);
+    // The user's layer knows every key, so this asks only whether the edit did what it should.
+    let took = read_text(&new, Layer::User).is_ok_and(|read| read.get(key.name) == Some(value));
+    if !took {
+        let message = format!("cannot change '{}' in '{}'", key.name, path.display());
+        return Err(CommandError::invalid(message).hinted("write it there by hand"));
+    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    private::create_directories(folder)
+        .and_then(|()| private::replace_file(path, new.as_bytes()))
+        .map_err(|error| CommandError::io(&format!("cannot write '{}'", path.display()), error))
+}
+
+/// The text with the key set: where it stands, else at the end of its table, else at the end of what has none.
+fn edited(text: &str, key: &Key, value: &Value) -> String {
+    let (table_wanted, short) = key.name.rsplit_once('.').unwrap_or(("", key.name));
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let mut table = String::new();
+    let mut end_of_table = None;
+    let mut end_of_top = 0;
+    for (number, line) in lines.iter_mut().enumerate() {
+        if let Some(header) = header(line) {
+            table = header;
+        } else if let Some((name, _)) = line.split_once('=') {
+            let name: String = name.split('.').map(bare).collect::<Vec<_>>().join(".");
+            let full = if table.is_empty() { name } else { format!("{table}.{name}") };
+            if full == key.name {
+                *line = with_value(line, value);
+                return joined(&lines);
+            }
+        }
+        if line.trim().is_empty() || line.trim_start().starts_with('#') {
+            continue;
+        }
+        if table.is_empty() {
+            end_of_top = number + 1;
+        } else if table == table_wanted {
+            end_of_table = Some(number + 1);
+        }
+    }
+    match end_of_table {
+        Some(place) => lines.insert(place, format!("{short} = {}", value.to_toml())),
+        None => lines.insert(end_of_top, format!("{} = {}", key.name, value.to_toml())),
+    }
+    joined(&lines)
+}
+
+/// The name in a line that begins a table.
+fn header(line: &str) -> Option<String> {
+    let inside = line.trim_start().strip_prefix('[')?.split_once(']')?.0;
+    Some(inside.split('.').map(bare).collect::<Vec<_>>().join("."))
+}
+
+/// A part of a key without spaces and quotes.
+fn bare(part: &str) -> &str {
+    part.trim().trim_matches(['"', '\''])
+}
+
+/// A line `name = old # comment` with another value.
+fn with_value(line: &str, value: &Value) -> String {
+    let (name, old) = line.split_once('=').unwrap_or((line, ""));
+    let comment = comment_of(old).map(|comment| format!(" {comment}")).unwrap_or_default();
+    format!("{}= {}{comment}", name, value.to_toml())
+}
+
+/// The comment behind a value: from the first `#` outside quotes.
+fn comment_of(text: &str) -> Option<&str> {
+    let mut quote = None;
+    for (place, character) in text.char_indices() {
+        match (quote, character) {
+            (None, '#') => return Some(&text[place..]),
+            (None, '"' | '\'') => quote = Some(character),
+            (Some(open), _) if open == character => quote = None,
+            _ => {}
+        }
+    }
+    None
+}
+
+fn joined(lines: &[String]) -> String {
+    lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(text: &str, name: &str, value: &str) -> String {
+        let key = Key::named(name).unwrap();
+        let value = key.parse(value).unwrap();
+        let new = edited(text, key, &value);
+        assert_eq!(read_text(&new, Layer::User).unwrap().get(name), Some(&value), "{new}");
+        new
+    }
+
+    #[test]
+    fn only_the_line_of_the_key_changes() {
+        let text = "# mine\nlock_timeout  = 5 # long\n\n[keep]\n# few\nlast = 3\n";
+        assert_eq!(
+            after(text, "lock_timeout", "0.5"),
+            "# mine\nlock_timeout  = 0.5 # long\n\n[keep]\n# few\nlast = 3\n"
+        );
+        assert_eq!(
+            after(text, "keep.last", "4"),
+            "# mine\nlock_timeout  = 5 # long\n\n[keep]\n# few\nlast = 4\n"
+        );
+    }
+
+    #[test]
+    fn a_new_key_goes_into_its_table_or_above_all_tables() {
+        let text = "color = \"never\"\n\n[keep]\nlast = 3\n\n[schedule]\nevery = \"10m\"\n";
+        assert_eq!(
+            after(text, "keep.days", "9"),
+            "color = \"never\"\n\n[keep]\nlast = 3\ndays = 9\n\n[schedule]\nevery = \"10m\"\n"
+        );
+        assert_eq!(
+            after(text, "auto_checkpoint.enabled", "false"),
+            "color = \"never\"\nauto_checkpoint.enabled = false\n\n[keep]\nlast = 3\n\n\
+             [schedule]\nevery = \"10m\"\n"
+        );
+        assert_eq!(after("", "pager", "less \"-R\" # x"), "pager = 'less \"-R\" # x'\n");
+    }
+
+    #[test]
+    fn dotted_and_quoted_names_are_found() {
+        assert_eq!(after("keep.last = 1\n", "keep.last", "2"), "keep.last = 2\n");
+        assert_eq!(after("\"keep\" . last=1", "keep.last", "2"), "\"keep\" . last= 2\n");
+        assert_eq!(after("[ 'keep' ]\nlast = 1\n", "keep.last", "2"), "[ 'keep' ]\nlast = 2\n");
+        assert_eq!(after("pager = 'a#b' # c\n", "pager", "x"), "pager = \"x\" # c\n");
+    }
+
+    #[test]
+    fn what_cannot_be_edited_is_left_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("config.toml");
+        let text = "keep = { last = 1 }\n";
+        fs::write(&path, text).unwrap();
+        let key = Key::named("keep.last").unwrap();
+        assert!(set(&path, key, &Value::Count(2)).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+}

@@ -1,0 +1,295 @@
+//! The known settings.
+
+use crate::args::{Color, value};
+use crate::error::CommandError;
+use std::fmt;
+use std::time::Duration;
+
+/// How long to wait for a lock.
+pub const LOCK_TIMEOUT: &str = "lock_timeout";
+/// When to use colour.
+pub const COLOR: &str = "color";
+/// What shows long output.
+pub const PAGER: &str = "pager";
+/// How often to make a checkpoint.
+pub const SCHEDULE_EVERY: &str = "schedule.every";
+
+/// What values a setting takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// `true` or `false`.
+    Bool,
+    /// A whole number from 0.
+    Count,
+    /// A number of seconds.
+    Seconds,
+    /// A number with a unit: `10m`.
+    Duration,
+    /// When to use colour.
+    Color,
+    /// Any text.
+    Text,
+}
+
+/// A known setting.
+#[derive(Debug)]
+pub struct Key {
+    /// Its name, with dots.
+    pub name: &'static str,
+    /// What values it takes.
+    pub shape: Shape,
+    /// What it is if nobody says otherwise.
+    pub default: Option<&'static str>,
+    /// The environment variable that sets it.
+    pub variable: Option<&'static str>,
+    /// Whether the project's file may not set it, because it makes forge run a program.
+    pub user_only: bool,
+    /// What it does.
+    pub about: &'static str,
+}
+
+const fn key(
+    name: &'static str,
+    shape: Shape,
+    default: Option<&'static str>,
+    about: &'static str,
+) -> Key {
+    Key { name, shape, default, variable: None, user_only: false, about }
+}
+
+const fn trigger(name: &'static str, about: &'static str) -> Key {
+    key(name, Shape::Bool, Some("true"), about)
+}
+
+static KEYS: &[Key] = &[
+    Key {
+        variable: Some("FORGE_LOCK_TIMEOUT"),
+        ..key(LOCK_TIMEOUT, Shape::Seconds, Some("5"), "how many seconds to wait for a lock")
+    },
+    Key {
+        variable: Some("FORGE_COLOR"),
+        ..key(COLOR, Shape::Color, Some("auto"), "when to use colour: auto, always, never")
+    },
+    Key {
+        variable: Some("FORGE_PAGER"),
+        user_only: true,
+        ..key(PAGER, Shape::Text, None, "what shows long output; empty for nothing")
+    },
+    key(SCHEDULE_EVERY, Shape::Duration, None, "how often to make a checkpoint, such as 10m"),
+    key("keep.last", Shape::Count, None, "how many of the newest checkpoints prune keeps"),
+    key("keep.days", Shape::Count, None, "for how many days prune keeps checkpoints"),
+    key(
+        "keep.revisions",
+        Shape::Duration,
+        Some("7d"),
+        "for how long prune keeps revisions without a checkpoint",
+    ),
+    trigger("auto_checkpoint.enabled", "whether events make checkpoints at all"),
+    key(
+        "auto_checkpoint.significant_time",
+        Shape::Duration,
+        Some("5m"),
+        "how much time since the last checkpoint is significant",
+    ),
+    trigger(
+        "auto_checkpoint.hypothesis_status_change",
+        "whether a hypothesis that changes its status makes one",
+    ),
+    trigger("auto_checkpoint.new_contradiction_detected", "whether a contradiction makes one"),
+    trigger("auto_checkpoint.verification_complete", "whether a finished verification makes one"),
+    trigger("auto_checkpoint.branch_switch", "whether another branch makes one"),
+    trigger("auto_checkpoint.gap_filled", "whether a filled gap makes one"),
+    trigger("auto_checkpoint.code_modified", "whether changed source code makes one"),
+    trigger("auto_checkpoint.significant_time_passed", "whether significant time makes one"),
+    trigger(
+        "auto_checkpoint.context_compaction_warning",
+        "whether an agent about to lose its context makes one",
+    ),
+];
+
+impl Key {
+    /// Every setting.
+    #[must_use]
+    pub fn all() -> &'static [Self] {
+        KEYS
+    }
+
+    /// The setting of this name.
+    ///
+    /// # Errors
+    ///
+    /// Invalid if there is none; the hint names the nearest one.
+    pub fn named(name: &str) -> Result<&'static Self, CommandError> {
+        KEYS.iter().find(|key| key.name == name).ok_or_else(|| {
+            let error = CommandError::invalid(format!("there is no setting '{name}'"));
+            error.hinted(match nearest(name) {
+                Some(known) => format!("did you mean '{known}'?"),
+                None => "'forge config list' names them all".to_owned(),
+            })
+        })
+    }
+
+    /// Reads a value of this setting.
+    ///
+    /// # Errors
+    ///
+    /// Invalid if it is none.
+    pub fn parse(&self, text: &str) -> Result<Value, CommandError> {
+        let value = match self.shape {
+            Shape::Bool => {
+                text.parse().map(Value::Bool).map_err(|_| "must be true or false".into())
+            }
+            Shape::Count => {
+                text.parse().map(Value::Count).map_err(|_| "must be a whole number".into())
+            }
+            Shape::Seconds => value::seconds(text).map(Value::Seconds),
+            Shape::Duration => value::duration(text)
+                .map(Value::Duration)
+                .map_err(|_| "must be a duration such as 90s, 10m or 7d".into()),
+            Shape::Color => <Color as clap::ValueEnum>::from_str(text, false)
+                .map(Value::Color)
+                .map_err(|_| "must be auto, always or never".into()),
+            Shape::Text => Ok(Value::Text(text.to_owned())),
+        };
+        value.map_err(|must: String| {
+            CommandError::invalid(format!("'{}' {must}, not '{text}'", self.name))
+        })
+    }
+
+    /// What to say where the project's file sets what only the user may.
+    #[must_use]
+    pub fn refused_in_project(&self) -> CommandError {
+        CommandError::invalid(format!(
+            "a project may not set '{}', as it runs a program",
+            self.name
+        ))
+        .hinted(format!("'forge config set --user {} VALUE' sets it for you", self.name))
+    }
+}
+
+/// A value of a setting.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// True or false.
+    Bool(bool),
+    /// A whole number.
+    Count(u64),
+    /// Seconds, written as a plain number.
+    Seconds(Duration),
+    /// A duration, written with units.
+    Duration(Duration),
+    /// When to use colour.
+    Color(Color),
+    /// Text.
+    Text(String),
+}
+
+impl Value {
+    /// The value as TOML.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        match self {
+            Self::Bool(_) | Self::Count(_) | Self::Seconds(_) => self.to_string(),
+            _ => toml::Value::String(self.to_string()).to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bool(value) => write!(out, "{value}"),
+            Self::Count(count) => write!(out, "{count}"),
+            Self::Seconds(duration) => write!(out, "{}", duration.as_secs_f64()),
+            Self::Duration(duration) => write_units(out, duration.as_secs()),
+            Self::Color(Color::Auto) => out.write_str("auto"),
+            Self::Color(Color::Always) => out.write_str("always"),
+            Self::Color(Color::Never) => out.write_str("never"),
+            Self::Text(text) => out.write_str(text),
+        }
+    }
+}
+
+fn write_units(out: &mut fmt::Formatter<'_>, seconds: u64) -> fmt::Result {
+    if seconds == 0 {
+        return out.write_str("0s");
+    }
+    let mut rest = seconds;
+    for (unit, unit_seconds) in [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)] {
+        if rest >= unit_seconds {
+            write!(out, "{}{unit}", rest / unit_seconds)?;
+            rest %= unit_seconds;
+        }
+    }
+    Ok(())
+}
+
+/// The known name that is nearest to this one, if one is near.
+fn nearest(name: &str) -> Option<&'static str> {
+    let last_part = |text: &'static str| text.rsplit('.').next().unwrap_or(text);
+    let distances = KEYS.iter().map(|key| {
+        let whole = distance(name, key.name);
+        // Who leaves out the table means the key in it.
+        let part = distance(name, last_part(key.name));
+        (whole.min(part), key.name)
+    });
+    let (edits, known) = distances.min_by_key(|(edits, _)| *edits)?;
+    (edits <= (name.chars().count() / 3).max(1)).then_some(known)
+}
+
+/// How many characters must be inserted, removed or replaced to make one text the other (Levenshtein, 1965).
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (above, from) in one.chars().enumerate() {
+        let mut diagonal = above;
+        row[0] = above + 1;
+        for (left, to) in other.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != *to);
+            diagonal = row[left + 1];
+            row[left + 1] = replaced.min(diagonal + 1).min(row[left] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_values_and_written_as_they_are_read() {
+        for key in Key::all() {
+            if let Some(text) = key.default {
+                assert_eq!(key.parse(text).unwrap().to_string(), text, "{}", key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_nearest_known_setting_is_named() {
+        assert_eq!(nearest("lock_timout"), Some("lock_timeout"));
+        assert_eq!(nearest("gap_filled"), Some("auto_checkpoint.gap_filled"));
+        assert_eq!(nearest("colour"), Some("color"));
+        assert_eq!(nearest("editor"), None);
+    }
+
+    #[test]
+    fn every_trigger_has_its_setting() {
+        use forge_store::model::AutoTrigger::*;
+        for trigger in [
+            HypothesisStatusChange,
+            NewContradictionDetected,
+            VerificationComplete,
+            BranchSwitch,
+            GapFilled,
+            CodeModified,
+            SignificantTimePassed,
+            ContextCompactionWarning,
+        ] {
+            let name = serde_json::to_value(trigger).unwrap();
+            let name = format!("auto_checkpoint.{}", name.as_str().unwrap());
+            assert_eq!(Key::named(&name).unwrap().shape, Shape::Bool);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+use super::*;
+use crate::error::ErrorKind;
+
+struct Place {
+    root: tempfile::TempDir,
+}
+
+impl Place {
+    fn new(user: &str, project: &str) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("xdg/forge")).unwrap();
+        fs::create_dir_all(root.path().join(".forge")).unwrap();
+        fs::write(root.path().join("xdg/forge/config.toml"), user).unwrap();
+        fs::write(root.path().join(".forge/config.toml"), project).unwrap();
+        Self { root }
+    }
+
+    fn read(&self, global: &Global, more: (&str, &str)) -> Result<Config, CommandError> {
+        let xdg = self.root.path().join("xdg");
+        let environment = Environment::from([("XDG_CONFIG_HOME", xdg.to_str().unwrap()), more]);
+        Config::read(global, &environment, Some(&self.root.path().join(".forge")))
+    }
+}
+
+#[test]
+fn each_layer_beats_those_below() {
+    let timeout = |config: &Config| {
+        let (value, layer) = config.value(Key::named("lock_timeout").unwrap());
+        (value.unwrap().to_string(), layer)
+    };
+    let none = Global::default();
+    let place = Place::new("", "");
+    let config = place.read(&none, ("HOME", "/x")).unwrap();
+    assert_eq!(timeout(&config), ("5".into(), Layer::Default));
+    let place = Place::new("lock_timeout = 1", "");
+    let config = place.read(&none, ("HOME", "/x")).unwrap();
+    assert_eq!(timeout(&config), ("1".into(), Layer::User));
+    let place = Place::new("lock_timeout = 1", "lock_timeout = 2.5");
+    let config = place.read(&none, ("HOME", "/x")).unwrap();
+    assert_eq!(timeout(&config), ("2.5".into(), Layer::Project));
+    let config = place.read(&none, ("FORGE_LOCK_TIMEOUT", "3")).unwrap();
+    assert_eq!(timeout(&config), ("3".into(), Layer::Environment));
+    let flags = Global { lock_timeout: Some(Duration::from_secs(4)), ..Global::default() };
+    let config = place.read(&flags, ("FORGE_LOCK_TIMEOUT", "3")).unwrap();
+    assert_eq!(timeout(&config), ("4".into(), Layer::Flag));
+    assert_eq!(config.duration("lock_timeout"), Some(Duration::from_secs(4)));
+}
+
+#[test]
+fn what_is_not_known_is_refused_with_what_was_meant() {
+    for (text, said) in [
+        ("lock_timout = 1", "there is no setting 'lock_timout'"),
+        ("[keep]\nlasst = 1", "there is no setting 'keep.lasst'"),
+        (
+            "lock_timeout = -1",
+            "'lock_timeout' must be a number of seconds, such as 5 or 0.5, not '-1'",
+        ),
+        (
+            "lock_timeout = nan",
+            "'lock_timeout' must be a number of seconds, such as 5 or 0.5, not 'nan'",
+        ),
+        ("color = [1]", "'color' is not a list"),
+        ("keep.last = \"many\"", "'keep.last' must be a whole number, not 'many'"),
+        ("pager = \"sh -c evil\"", "a project may not set 'pager', as it runs a program"),
+    ] {
+        let error = Place::new("", text).read(&Global::default(), ("A", "b")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{text}");
+        assert_eq!(error.causes()[0], said, "{text}");
+    }
+    let error = Place::new("color =\n", "").read(&Global::default(), ("A", "b")).unwrap_err();
+    assert!(error.causes()[0].starts_with("it is not TOML in line 1"), "{:?}", error.causes());
+}
+
+#[test]
+fn a_wrong_variable_is_named() {
+    let place = Place::new("", "");
+    let error = place.read(&Global::default(), ("FORGE_COLOR", "sometimes")).unwrap_err();
+    assert_eq!(error.message(), "the variable FORGE_COLOR cannot be used");
+}
+
+#[test]
+fn a_relative_directory_of_settings_is_ignored() {
+    let environment = Environment::from([("XDG_CONFIG_HOME", "rel"), ("HOME", "/home/u")]);
+    assert_eq!(user_directory(&environment), Some("/home/u/.config".into()));
+    assert_eq!(user_directory(&Environment::from([("HOME", "rel")])), None);
+}

@@ -1,0 +1,191 @@
+//! Where a command runs: directory, environment, settings, clock, output.
+
+use crate::args::value::Moment;
+use crate::args::{Color, Global};
+use crate::config::{Config, key};
+use crate::discovery;
+use crate::error::CommandError;
+use crate::output::{Look, Out};
+use chrono::Local;
+use forge_store::model::{Timestamp, when};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The environment variables of a process, taken once, so that tests can make their own.
+#[derive(Clone, Debug, Default)]
+pub struct Environment(BTreeMap<OsString, OsString>);
+
+impl Environment {
+    /// Those of this process.
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self(std::env::vars_os().collect())
+    }
+
+    /// The variable, unless it is not set or empty.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<&OsStr> {
+        self.0.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+
+    /// The variable as text, unless it is not set, empty, or no UTF-8.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.value(name)?.to_str()
+    }
+
+    /// The variable as a path, unless it is not set or empty.
+    #[must_use]
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        self.value(name).map(PathBuf::from)
+    }
+}
+
+impl<const N: usize> From<[(&str, &str); N]> for Environment {
+    fn from(variables: [(&str, &str); N]) -> Self {
+        Self(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+}
+
+/// Where a command runs.
+#[derive(Debug)]
+pub struct Context {
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// The environment.
+    pub environment: Environment,
+    /// The flags every command knows.
+    pub global: Global,
+    /// The settings.
+    pub config: Config,
+    /// When the command began; all of it happens then.
+    pub now: Timestamp,
+    /// The zone in which times are read and shown.
+    pub zone: Local,
+    /// Where results go.
+    pub out: Out,
+    /// How the process ends if nothing goes wrong.
+    pub exit_code: u8,
+}
+
+impl Context {
+    /// The context of this process.
+    pub fn new(global: Global, environment: Environment) -> Result<Self, CommandError> {
+        let cwd = std::env::current_dir()
+            .map_err(|error| CommandError::io("cannot tell the working directory", error))?;
+        let now = now(&environment)?;
+        let project = store_directory(&cwd, &global).ok();
+        let config = Config::read(&global, &environment, project.as_deref())?;
+        let look = Look {
+            json: global.json,
+            quiet: global.quiet,
+            color: config.color(),
+            pager: pager(&global, &environment, &config),
+            zone: Local,
+            now,
+        };
+        trace(global.verbose, &environment)?;
+        let out = Out::new(look, &environment);
+        let exit_code = crate::error::EXIT_OK;
+        Ok(Self { cwd, environment, global, config, now, zone: Local, out, exit_code })
+    }
+
+    /// The directory of the store to work in.
+    ///
+    /// # Errors
+    ///
+    /// Not found if there is none; invalid if it is no directory.
+    pub fn store_directory(&self) -> Result<PathBuf, CommandError> {
+        store_directory(&self.cwd, &self.global)
+    }
+
+    /// Where `forge init` is to make a store: where it was told to, else for the project around `start`.
+    #[must_use]
+    pub fn new_store_directory(&self, start: Option<&std::path::Path>) -> PathBuf {
+        match (&self.global.store, start) {
+            (Some(path), _) if !path.as_os_str().is_empty() => self.cwd.join(path),
+            (_, Some(start)) => self.cwd.join(start).join(discovery::STORE_DIRECTORY),
+            (_, None) => discovery::place_for(&self.cwd),
+        }
+    }
+
+    /// The session that was asked for, by name or id.
+    #[must_use]
+    pub fn session(&self) -> Option<&str> {
+        self.global.session.as_deref().filter(|session| !session.is_empty())
+    }
+
+    /// What was named, as far as the text alone says.
+    ///
+    /// # Errors
+    ///
+    /// Invalid if it has no form of a moment, or is a time that cannot be taken.
+    pub fn moment(&self, name: &Moment) -> Result<when::Moment, CommandError> {
+        when::parse_moment(name.as_str(), self.now, &self.zone)
+            .map_err(|error| CommandError::invalid(error.to_string()))
+    }
+
+    /// How long to wait for a lock.
+    #[must_use]
+    pub fn lock_timeout(&self) -> Duration {
+        self.config.duration(key::LOCK_TIMEOUT).expect("it has a default")
+    }
+
+    /// When to use colour.
+    #[must_use]
+    pub fn color(&self) -> Color {
+        self.config.color()
+    }
+}
+
+fn store_directory(cwd: &std::path::Path, global: &Global) -> Result<PathBuf, CommandError> {
+    match global.store.as_deref().filter(|path| !path.as_os_str().is_empty()) {
+        Some(path) => discovery::named(&cwd.join(path)),
+        None => discovery::find(cwd),
+    }
+}
+
+/// The one place that reads the clock. `FORGE_TEST_NOW` (RFC 3339) stands in for it in tests.
+fn now(environment: &Environment) -> Result<Timestamp, CommandError> {
+    if let Some(text) = environment.text("FORGE_TEST_NOW") {
+        return Timestamp::parse_rfc3339(text).ok_or_else(|| {
+            CommandError::invalid(format!("FORGE_TEST_NOW is not an RFC 3339 time: '{text}'"))
+        });
+    }
+    #[expect(clippy::disallowed_methods, reason = "this is the edge")]
+    Ok(chrono::Utc::now().into())
+}
+
+/// The pager's command line: nothing if there is to be none.
+fn pager(global: &Global, environment: &Environment, config: &Config) -> Option<String> {
+    if global.no_pager || global.json {
+        return None;
+    }
+    let command =
+        config.text(key::PAGER).or_else(|| environment.text("PAGER")).unwrap_or("less -FRX");
+    (!command.trim().is_empty() && command.trim() != "cat").then(|| command.to_owned())
+}
+
+/// Sends what the library traces to stderr: warnings, with `-v` what is done, with `-vv` all; or as FORGE_LOG says.
+fn trace(verbose: u8, environment: &Environment) -> Result<(), CommandError> {
+    use tracing_subscriber::EnvFilter;
+    let filter = match (environment.text("FORGE_LOG"), verbose) {
+        (Some(directives), _) => directives.to_owned(),
+        (None, 0) => return Ok(()),
+        (None, 1) => "info".to_owned(),
+        (None, _) => "trace".to_owned(),
+    };
+    let filter = EnvFilter::try_new(&filter).map_err(|error| {
+        CommandError::invalid(format!("FORGE_LOG is not a filter: '{filter}'")).caused_by(error)
+    })?;
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .without_time();
+    // Only tests that run two commands in one process find one set already.
+    let _ = subscriber.try_init();
+    Ok(())
+}

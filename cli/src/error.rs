@@ -1,0 +1,265 @@
+//! What went wrong, as the user sees it: kind, message, causes, hints, exit code.
+
+use forge_store::error as store;
+use serde::Serialize;
+use std::error::Error;
+use std::{fmt, io};
+
+/// Success.
+pub const EXIT_OK: u8 = 0;
+/// A documented "no": differences with `--exit-code` and the like.
+pub const EXIT_NO: u8 = 1;
+/// Wrong usage or invalid input.
+pub const EXIT_INVALID: u8 = 2;
+/// What was named does not exist.
+pub const EXIT_NOT_FOUND: u8 = 3;
+/// Locked, in conflict, or not available now: trying again may help.
+pub const EXIT_UNAVAILABLE: u8 = 4;
+/// The store is damaged or of a version this forge does not know.
+pub const EXIT_CORRUPT: u8 = 5;
+/// A bug in forge.
+pub const EXIT_INTERNAL: u8 = 70;
+
+/// Errors grouped by what to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// The command line makes no sense.
+    Usage,
+    /// An input is not what it should be.
+    Invalid,
+    /// What was named does not exist.
+    NotFound,
+    /// Somebody else changed the same thing.
+    Conflict,
+    /// Somebody else holds the lock.
+    Locked,
+    /// The system refuses: permissions, a full disk.
+    Unavailable,
+    /// The store is damaged.
+    Corrupt,
+    /// The store is of a version, or the wish of a kind, that this forge does not know.
+    Unsupported,
+    /// A bug in forge.
+    Internal,
+    /// Whoever read our output has seen enough.
+    BrokenPipe,
+}
+
+impl From<store::ErrorKind> for ErrorKind {
+    fn from(kind: store::ErrorKind) -> Self {
+        match kind {
+            store::ErrorKind::NotFound => Self::NotFound,
+            store::ErrorKind::Invalid => Self::Invalid,
+            store::ErrorKind::Conflict => Self::Conflict,
+            store::ErrorKind::Locked => Self::Locked,
+            store::ErrorKind::Unavailable => Self::Unavailable,
+            store::ErrorKind::Corrupt => Self::Corrupt,
+            store::ErrorKind::Unsupported => Self::Unsupported,
+            store::ErrorKind::Internal => Self::Internal,
+        }
+    }
+}
+
+/// What went wrong.
+#[derive(Debug)]
+pub struct CommandError {
+    kind: ErrorKind,
+    message: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
+    hints: Vec<String>,
+}
+
+impl CommandError {
+    /// An error of this kind.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), source: None, hints: Vec::new() }
+    }
+
+    /// Wrong usage, as clap found it.
+    #[must_use]
+    pub fn usage(error: &clap::Error) -> Self {
+        let text = error.render().to_string();
+        let mut lines = text.lines();
+        let first = lines.next().unwrap_or_default();
+        // An argument list of its own follows on lines that are indented.
+        let more = lines.take_while(|line| line.starts_with(' ')).map(str::trim);
+        let mut message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+        for line in more {
+            message.push(' ');
+            message.push_str(line);
+        }
+        Self::new(ErrorKind::Usage, message).hinted("'--help' after the command explains it")
+    }
+
+    /// An input is not what it should be.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid, message)
+    }
+
+    /// What was named does not exist.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NotFound, message)
+    }
+
+    /// This forge cannot do that.
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unsupported, message)
+    }
+
+    /// A bug in forge.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Internal, message)
+            .hinted("this is a bug in forge; what was acknowledged before is safe")
+    }
+
+    /// The system refused to do something; a broken pipe keeps its own kind.
+    #[must_use]
+    pub fn io(what: &str, error: io::Error) -> Self {
+        let kind = match error.kind() {
+            io::ErrorKind::BrokenPipe => ErrorKind::BrokenPipe,
+            io::ErrorKind::NotFound => ErrorKind::NotFound,
+            io::ErrorKind::InvalidData
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::NotADirectory => ErrorKind::Invalid,
+            _ => ErrorKind::Unavailable,
+        };
+        Self::new(kind, what).caused_by(error)
+    }
+
+    /// This error, because of that one.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// An error of the same kind and hints that says what was being done, because of this one.
+    #[must_use]
+    pub fn within(mut self, message: impl Into<String>) -> Self {
+        let hints = std::mem::take(&mut self.hints);
+        Self { kind: self.kind, message: message.into(), source: Some(self.into()), hints }
+    }
+
+    /// This error with something to do next.
+    #[must_use]
+    pub fn hinted(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// What to do next, by group.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// What went wrong.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn hints(&self) -> &[String] {
+        &self.hints
+    }
+
+    /// What it goes back to, the nearest first; one that says nothing new is left out.
+    #[must_use]
+    pub fn causes(&self) -> Vec<String> {
+        let mut causes: Vec<String> = Vec::new();
+        let mut next: Option<&(dyn Error + 'static)> =
+            self.source.as_ref().map(|source| source.as_ref() as &(dyn Error + 'static));
+        while let Some(error) = next {
+            let text = error.to_string();
+            if causes.last().unwrap_or(&self.message) != &text {
+                causes.push(text);
+            }
+            next = error.source();
+        }
+        causes
+    }
+
+    /// How the process ends.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self.kind {
+            ErrorKind::BrokenPipe => EXIT_OK,
+            ErrorKind::Usage | ErrorKind::Invalid => EXIT_INVALID,
+            ErrorKind::NotFound => EXIT_NOT_FOUND,
+            ErrorKind::Conflict | ErrorKind::Locked | ErrorKind::Unavailable => EXIT_UNAVAILABLE,
+            ErrorKind::Corrupt | ErrorKind::Unsupported => EXIT_CORRUPT,
+            ErrorKind::Internal => EXIT_INTERNAL,
+        }
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.message)
+    }
+}
+
+impl Error for CommandError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_ref().map(|source| source.as_ref() as &(dyn Error + 'static))
+    }
+}
+
+impl From<store::Error> for CommandError {
+    fn from(error: store::Error) -> Self {
+        let hint = match &error {
+            store::Error::NothingAt { other: Some(other), .. } => {
+                Some(format!("'--session {other}' knows of that time"))
+            }
+            store::Error::Ambiguous { .. } => Some("write more of the id".to_owned()),
+            store::Error::NoStore { .. } => Some("'forge init' makes one".to_owned()),
+            _ => None,
+        };
+        // The chain leaves out a cause that says the same as what it is the cause of.
+        let outer = Self::new(error.kind().into(), error.to_string()).caused_by(error);
+        match hint {
+            Some(hint) => outer.hinted(hint),
+            None => outer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_store_keeps_kind_message_and_causes() {
+        let what = "segment 7".to_owned();
+        let error: CommandError =
+            store::Error::Corrupt { what, source: "bad checksum at 12".into() }.into();
+        assert_eq!(error.exit_code(), EXIT_CORRUPT);
+        assert_eq!(error.message(), "segment 7 is damaged");
+        assert_eq!(error.causes(), ["bad checksum at 12"]);
+        let (prefix, matches) = ("ab".to_owned(), vec!["abc".to_owned(), "abd".to_owned()]);
+        let error: CommandError = store::Error::Ambiguous { prefix, matches }.into();
+        assert_eq!((error.exit_code(), error.hints().len()), (EXIT_INVALID, 1));
+    }
+
+    #[test]
+    fn causes_are_a_chain_without_repetitions() {
+        let inner = CommandError::invalid("no such byte");
+        let same = CommandError::invalid("cannot read").caused_by(inner);
+        let outer = CommandError::invalid("cannot read").caused_by(same);
+        assert_eq!(outer.causes(), ["no such byte"]);
+    }
+
+    #[test]
+    fn a_broken_pipe_is_success_and_a_full_disk_is_not() {
+        let pipe = CommandError::io("cannot write", io::ErrorKind::BrokenPipe.into());
+        assert_eq!((pipe.kind(), pipe.exit_code()), (ErrorKind::BrokenPipe, EXIT_OK));
+        let full = CommandError::io("cannot write", io::ErrorKind::StorageFull.into());
+        assert_eq!((full.kind(), full.exit_code()), (ErrorKind::Unavailable, EXIT_UNAVAILABLE));
+        let missing = CommandError::io("cannot read", io::ErrorKind::NotFound.into());
+        assert_eq!(missing.exit_code(), EXIT_NOT_FOUND);
+    }
+}

@@ -1,0 +1,78 @@
+//! The command line of forge: arguments, context, output. A library, so that the binary is a line and tests see the
+//! tree of commands.
+//!
+//! * [`args`] and [`commands`]: what can be said, and what it does.
+//! * [`context`], [`config`], [`discovery`]: where a command runs: directory, store, settings, clock.
+//! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
+//! * [`error`]: what went wrong, the exit code, and what to do next.
+
+pub mod args;
+pub mod commands;
+pub mod config;
+pub mod context;
+pub mod discovery;
+pub mod error;
+pub mod output;
+mod panic;
+pub mod private;
+pub mod report;
+
+use args::{Args, Form};
+use clap::error::ErrorKind as ClapKind;
+use clap::{CommandFactory, FromArgMatches};
+use context::{Context, Environment};
+use error::CommandError;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Runs `forge` with these arguments, the first of which is its own name, and says how to exit.
+#[must_use]
+pub fn run(arguments: Vec<OsString>) -> ExitCode {
+    let environment = Environment::of_process();
+    let mut form = Form::of_raw(&arguments);
+    let outcome = panic::guarded(|| parse_and_run(arguments, &environment, &mut form));
+    let code = match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            output::print_error(&error, form, &environment);
+            error.exit_code()
+        }
+    };
+    ExitCode::from(code)
+}
+
+fn parse_and_run(
+    arguments: Vec<OsString>,
+    environment: &Environment,
+    form: &mut Form,
+) -> Result<u8, CommandError> {
+    let mut tree = Args::command().color(match form.color.unwrap_or_default() {
+        args::Color::Auto => clap::ColorChoice::Auto,
+        args::Color::Always => clap::ColorChoice::Always,
+        args::Color::Never => clap::ColorChoice::Never,
+    });
+    let parsed = tree
+        .try_get_matches_from_mut(arguments)
+        .and_then(|matches| Args::from_arg_matches(&matches));
+    let args = match parsed {
+        Ok(args) => args,
+        Err(error) => return not_parsed(&error, *form),
+    };
+    let mut context = Context::new(args.global, environment.clone())?;
+    form.color = Some(context.color());
+    args.command.run(&mut context)?;
+    context.out.flush()?;
+    Ok(context.exit_code)
+}
+
+/// Help and version are answers; the rest is wrong usage, which clap explains better than we could.
+fn not_parsed(error: &clap::Error, form: Form) -> Result<u8, CommandError> {
+    let asked = matches!(error.kind(), ClapKind::DisplayHelp | ClapKind::DisplayVersion);
+    if !asked && form.json {
+        return Err(CommandError::usage(error));
+    }
+    match error.print() {
+        Err(broken) if asked => Err(CommandError::io("cannot write the help", broken)),
+        _ => Ok(if asked { error::EXIT_OK } else { error::EXIT_INVALID }),
+    }
+}

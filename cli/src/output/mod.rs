@@ -1,0 +1,280 @@
+//! How results, errors and progress are printed. Results go to stdout as text for people or as one JSON document; all
+//! else goes to stderr. Only this folder writes to either.
+
+mod pager;
+pub mod progress;
+pub mod sanitise;
+mod screen;
+mod table;
+pub mod time;
+
+pub use screen::{Screen, Tone};
+pub use table::{Cell, Table};
+
+use crate::args::{Color, Form};
+use crate::context::Environment;
+use crate::error::{CommandError, ErrorKind};
+use chrono::Local;
+use forge_store::model::Timestamp;
+use sanitise::{Newlines, sanitise};
+use serde::Serialize;
+use std::io::{self, IsTerminal, Write};
+
+/// The schema of an error on stderr.
+const ERROR_SCHEMA: &str = "forge.error/1";
+/// The schema of a warning on stderr.
+const WARNING_SCHEMA: &str = "forge.warning/1";
+/// The narrowest screen that is laid out for.
+const MIN_WIDTH: usize = 20;
+
+/// What a command found.
+pub trait Report: Serialize {
+    /// The name and version of its JSON: `forge.checkpoint.list/1`.
+    const SCHEMA: &'static str;
+
+    /// Tells a person.
+    fn human(&self, screen: &mut Screen);
+}
+
+/// How to print.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// As JSON instead of text.
+    pub json: bool,
+    /// Results and errors only.
+    pub quiet: bool,
+    /// When to use colour.
+    pub color: Color,
+    /// What shows long output, if anything.
+    pub pager: Option<String>,
+    /// The zone to show times in.
+    pub zone: Local,
+    /// What "ago" counts from.
+    pub now: Timestamp,
+}
+
+/// Where results, warnings and progress go.
+#[derive(Debug)]
+pub struct Out {
+    look: Look,
+    /// Whether stdout shows colours.
+    colored: bool,
+    /// Whether stderr does.
+    stderr_colored: bool,
+    /// The columns of the screen; nothing if there is no screen and nobody said how wide to be.
+    width: Option<usize>,
+    /// The lines of the screen, if stdout is one.
+    height: Option<usize>,
+}
+
+impl Out {
+    /// Looks at the terminal and the environment once.
+    #[must_use]
+    pub fn new(look: Look, environment: &Environment) -> Self {
+        let stdout = io::stdout();
+        let terminal = stdout.is_terminal();
+        let size = terminal.then(|| terminal_size::terminal_size_of(&stdout)).flatten();
+        let said = |name| environment.text(name).and_then(|text| text.parse::<usize>().ok());
+        let width = said("COLUMNS").or_else(|| size.map(|(width, _)| usize::from(width.0)));
+        let height = size.map(|(_, height)| usize::from(height.0));
+        let colored = is_colored(look.color, terminal, environment);
+        let stderr_colored = is_colored(look.color, io::stderr().is_terminal(), environment);
+        let width = width.filter(|width| *width > 0).map(|width| width.max(MIN_WIDTH));
+        Self { look, colored, stderr_colored, width, height }
+    }
+
+    /// Prints what a command found.
+    ///
+    /// # Errors
+    ///
+    /// A broken pipe, a full disk.
+    pub fn emit<R: Report>(&mut self, report: &R) -> Result<(), CommandError> {
+        if self.look.json {
+            let mut text = document(R::SCHEMA, report)?;
+            text.push(b'\n');
+            return self.raw(&text);
+        }
+        let mut screen = self.screen(self.colored);
+        report.human(&mut screen);
+        let text = screen.into_text();
+        let long = self.height.is_some_and(|height| text.lines().count() >= height);
+        if let Some(command) = self.look.pager.as_deref().filter(|_| long)
+            && pager::show(command, &text).is_ok()
+        {
+            return Ok(());
+        }
+        self.raw(text.as_bytes())
+    }
+
+    /// Writes bytes that are an answer by themselves: a script, an exported file.
+    ///
+    /// # Errors
+    ///
+    /// A broken pipe, a full disk.
+    pub fn raw(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
+        let mut stdout = io::stdout().lock();
+        let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
+        written.map_err(|error| CommandError::io("cannot write to standard output", error))
+    }
+
+    /// Makes sure that all that was written has arrived.
+    ///
+    /// # Errors
+    ///
+    /// A broken pipe, a full disk.
+    pub fn flush(&mut self) -> Result<(), CommandError> {
+        self.raw(&[])
+    }
+
+    /// Says on stderr what goes on, unless only results are wanted.
+    pub fn say(&self, text: &str) {
+        if !self.look.quiet && !self.look.json {
+            let mut screen = self.screen(self.stderr_colored);
+            screen.paragraph(Tone::Plain, 0, text);
+            to_stderr(screen.into_text().as_bytes());
+        }
+    }
+
+    /// Warns on stderr.
+    pub fn warn(&self, text: &str) {
+        #[derive(Serialize)]
+        struct Warning<'a> {
+            message: &'a str,
+        }
+        if self.look.json {
+            if let Ok(mut line) = document(WARNING_SCHEMA, &Warning { message: text }) {
+                line.push(b'\n');
+                to_stderr(&line);
+            }
+            return;
+        }
+        let mut screen = self.screen(self.stderr_colored);
+        screen.put(Tone::Warning, "warning: ");
+        screen.paragraph(Tone::Plain, 0, text);
+        to_stderr(screen.into_text().as_bytes());
+    }
+
+    /// Whether progress may be drawn on stderr.
+    #[must_use]
+    pub fn shows_progress(&self) -> bool {
+        !self.look.json && !self.look.quiet && io::stderr().is_terminal()
+    }
+
+    fn screen(&self, colored: bool) -> Screen {
+        Screen::new(self.width, colored, self.look.zone, self.look.now)
+    }
+}
+
+/// One JSON document: the schema, then the fields of the report.
+fn document<R: Serialize>(schema: &'static str, report: &R) -> Result<Vec<u8>, CommandError> {
+    #[derive(Serialize)]
+    struct Document<'a, R> {
+        schema: &'static str,
+        #[serde(flatten)]
+        report: &'a R,
+    }
+    serde_json::to_vec(&Document { schema, report })
+        .map_err(|error| CommandError::internal("a result is not JSON").caused_by(error))
+}
+
+/// Prints an error to stderr: as text, or as JSON if that was asked for.
+pub fn print_error(error: &CommandError, form: Form, environment: &Environment) {
+    #[derive(Serialize)]
+    struct Wrapped<'a> {
+        error: Fields<'a>,
+    }
+    #[derive(Serialize)]
+    struct Fields<'a> {
+        kind: ErrorKind,
+        message: &'a str,
+        causes: Vec<String>,
+        hints: &'a [String],
+    }
+    if error.kind() == ErrorKind::BrokenPipe {
+        return;
+    }
+    if form.json {
+        let (kind, message) = (error.kind(), error.message());
+        let fields = Fields { kind, message, causes: error.causes(), hints: error.hints() };
+        if let Ok(mut line) = document(ERROR_SCHEMA, &Wrapped { error: fields }) {
+            line.push(b'\n');
+            to_stderr(&line);
+        }
+        return;
+    }
+    let color = form.color.unwrap_or_default();
+    let colored = is_colored(color, io::stderr().is_terminal(), environment);
+    to_stderr(error_text(error, colored).as_bytes());
+}
+
+fn error_text(error: &CommandError, colored: bool) -> String {
+    let mut text = String::new();
+    let mut put = |tone: Tone, label: &str, said: &str| {
+        screen::push_styled(&mut text, tone.style(colored), label);
+        text.push_str(&sanitise(said, Newlines::Keep));
+        text.push('\n');
+    };
+    let label = if error.kind() == ErrorKind::Internal { "internal error: " } else { "error: " };
+    put(Tone::Bad, label, error.message());
+    let causes = error.causes();
+    if let [cause] = causes.as_slice() {
+        put(Tone::Dim, "Caused by: ", cause);
+    } else if !causes.is_empty() {
+        put(Tone::Dim, "Caused by:", "");
+        for (number, cause) in causes.iter().enumerate() {
+            put(Tone::Dim, &format!("  {}: ", number + 1), cause);
+        }
+    }
+    for hint in error.hints() {
+        put(Tone::Heading, "hint: ", hint);
+    }
+    text
+}
+
+/// Whether to colour: as told; else by `NO_COLOR`, `CLICOLOR_FORCE`, and whether it is a terminal that can.
+fn is_colored(color: Color, terminal: bool, environment: &Environment) -> bool {
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto if environment.value("NO_COLOR").is_some() => false,
+        Color::Auto if environment.text("CLICOLOR_FORCE").is_some_and(|text| text != "0") => true,
+        Color::Auto => terminal && environment.text("TERM") != Some("dumb"),
+    }
+}
+
+/// Nobody can be told when stderr fails, so nothing is done about it.
+fn to_stderr(bytes: &[u8]) {
+    let _ = io::stderr().lock().write_all(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_asked_for_beats_the_environment() {
+        let none = Environment::default();
+        let no = Environment::from([("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]);
+        let force = Environment::from([("CLICOLOR_FORCE", "1")]);
+        let empty = Environment::from([("NO_COLOR", ""), ("CLICOLOR_FORCE", "0")]);
+        let dumb = Environment::from([("TERM", "dumb")]);
+        let auto = |terminal, environment| is_colored(Color::Auto, terminal, environment);
+        assert!(auto(true, &none) && !auto(false, &none));
+        assert!(!auto(true, &no) && auto(false, &force) && !auto(true, &dumb));
+        assert!(auto(true, &empty) && !auto(false, &empty));
+        assert!(is_colored(Color::Always, false, &no) && !is_colored(Color::Never, true, &force));
+    }
+
+    #[test]
+    fn an_error_shows_causes_and_hints_and_no_control_characters() {
+        let inner = CommandError::invalid("bad byte\u{1b}[2J");
+        let error = CommandError::invalid("line 3")
+            .caused_by(inner)
+            .within("cannot read 'x'")
+            .hinted("try 'y'");
+        assert_eq!(
+            error_text(&error, false),
+            "error: cannot read 'x'\nCaused by:\n  1: line 3\n  2: bad byte\\x1b[2J\nhint: try 'y'\n"
+        );
+    }
+}

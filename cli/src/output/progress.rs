@@ -1,0 +1,42 @@
+//! How far long work has come, drawn on stderr while it is a terminal.
+
+use super::Out;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Draws at most this often a second.
+const DRAWS_PER_SECOND: u8 = 10;
+
+/// A bar that goes away when the work is done or given up.
+#[derive(Debug)]
+pub struct Progress(ProgressBar);
+
+impl Progress {
+    /// Begins: what is done, and how many steps it has, if that is known.
+    #[must_use]
+    pub fn new(out: &Out, label: &'static str, steps: Option<u64>) -> Self {
+        let target = if out.shows_progress() {
+            ProgressDrawTarget::stderr_with_hz(DRAWS_PER_SECOND)
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bar = ProgressBar::with_draw_target(steps, target).with_message(label);
+        let template = match steps {
+            Some(_) => "{msg} [{bar:30}] {percent} %, {eta} left",
+            None => "{msg} {spinner} {pos}",
+        };
+        let style = ProgressStyle::with_template(template).expect("the templates are valid");
+        bar.set_style(style.progress_chars("=> "));
+        Self(bar)
+    }
+
+    /// So many steps are done in all.
+    pub fn reach(&self, steps: u64) {
+        self.0.set_position(steps);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

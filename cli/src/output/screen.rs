@@ -1,0 +1,218 @@
+//! Text for a person, line by line. Every text goes through the sanitiser on its way in.
+
+use super::sanitise::{Newlines, sanitise};
+use super::table::{self, Table};
+use super::time;
+use anstyle::{AnsiColor, Style};
+use chrono::Local;
+use forge_store::model::Timestamp;
+use unicode_width::UnicodeWidthStr;
+
+/// What a text means; colour follows from it, and never says anything alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tone {
+    /// Nothing special.
+    #[default]
+    Plain,
+    /// The title of what follows.
+    Heading,
+    /// Of less interest.
+    Dim,
+    /// An id or a name to copy.
+    Id,
+    /// Passed, confirmed, filled.
+    Good,
+    /// Failed, rejected.
+    Bad,
+    /// In doubt.
+    Warning,
+    /// New in a comparison.
+    Added,
+    /// Gone in a comparison.
+    Removed,
+}
+
+impl Tone {
+    /// How it looks.
+    #[must_use]
+    pub fn style(self, colored: bool) -> Style {
+        if !colored {
+            return Style::new();
+        }
+        match self {
+            Self::Plain => Style::new(),
+            Self::Heading => Style::new().bold(),
+            Self::Dim => Style::new().dimmed(),
+            Self::Id => AnsiColor::Cyan.on_default(),
+            Self::Good | Self::Added => AnsiColor::Green.on_default(),
+            Self::Bad => AnsiColor::Red.on_default().bold(),
+            Self::Removed => AnsiColor::Red.on_default(),
+            Self::Warning => AnsiColor::Yellow.on_default(),
+        }
+    }
+}
+
+/// Text for a person.
+#[derive(Debug)]
+pub struct Screen {
+    text: String,
+    width: Option<usize>,
+    colored: bool,
+    zone: Local,
+    now: Timestamp,
+}
+
+impl Screen {
+    /// An empty screen of so many columns (of any number, if not said).
+    #[must_use]
+    pub fn new(width: Option<usize>, colored: bool, zone: Local, now: Timestamp) -> Self {
+        Self { text: String::new(), width, colored, zone, now }
+    }
+
+    /// The columns there are, if that matters.
+    #[must_use]
+    pub fn width(&self) -> Option<usize> {
+        self.width
+    }
+
+    /// Goes on with the line.
+    pub fn put(&mut self, tone: Tone, text: &str) {
+        let shown = sanitise(text, Newlines::Escape);
+        push_styled(&mut self.text, tone.style(self.colored), &shown);
+    }
+
+    /// Ends the line.
+    pub fn end_line(&mut self) {
+        self.text.push('\n');
+    }
+
+    /// Goes on with the line and ends it.
+    pub fn line(&mut self, tone: Tone, text: &str) {
+        self.put(tone, text);
+        self.end_line();
+    }
+
+    /// An empty line, unless the screen is empty or just had one.
+    pub fn gap(&mut self) {
+        if !self.text.is_empty() && !self.text.ends_with("\n\n") {
+            self.end_line();
+        }
+    }
+
+    /// A title, with an empty line before it.
+    pub fn heading(&mut self, text: &str) {
+        self.gap();
+        self.line(Tone::Heading, text);
+    }
+
+    /// Text of several lines, each wrapped to the screen and indented by so many columns.
+    pub fn paragraph(&mut self, tone: Tone, indent: usize, text: &str) {
+        let shown = sanitise(text, Newlines::Keep);
+        let style = tone.style(self.colored);
+        for line in shown.lines() {
+            let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(10));
+            for part in wrapped(line, room) {
+                if !part.is_empty() {
+                    self.text.extend(std::iter::repeat_n(' ', indent));
+                }
+                push_styled(&mut self.text, style, part);
+                self.text.push('\n');
+            }
+        }
+    }
+
+    /// A table.
+    pub fn table(&mut self, table: &Table) {
+        table::draw(table, self.width, self.colored, &mut self.text);
+    }
+
+    /// How a time is shown: local with its zone, and how long ago.
+    #[must_use]
+    pub fn time(&self, time: Timestamp) -> String {
+        time::shown(time, self.now, &self.zone)
+    }
+
+    /// How long before now a time is.
+    #[must_use]
+    pub fn ago(&self, time: Timestamp) -> String {
+        time::relative(time, self.now)
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        self.text
+    }
+}
+
+/// Adds a text that is already safe, in this style.
+pub(super) fn push_styled(to: &mut String, style: Style, text: &str) {
+    if style == Style::new() || text.is_empty() {
+        to.push_str(text);
+    } else {
+        to.push_str(&style.render().to_string());
+        to.push_str(text);
+        to.push_str(&style.render_reset().to_string());
+    }
+}
+
+/// A line in parts of at most so many columns, broken at spaces where there are any; its own indent stays.
+fn wrapped(line: &str, room: usize) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = line;
+    while rest.width() > room {
+        let fits = table::prefix_within(rest, room).len();
+        let blank = rest[..fits].trim_start().find(' ').and_then(|_| rest[..fits].rfind(' '));
+        // What fits may end exactly before a space.
+        let cut = match blank {
+            _ if rest[fits..].starts_with(' ') => fits,
+            Some(place) if place > 0 => place,
+            _ => fits.max(rest.chars().next().map_or(0, char::len_utf8)),
+        };
+        parts.push(rest[..cut].trim_end());
+        rest = rest[cut..].trim_start_matches(' ');
+    }
+    parts.push(rest);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn screen(width: usize, colored: bool) -> Screen {
+        Screen::new(Some(width), colored, Local, Timestamp::from_micros(0))
+    }
+
+    #[test]
+    fn nothing_reaches_the_screen_unsanitised() {
+        let mut all = screen(40, true);
+        all.put(Tone::Bad, "a\u{1b}[31m\n");
+        all.line(Tone::Plain, "b\u{202e}");
+        all.heading("c\u{7}");
+        all.paragraph(Tone::Plain, 2, "d\u{9b}1m\ne\u{0}");
+        let mut table = Table::new(&["f\u{1b}"]);
+        table.row(vec![super::super::Cell::plain("g\u{8}\nh")]);
+        all.table(&table);
+        let text = all.into_text();
+        let own = ["\u{1b}[1m", "\u{1b}[31m", "\u{1b}[0m", "\u{1b}[2m"];
+        let rest = own.iter().fold(text, |text, escape| text.replace(escape, ""));
+        assert!(!super::super::sanitise::has_hidden(&rest.replace('\n', "")), "{rest:?}");
+        assert_eq!(rest.lines().count(), 7, "{rest}");
+    }
+
+    #[test]
+    fn paragraphs_wrap_at_spaces_and_split_long_words() {
+        let mut all = screen(20, false);
+        all.paragraph(Tone::Plain, 4, "the quick brown fox jumps\n\nabcdefghijklmnopqrstuvwxyz");
+        assert_eq!(
+            all.into_text(),
+            "    the quick brown\n    fox jumps\n\n    abcdefghijklmnop\n    qrstuvwxyz\n"
+        );
+    }
+
+    #[test]
+    fn wide_characters_count_twice() {
+        assert_eq!(wrapped("日本語日本語", 5), ["日本", "語日", "本語"]);
+    }
+}

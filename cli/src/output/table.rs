@@ -1,0 +1,187 @@
+//! Tables that fit the screen: wide characters count twice, what does not fit ends in an ellipsis.
+
+use super::sanitise::{Newlines, sanitise};
+use super::screen::{Tone, push_styled};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Columns between two columns.
+const GUTTER: usize = 2;
+/// The narrowest a column is made to fit.
+const MIN_COLUMN: usize = 6;
+
+/// A text in a table.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    tone: Tone,
+    text: String,
+}
+
+impl Cell {
+    /// A text that means something.
+    pub fn new(tone: Tone, text: impl AsRef<str>) -> Self {
+        Self { tone, text: sanitise(text.as_ref(), Newlines::Escape).into_owned() }
+    }
+
+    /// A text.
+    pub fn plain(text: impl AsRef<str>) -> Self {
+        Self::new(Tone::Plain, text)
+    }
+}
+
+/// Rows under titles.
+#[derive(Clone, Debug)]
+pub struct Table {
+    titles: Vec<Cell>,
+    rows: Vec<Vec<Cell>>,
+    right: Vec<usize>,
+    flexible: Option<usize>,
+}
+
+impl Table {
+    /// An empty table with these titles.
+    #[must_use]
+    pub fn new(titles: &[&str]) -> Self {
+        let titles = titles.iter().map(|title| Cell::new(Tone::Heading, title)).collect();
+        Self { titles, rows: Vec::new(), right: Vec::new(), flexible: None }
+    }
+
+    /// This column stands to the right, as numbers do.
+    #[must_use]
+    pub fn right(mut self, column: usize) -> Self {
+        self.right.push(column);
+        self
+    }
+
+    /// This column is shortened first; the last one, if not said.
+    #[must_use]
+    pub fn flexible(mut self, column: usize) -> Self {
+        self.flexible = Some(column);
+        self
+    }
+
+    /// Adds a row, one cell for each title.
+    pub fn row(&mut self, cells: Vec<Cell>) {
+        debug_assert_eq!(cells.len(), self.titles.len(), "a cell for each title");
+        self.rows.push(cells);
+    }
+
+    fn all_rows(&self) -> impl Iterator<Item = &Vec<Cell>> {
+        std::iter::once(&self.titles).chain(&self.rows)
+    }
+
+    /// The columns each column gets.
+    fn widths(&self, screen: Option<usize>) -> Vec<usize> {
+        let mut widths = vec![0; self.titles.len()];
+        for row in self.all_rows() {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = cell.text.width().max(*width);
+            }
+        }
+        let Some(screen) = screen else { return widths };
+        let gutters = GUTTER * widths.len().saturating_sub(1);
+        let mut over = (widths.iter().sum::<usize>() + gutters).saturating_sub(screen);
+        let mut shorten = |column: usize| {
+            if let Some(width) = widths.get_mut(column) {
+                let less = width.saturating_sub(MIN_COLUMN).min(over);
+                *width -= less;
+                over -= less;
+            }
+        };
+        shorten(self.flexible.unwrap_or(self.titles.len().saturating_sub(1)));
+        (0..self.titles.len()).rev().for_each(shorten);
+        widths
+    }
+}
+
+/// Draws a table; a line never ends in blanks.
+pub(super) fn draw(table: &Table, screen: Option<usize>, colored: bool, to: &mut String) {
+    let widths = table.widths(screen);
+    for row in table.all_rows() {
+        let mut blanks = 0;
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let text = shortened(&cell.text, *width);
+            let pad = width.saturating_sub(text.width());
+            let is_right = table.right.contains(&column);
+            let before = blanks + if is_right { pad } else { 0 };
+            blanks = GUTTER + if is_right { 0 } else { pad };
+            if text.is_empty() {
+                blanks += before;
+                continue;
+            }
+            to.extend(std::iter::repeat_n(' ', before));
+            push_styled(to, cell.tone.style(colored), &text);
+        }
+        to.push('\n');
+    }
+}
+
+/// The text, or as much of it as fits before an ellipsis.
+pub(super) fn shortened(text: &str, room: usize) -> String {
+    if text.width() <= room {
+        return text.to_owned();
+    }
+    format!("{}…", prefix_within(text, room.saturating_sub(1)).trim_end())
+}
+
+/// The longest beginning of a text that takes at most so many columns.
+pub(super) fn prefix_within(text: &str, room: usize) -> &str {
+    let mut used = 0;
+    let end = text.char_indices().find_map(|(place, character)| {
+        used += character.width().unwrap_or(0);
+        (used > room).then_some(place)
+    });
+    &text[..end.unwrap_or(text.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(table: &Table, screen: Option<usize>) -> String {
+        let mut text = String::new();
+        draw(table, screen, false, &mut text);
+        text
+    }
+
+    fn sample() -> Table {
+        let mut table = Table::new(&["Id", "Message", "N"]).flexible(1).right(2);
+        table.row(vec![
+            Cell::plain("a1"),
+            Cell::plain("the tensor layout is wrong"),
+            Cell::plain("7"),
+        ]);
+        table.row(vec![Cell::plain("b2"), Cell::plain("日本語日本語日本語"), Cell::plain("12")]);
+        table.row(vec![Cell::plain("c3"), Cell::plain(""), Cell::plain("")]);
+        table
+    }
+
+    #[test]
+    fn without_a_screen_nothing_is_shortened() {
+        assert_eq!(
+            drawn(&sample(), None),
+            "Id  Message                      N\n\
+             a1  the tensor layout is wrong   7\n\
+             b2  日本語日本語日本語          12\n\
+             c3\n"
+        );
+    }
+
+    #[test]
+    fn the_flexible_column_gives_way() {
+        assert_eq!(
+            drawn(&sample(), Some(20)),
+            "Id  Message        N\n\
+             a1  the tensor…    7\n\
+             b2  日本語日本…   12\n\
+             c3\n"
+        );
+    }
+
+    #[test]
+    fn an_ellipsis_never_takes_more_room_than_there_is() {
+        for room in 1..20 {
+            assert!(shortened("日本 語abc 日本語", room).width() <= room);
+        }
+        assert_eq!(shortened("abc", 3), "abc");
+    }
+}

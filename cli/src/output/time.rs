@@ -1,0 +1,67 @@
+//! How times are shown: in the local zone, which is named, and how long ago.
+
+use chrono::TimeZone;
+use forge_store::model::Timestamp;
+use forge_store::model::when::{civil_time, describe_distance};
+
+const SECOND_MICROS: i64 = 1_000_000;
+
+/// A time in full: `2025-01-20 14:30:00 +01:00 (2 h 5 min ago)`.
+pub fn shown<Z: TimeZone>(time: Timestamp, now: Timestamp, zone: &Z) -> String {
+    format!("{} ({})", local(time, zone), relative(time, now))
+}
+
+/// A time in a zone, to the second: `2025-01-20 14:30:00 +01:00`.
+pub fn local<Z: TimeZone>(time: Timestamp, zone: &Z) -> String {
+    let fraction = time.as_micros().rem_euclid(SECOND_MICROS);
+    civil_time(time.plus_micros(-fraction), zone)
+}
+
+/// How long before or after now a time is: `2 h 5 min ago`, `in 3 min`, `now`.
+#[must_use]
+pub fn relative(time: Timestamp, now: Timestamp) -> String {
+    let micros = now.micros_since(time);
+    let distance = describe_distance(micros);
+    if micros.abs() < SECOND_MICROS {
+        "now".to_owned()
+    } else if micros > 0 {
+        format!("{distance} ago")
+    } else {
+        format!("in {distance}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chrono::FixedOffset;
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse_rfc3339(text).unwrap()
+    }
+
+    #[test]
+    fn the_zone_and_the_distance_are_named() {
+        let zone = FixedOffset::east_opt(3_600).unwrap();
+        let now = at("2025-01-20T15:30:00Z");
+        assert_eq!(
+            shown(at("2025-01-20T13:30:00.75Z"), now, &zone),
+            "2025-01-20 14:30:00 +01:00 (1 h 59 min ago)"
+        );
+    }
+
+    #[test]
+    fn the_two_largest_units_are_said_and_the_rest_is_dropped() {
+        let now = at("2025-01-20T00:00:00Z");
+        for (time, said) in [
+            ("2025-01-20T00:00:00Z", "now"),
+            ("2025-01-19T23:59:59.5Z", "now"),
+            ("2025-01-19T23:59:01Z", "59 s ago"),
+            ("2025-01-19T23:58:01Z", "1 min 59 s ago"),
+            ("2025-01-17T22:00:01Z", "2 d 1 h ago"),
+            ("2025-01-20T00:03:00Z", "in 3 min"),
+        ] {
+            assert_eq!(relative(at(time), now), said, "{time}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! What a broken invariant looks like from outside: a short report and exit code 70.
+
+use crate::error::CommandError;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::{Mutex, PoisonError};
+
+/// What the first panic said and where.
+static FIRST: Mutex<Option<String>> = Mutex::new(None);
+
+/// Runs `work`; a panic in it becomes an internal error.
+pub(crate) fn guarded<T>(
+    work: impl FnOnce() -> Result<T, CommandError>,
+) -> Result<T, CommandError> {
+    let before = take_hook();
+    set_hook(Box::new(|panic| {
+        let said = panic.payload_as_str().unwrap_or("no message");
+        let place = panic.location().map(|at| format!(" ({}:{})", at.file(), at.line()));
+        let report = format!("{said}{}", place.unwrap_or_default());
+        FIRST.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(report);
+    }));
+    let outcome = catch_unwind(AssertUnwindSafe(work));
+    set_hook(before);
+    outcome.unwrap_or_else(|_| {
+        let report = FIRST.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Err(CommandError::internal(report.unwrap_or_default()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_internal_error_that_names_its_place() {
+        let error = guarded::<()>(|| panic!("the tail is shorter than itself")).unwrap_err();
+        assert_eq!(error.exit_code(), 70);
+        let message = error.message();
+        assert!(
+            message.starts_with("the tail is shorter than itself (cli/src/panic.rs:"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,81 @@
+//! Settings.
+
+use crate::config::Layer;
+use crate::output::{Cell, Report, Screen, Table, Tone};
+use serde::Serialize;
+
+/// All settings.
+#[derive(Debug, Serialize)]
+pub struct Settings {
+    /// Each known setting.
+    pub settings: Vec<Setting>,
+}
+
+/// One setting.
+#[derive(Debug, Serialize)]
+pub struct Setting {
+    /// Its name.
+    pub key: &'static str,
+    /// What it is, as it stands in a file; null if it is not set and has no default.
+    pub value: Option<String>,
+    /// Which layer says so.
+    pub from: Layer,
+}
+
+impl Report for Settings {
+    const SCHEMA: &'static str = "forge.config.list/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let mut table = Table::new(&["Setting", "Value", "From"]).flexible(1);
+        for setting in &self.settings {
+            let from = if setting.from == Layer::Default { Tone::Dim } else { Tone::Plain };
+            table.row(vec![
+                Cell::plain(setting.key),
+                Cell::plain(setting.value.as_deref().unwrap_or("-")),
+                Cell::new(from, setting.from.to_string()),
+            ]);
+        }
+        screen.table(&table);
+    }
+}
+
+impl Report for Setting {
+    const SCHEMA: &'static str = "forge.config.get/1";
+
+    fn human(&self, screen: &mut Screen) {
+        screen.line(Tone::Plain, self.value.as_deref().unwrap_or_default());
+    }
+}
+
+/// A setting that was changed.
+#[derive(Debug, Serialize)]
+pub struct Changed {
+    /// Its name.
+    pub key: &'static str,
+    /// What it was set to.
+    pub value: String,
+    /// In which layer.
+    pub to: Layer,
+    /// The layer that says otherwise and wins, if one does.
+    pub overridden: Option<Layer>,
+}
+
+impl Report for Changed {
+    const SCHEMA: &'static str = "forge.config.set/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let file = match self.to {
+            Layer::User => "for you",
+            _ => "for this project",
+        };
+        screen.line(Tone::Plain, &format!("Set {} to {} {file}", self.key, self.value));
+        if let Some(layer) = self.overridden {
+            let wins = match layer {
+                Layer::Flag => "a flag",
+                Layer::Environment => "an environment variable",
+                _ => "the project's file",
+            };
+            screen.line(Tone::Warning, &format!("It has no effect here: {wins} says otherwise."));
+        }
+    }
+}

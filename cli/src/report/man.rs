@@ -1,0 +1,19 @@
+//! Written manual pages.
+
+use crate::output::{Report, Screen, Tone};
+use serde::Serialize;
+
+/// The manual pages that were written.
+#[derive(Debug, Serialize)]
+pub struct Written {
+    /// Their file names, the page of forge first.
+    pub pages: Vec<String>,
+}
+
+impl Report for Written {
+    const SCHEMA: &'static str = "forge.man/1";
+
+    fn human(&self, screen: &mut Screen) {
+        screen.line(Tone::Plain, &format!("Wrote {} manual pages.", self.pages.len()));
+    }
+}

@@ -1,0 +1,133 @@
+//! `forge config` and the layers behind it.
+
+use crate::environment::{Environment, mode};
+use insta::assert_snapshot;
+
+#[test]
+fn list_shows_values_and_where_they_come_from() {
+    let environment = Environment::new().with("FORGE_LOCK_TIMEOUT", "0.5");
+    environment.write("config/forge/config.toml", "pager = \"more\"\ncolor = \"never\"\n");
+    environment.write("project/.forge/config.toml", "[schedule]\nevery = \"1h30m\"\n");
+    assert_snapshot!(environment.forge(["config", "list", "--color", "auto"]).success(), @r"
+    Setting                                     Value  From
+    lock_timeout                                0.5    environment
+    color                                       auto   flag
+    pager                                       more   user
+    schedule.every                              1h30m  project
+    keep.last                                   -      default
+    keep.days                                   -      default
+    keep.revisions                              7d     default
+    auto_checkpoint.enabled                     true   default
+    auto_checkpoint.significant_time            5m     default
+    auto_checkpoint.hypothesis_status_change    true   default
+    auto_checkpoint.new_contradiction_detected  true   default
+    auto_checkpoint.verification_complete       true   default
+    auto_checkpoint.branch_switch               true   default
+    auto_checkpoint.gap_filled                  true   default
+    auto_checkpoint.code_modified               true   default
+    auto_checkpoint.significant_time_passed     true   default
+    auto_checkpoint.context_compaction_warning  true   default
+    ");
+}
+
+#[test]
+fn get_and_set_as_json() {
+    let environment = Environment::new();
+    environment.make_directory("project/.forge");
+    let set = environment.forge(["config", "set", "keep.last", "100", "--json"]).success();
+    assert_snapshot!(set, @r#"{"schema":"forge.config.set/1","key":"keep.last","value":"100","to":"project","overridden":null}"#);
+    let get = environment.forge(["--json", "config", "get", "keep.last"]).success();
+    assert_snapshot!(get, @r#"{"schema":"forge.config.get/1","key":"keep.last","value":"100","from":"project"}"#);
+    let get = environment.forge(["config", "get", "schedule.every", "--json"]).json();
+    assert_eq!(get["value"], serde_json::Value::Null);
+    let list = environment.forge(["config", "list", "--json"]).json();
+    assert_eq!(list["schema"], "forge.config.list/1");
+    assert_eq!(list["settings"][0]["key"], "lock_timeout");
+}
+
+#[test]
+fn set_keeps_comments_and_makes_private_files() {
+    let environment = Environment::new();
+    environment.write("project/.forge/config.toml", "# ours\ncolor = 'never' # dull\n");
+    let said = environment.forge(["config", "set", "color", "auto"]).success();
+    assert_eq!(said, "Set color to auto for this project\n");
+    let text = environment.read("project/.forge/config.toml");
+    assert_eq!(text, "# ours\ncolor = \"auto\" # dull\n");
+    let said = environment.forge(["config", "set", "--user", "color", "never"]);
+    assert_snapshot!(said, @r"
+    Set color to never for you
+    It has no effect here: the project's file says otherwise.
+    ");
+    assert_eq!(environment.read("config/forge/config.toml"), "color = \"never\"\n");
+    assert_eq!(mode(&environment.path("config/forge")), 0o700);
+    assert_eq!(mode(&environment.path("config/forge/config.toml")), 0o600);
+    assert_eq!(mode(&environment.path("project/.forge/config.toml")), 0o600);
+}
+
+#[test]
+fn what_is_not_known_is_refused_and_nothing_changes() {
+    let environment = Environment::new();
+    environment.make_directory("project/.forge");
+    assert_snapshot!(environment.forge(["config", "set", "lock_timout", "3"]), @r"
+    [stderr]
+    error: there is no setting 'lock_timout'
+    hint: did you mean 'lock_timeout'?
+    [exit 2]
+    ");
+    assert_snapshot!(environment.forge(["config", "set", "lock_timeout", "-3"]), @r"
+    [stderr]
+    error: 'lock_timeout' must be a number of seconds, such as 5 or 0.5, not '-3'
+    [exit 2]
+    ");
+    assert_snapshot!(environment.forge(["config", "set", "pager", "more"]), @r"
+    [stderr]
+    error: a project may not set 'pager', as it runs a program
+    hint: 'forge config set --user pager VALUE' sets it for you
+    [exit 2]
+    ");
+    assert!(!environment.path("project/.forge/config.toml").exists());
+    environment.write("project/.forge/config.toml", "[keep]\nlasst = 1\n");
+    assert_snapshot!(environment.forge(["config", "list"]), @r"
+    [stderr]
+    error: '$ROOT/project/.forge/config.toml' cannot be used
+    Caused by: there is no setting 'keep.lasst'
+    hint: did you mean 'keep.last'?
+    hint: correct the file, or move it away
+    [exit 2]
+    ");
+}
+
+#[test]
+fn without_a_store_only_the_own_file_can_be_set() {
+    let environment = Environment::new();
+    assert_snapshot!(environment.forge(["config", "set", "color", "never"]), @r"
+    [stderr]
+    error: no store in '$ROOT/project' or any directory above it
+    hint: 'forge init' makes one
+    hint: '--store PATH' or FORGE_STORE names one elsewhere
+    hint: '--user' changes your own file
+    [exit 3]
+    ");
+}
+
+#[test]
+fn a_linked_worktree_has_the_settings_of_the_main_checkout() {
+    let environment = Environment::new();
+    environment.write("main/.git/worktrees/w/commondir", "../..\n");
+    environment.write("w/.git", "gitdir: ../main/.git/worktrees/w\n");
+    environment.write("main/.forge/config.toml", "keep.days = 3\n");
+    environment.make_directory("w/src");
+    let said = environment.forge_in("w/src", ["config", "get", "keep.days"]).success();
+    assert_eq!(said, "3\n");
+}
+
+#[test]
+fn a_named_store_beats_the_nearest_one() {
+    let environment = Environment::new().with("FORGE_STORE", "../other/.forge");
+    environment.write("project/.forge/config.toml", "keep.days = 1\n");
+    environment.write("other/.forge/config.toml", "keep.days = 2\n");
+    environment.write("third/.forge/config.toml", "keep.days = 3\n");
+    assert_eq!(environment.forge(["config", "get", "keep.days"]).success(), "2\n");
+    let said = environment.forge(["config", "get", "keep.days", "--store", "../third"]).success();
+    assert_eq!(said, "3\n");
+}

@@ -1,0 +1,186 @@
+//! A place of its own for each test: empty environment, own home, fixed width, zone and clock.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// When the first command of a test runs: 2026-02-01T12:00:00Z, and each later one a second after.
+const FIRST_SECOND: u32 = 12 * 3600;
+/// Europe/Berlin, spelled out so that the machine needs no zone files.
+const ZONE: &str = "CET-1CEST,M3.5.0,M10.5.0/3";
+/// How many hexadecimal digits ids have: shown short, of 16 bytes, of 32 bytes.
+const ID_DIGITS: [usize; 3] = [10, 32, 64];
+
+/// A place of its own.
+pub(crate) struct Environment {
+    root: tempfile::TempDir,
+    path: PathBuf,
+    commands: Cell<u32>,
+    ids: RefCell<Vec<String>>,
+    variables: Vec<(String, String)>,
+}
+
+impl Environment {
+    pub(crate) fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().canonicalize().unwrap();
+        for directory in ["home", "config", "tmp", "project"] {
+            std::fs::create_dir(path.join(directory)).unwrap();
+        }
+        let (commands, ids) = (Cell::new(0), RefCell::default());
+        Self { root, path, commands, ids, variables: Vec::new() }
+    }
+
+    /// With one more variable.
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    /// A path in this place.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    /// Writes a file and the directories above it.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    pub(crate) fn make_directory(&self, name: &str) {
+        std::fs::create_dir_all(self.path(name)).unwrap();
+    }
+
+    /// The command, ready to run in the project; time goes on by a second.
+    pub(crate) fn command<I: IntoIterator<Item: AsRef<OsStr>>>(&self, args: I) -> Command {
+        let second = FIRST_SECOND + self.commands.replace(self.commands.get() + 1);
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_forge"));
+        command
+            .args(args)
+            .current_dir(self.path.join("project"))
+            .stdin(Stdio::null())
+            .env_clear()
+            .env("HOME", self.path.join("home"))
+            .env("XDG_CONFIG_HOME", self.path.join("config"))
+            .env("TMPDIR", self.path.join("tmp"))
+            .env("PATH", "/usr/bin:/bin")
+            .env("COLUMNS", "100")
+            .env("TZ", ZONE)
+            .env("FORGE_TEST_NOW", format!("2026-02-01T{hour:02}:{minute:02}:{second:02}Z"))
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Runs `forge` in the project.
+    pub(crate) fn forge<const N: usize>(&self, args: [&str; N]) -> Output {
+        self.finished(&mut self.command(args))
+    }
+
+    /// Runs `forge` in another directory of this place.
+    pub(crate) fn forge_in<const N: usize>(&self, directory: &str, args: [&str; N]) -> Output {
+        self.finished(self.command(args).current_dir(self.path.join(directory)))
+    }
+
+    pub(crate) fn finished(&self, command: &mut Command) -> Output {
+        let output = command.output().unwrap();
+        let text = |bytes| self.normal(&String::from_utf8(bytes).expect("output is UTF-8"));
+        Output {
+            code: output.status.code().expect("it ended by itself"),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+
+    /// The text with this place as `$ROOT` and each id as `<id1>`, `<id2>`, ..., whether short or whole.
+    fn normal(&self, text: &str) -> String {
+        let text = text.replace(self.path.to_str().unwrap(), "$ROOT");
+        let mut normal = String::new();
+        let mut word = String::new();
+        for character in text.chars() {
+            if character.is_ascii_alphanumeric() {
+                word.push(character);
+            } else {
+                normal.push_str(&self.normal_word(&word));
+                word.clear();
+                normal.push(character);
+            }
+        }
+        normal + &self.normal_word(&word)
+    }
+
+    fn normal_word(&self, word: &str) -> String {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        if !ID_DIGITS.contains(&word.len()) || !word.bytes().all(is_digit) {
+            return word.to_owned();
+        }
+        let mut ids = self.ids.borrow_mut();
+        let beginning = &word[..ID_DIGITS[0]];
+        let place = ids.iter().position(|id| id == beginning).unwrap_or_else(|| {
+            ids.push(beginning.to_owned());
+            ids.len() - 1
+        });
+        format!("<id{}>", place + 1)
+    }
+}
+
+/// What a command printed and how it ended.
+#[must_use = "compare it with a snapshot, or ask for success"]
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Output {
+    /// What it printed, as it must have gone well.
+    #[track_caller]
+    pub(crate) fn success(self) -> String {
+        assert_eq!((self.code, self.stderr.as_str()), (0, ""), "{self}");
+        self.stdout
+    }
+
+    /// The one JSON document it printed.
+    #[track_caller]
+    pub(crate) fn json(self) -> serde_json::Value {
+        let text = self.success();
+        assert_eq!(text.lines().count(), 1, "one document on one line: {text}");
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+impl fmt::Display for Output {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.stdout)?;
+        if !self.stderr.is_empty() {
+            write!(out, "[stderr]\n{}", self.stderr)?;
+        }
+        if self.code != 0 {
+            write!(out, "[exit {}]", self.code)?;
+        }
+        Ok(())
+    }
+}
+
+/// The mode of a file or directory.
+pub(crate) fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn ids_and_paths_become_stable() {
+    let environment = Environment::new();
+    let long = "0123456789abcdef0123456789abcdef";
+    let text = format!("{}/x {long} abc 0123456789, aaaaaaaaaa", environment.path.display());
+    assert_eq!(environment.normal(&text), "$ROOT/x <id1> abc <id1>, <id2>");
+}

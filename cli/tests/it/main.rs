@@ -1,0 +1,11 @@
+//! Tests of the command as a whole: arguments in, text, JSON and exit code out. They prove the wiring; what the
+//! library means is tested there.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod config;
+mod environment;
+mod error;
+mod manual;
+mod output;
+mod reference;

@@ -1,0 +1,106 @@
+//! `docs/cli.md` ends with the reference of all commands, made from their own descriptions.
+//!
+//! `FORGE_UPDATE_DOCS=1 cargo test -p forge-cli reference` writes it again.
+
+use clap::{Arg, Command, CommandFactory};
+use forge_cli::args::Args;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Where the reference begins in the page.
+const MARK: &str = "<!-- The rest of this page is made by cli/tests/it/reference.rs. -->\n";
+
+#[test]
+fn the_page_holds_the_reference_of_all_commands() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md");
+    let text = std::fs::read_to_string(&page).unwrap();
+    let (written, found) = text.split_once(MARK).expect("the page has the mark");
+    let wanted = reference();
+    if std::env::var_os("FORGE_UPDATE_DOCS").is_some() {
+        std::fs::write(&page, format!("{written}{MARK}{wanted}")).unwrap();
+        return;
+    }
+    let different = found.lines().zip(wanted.lines()).find(|(found, wanted)| found != wanted);
+    assert!(
+        found == wanted,
+        "docs/cli.md is not what the commands say, first at {different:?}; \
+         FORGE_UPDATE_DOCS=1 writes it again"
+    );
+}
+
+#[test]
+fn the_page_names_every_setting_and_exit_code() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md");
+    let text = std::fs::read_to_string(page).unwrap();
+    for key in forge_cli::config::Key::all() {
+        assert!(text.contains(&format!("| `{}` |", key.name)), "{}", key.name);
+        if let Some(variable) = key.variable {
+            assert!(text.contains(&format!("| `{variable}` |")), "{variable}");
+        }
+    }
+    for code in [0, 1, 2, 3, 4, 5, 70] {
+        assert!(text.contains(&format!("\n| {code} |")), "{code}");
+    }
+}
+
+fn reference() -> String {
+    let mut tree = Args::command().term_width(100);
+    tree.build();
+    let mut text = String::from("\n## Reference\n\n### Global options\n\n");
+    for arg in tree.get_arguments().filter(|arg| arg.is_global_set()) {
+        describe(arg, &mut text);
+    }
+    for command in tree.get_subcommands_mut() {
+        section(command, "forge", &mut text);
+    }
+    text
+}
+
+fn section(command: &mut Command, above: &str, text: &mut String) {
+    let name = format!("{above} {}", command.get_name());
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    writeln!(text, "\n### {name}\n\n{about}.\n").unwrap();
+    if command.has_subcommands() {
+        for sub in command.get_subcommands() {
+            let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
+            writeln!(text, "- `{name} {}`: {about}", sub.get_name()).unwrap();
+        }
+    } else {
+        let usage = command.render_usage().to_string();
+        let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage);
+        writeln!(text, "```\n{usage}\n```").unwrap();
+    }
+    let own =
+        |arg: &&Arg| !arg.is_global_set() && !["help", "version"].contains(&arg.get_id().as_str());
+    let mut arguments = command.get_arguments().filter(own).peekable();
+    if arguments.peek().is_some() {
+        text.push('\n');
+    }
+    arguments.for_each(|arg| describe(arg, text));
+    for sub in command.get_subcommands_mut() {
+        section(sub, &name, text);
+    }
+}
+
+fn describe(arg: &Arg, text: &mut String) {
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    let shown = match (arg.get_short(), arg.is_positional()) {
+        (Some(short), false) => format!("-{short}, {arg}"),
+        _ => arg.to_string(),
+    };
+    write!(text, "- `{shown}`: {help}").unwrap();
+    let values: Vec<String> = match arg.get_action().takes_values() {
+        true => arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect(),
+        false => Vec::new(),
+    };
+    if !values.is_empty() {
+        write!(text, " (`{}`)", values.join("`, `")).unwrap();
+    }
+    if let ([value], true) = (arg.get_default_values(), arg.get_action().takes_values()) {
+        write!(text, " (default `{}`)", value.to_string_lossy()).unwrap();
+    }
+    if let Some(variable) = arg.get_env() {
+        write!(text, " (variable `{}`)", variable.to_string_lossy()).unwrap();
+    }
+    text.push('\n');
+}

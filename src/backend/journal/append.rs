@@ -1,0 +1,114 @@
+//! Adding a record.
+
+use super::layout::{self, Kind, MAX_PAYLOAD_BYTES};
+use super::scan::{Cursor, Walk, damaged};
+use super::{Journal, held, segment};
+use crate::backend::{Appended, Error, Position, RecordHash, Tail};
+use std::io;
+use std::time::Duration;
+
+impl Journal {
+    pub(super) fn append_record(
+        &self,
+        from: Position,
+        timeout: Duration,
+        build: &mut dyn FnMut(&Tail) -> Option<Vec<u8>>,
+    ) -> Result<Option<Appended>, Error> {
+        let _lock = self.writer("append to")?.acquire(timeout)?;
+        let (tail, tip) = self.catch_up(from)?;
+        let Some(payload) = build(&tail) else { return Ok(None) };
+        self.write_record(tip, &payload).map(Some)
+    }
+
+    /// Everything from `from` on, and the end of the journal, cut if it was torn. The append lock
+    /// must be held.
+    pub(super) fn catch_up(&self, from: Position) -> Result<(Tail, Cursor), Error> {
+        let known = held(&self.tip).clone();
+        if let Some(tip) = known.filter(|tip| tip.end == from && tip.previous.is_some()) {
+            let extent = tip.segment.extent()?;
+            if extent.named && extent.end == from {
+                return Ok((Tail { frames: Vec::new(), end: from }, tip));
+            }
+        }
+        let (tail, mut tip) = self.confirmed(|| self.read_to_end(from))?;
+        if tip.previous.is_none() {
+            tip.previous = Some(self.hash_before(&tip)?);
+        }
+        *held(&self.tip) = Some(tip.clone());
+        Ok((tail, tip))
+    }
+
+    fn read_to_end(&self, from: Position) -> Result<(Tail, Cursor), Error> {
+        let known = held(&self.tip).clone();
+        let mut walk = self.walk(from, known)?;
+        let mut tail = Tail { frames: Vec::new(), end: from };
+        while let Some(frame) = walk.next()? {
+            tail.end = frame.end;
+            tail.frames.push(frame);
+        }
+        if walk.is_torn() {
+            self.cut(&walk)?;
+        }
+        Ok((tail, walk.cursor().clone()))
+    }
+
+    /// Cuts a torn tail where the walk ended, after making sure that a record ends there: what is
+    /// torn for somebody who began in the middle of a record may be whole.
+    fn cut(&self, torn: &Walk) -> Result<(), Error> {
+        let Cursor { segment, end, .. } = torn.cursor();
+        let begin = Cursor { segment: segment.clone(), end: segment.start, previous: None };
+        let mut walk = Walk::resume(&self.folder, true, self.mark.read()?, begin);
+        while walk.next()?.is_some() {}
+        let found = walk.cursor();
+        if found.end != *end || found.segment.start != segment.start {
+            return Err(damaged(*end, "no record begins here"));
+        }
+        tracing::warn!(position = *end, file = %segment.path.display(), "cut a torn tail");
+        segment.cut(*end)
+    }
+
+    /// The hash of the record that ends where the journal ends; zeros if there is none.
+    fn hash_before(&self, tip: &Cursor) -> Result<RecordHash, Error> {
+        if tip.end == 0 {
+            return Ok(RecordHash::default());
+        }
+        let begin = Cursor { segment: tip.segment.clone(), end: tip.segment.start, previous: None };
+        let mut walk = Walk::resume(&self.folder, true, self.mark.read()?, begin);
+        while walk.next()?.is_some() {}
+        match walk.cursor() {
+            Cursor { end, previous: Some(hash), .. } if *end == tip.end => Ok(*hash),
+            _ => Err(damaged(tip.end, "no record ends here")),
+        }
+    }
+
+    pub(super) fn write_record(&self, tip: Cursor, payload: &[u8]) -> Result<Appended, Error> {
+        let position = tip.end;
+        check_size(payload).map_err(Error::io("append to", &tip.segment.path))?;
+        // Left by a rotation that was interrupted. Once the journal goes on past it, nobody could
+        // tell that it does not count.
+        if position > tip.segment.start
+            && segment::remove(&self.folder.join(layout::segment_name(position)))?
+        {
+            segment::sync_folder(&self.folder)?;
+        }
+        let previous = tip.previous.unwrap_or_default();
+        let synced = self.progress.known();
+        let (frame, hash) = layout::encode(Kind::Record, position, synced, &previous, payload);
+        if let Err(error) = tip.segment.write_or_cut(position, &frame) {
+            *held(&self.tip) = None;
+            return Err(error);
+        }
+        let end = position + frame.len() as u64;
+        *held(&self.tip) = Some(Cursor { segment: tip.segment, end, previous: Some(hash) });
+        Ok(Appended { position, end, hash })
+    }
+}
+
+/// Refuses a payload that no reader would take.
+pub(super) fn check_size(payload: &[u8]) -> io::Result<()> {
+    if payload.len() <= MAX_PAYLOAD_BYTES {
+        return Ok(());
+    }
+    let reason = format!("a record of {} bytes is too large; split it", payload.len());
+    Err(io::Error::new(io::ErrorKind::FileTooLarge, reason))
+}

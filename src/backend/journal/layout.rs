@@ -1,0 +1,319 @@
+//! Every byte of a journal: frames, the mark in `SYNCED`, names of segments. Pure. Specified in
+//! `docs/format-journal.md`; a change here is a change there.
+
+use crate::backend::{Position, RecordHash};
+use std::fmt;
+use std::ops::Range;
+
+/// Bytes of a frame before its payload.
+pub(crate) const HEADER_BYTES: usize = 96;
+/// The largest payload of a frame, in bytes.
+pub(crate) const MAX_PAYLOAD_BYTES: usize = 64 << 20;
+/// Bytes of the mark in `SYNCED`.
+pub(crate) const MARK_BYTES: usize = 64;
+
+/// Begins every frame; the last byte is the version of the layout.
+pub(crate) const FRAME_MAGIC: [u8; 4] = *b"FRJ\x01";
+const MARK_MAGIC: [u8; 8] = *b"FRJSYNC\x01";
+
+const MAGIC: Range<usize> = 0..4;
+const LENGTH: Range<usize> = 4..8;
+const CHECKSUM: Range<usize> = 8..16;
+const POSITION: Range<usize> = 16..24;
+const SYNCED: Range<usize> = 24..32;
+const PREVIOUS: Range<usize> = 32..64;
+const KIND: Range<usize> = 64..68;
+/// Zero for now: room for a keyed seal.
+const SEAL: Range<usize> = 68..96;
+
+const MARK_POSITION: Range<usize> = 8..16;
+const MARK_HASH: Range<usize> = 16..48;
+const MARK_CHECKSUM: Range<usize> = 56..64;
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A record; its bytes count as positions.
+    Record,
+    /// The end of a segment; its payload is the hash of the next segment's first record. It takes
+    /// up no positions.
+    End,
+}
+
+/// What is wrong with the bytes where a frame should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    /// Nothing is there.
+    Missing,
+    /// The file ends within the frame.
+    Short,
+    /// It does not begin as a frame does.
+    Magic,
+    /// Neither a record nor an end, or an end of the wrong size.
+    Kind,
+    /// It claims a payload larger than any may be.
+    TooLong,
+    /// It claims to stand elsewhere.
+    Position,
+    /// It claims that something behind it was synced.
+    Mark,
+    /// Its bytes are not those that were written.
+    Checksum,
+    /// The record before it is not the one it follows.
+    Link,
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Missing => "the journal ends here, but more was known to be synced",
+            Self::Short => "the record is cut short",
+            Self::Magic => "no record begins here",
+            Self::Kind => "the record is of an unknown kind",
+            Self::TooLong => "the record claims to be larger than a record may be",
+            Self::Position => "the record belongs to another position",
+            Self::Mark => "the record claims that later ones were synced",
+            Self::Checksum => "the record's bytes are not those that were written",
+            Self::Link => "the record does not follow the one before it",
+        })
+    }
+}
+
+/// The first bytes of a frame, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    /// What it is.
+    pub(crate) kind: Kind,
+    /// Bytes of payload, at most [`MAX_PAYLOAD_BYTES`].
+    pub(crate) length: usize,
+    /// Where it stands.
+    pub(crate) position: Position,
+    /// Everything before this was known to be synced when it was written.
+    pub(crate) synced: Position,
+    /// Hash of the record before it.
+    pub(crate) previous: RecordHash,
+}
+
+impl Header {
+    /// Takes the header of the frame that should stand at `position` apart. Its checksum is left
+    /// to [`verify`], which needs the payload.
+    pub(crate) fn decode(bytes: &[u8; HEADER_BYTES], position: Position) -> Result<Self, Flaw> {
+        if bytes[MAGIC] != FRAME_MAGIC {
+            return Err(Flaw::Magic);
+        }
+        let length = u32::from_le_bytes(array(bytes, LENGTH)) as usize;
+        if length > MAX_PAYLOAD_BYTES {
+            return Err(Flaw::TooLong);
+        }
+        let kind = match u32::from_le_bytes(array(bytes, KIND)) {
+            1 => Kind::Record,
+            2 if length == size_of::<RecordHash>() => Kind::End,
+            _ => return Err(Flaw::Kind),
+        };
+        if u64::from_le_bytes(array(bytes, POSITION)) != position {
+            return Err(Flaw::Position);
+        }
+        let synced = u64::from_le_bytes(array(bytes, SYNCED));
+        if synced > position {
+            return Err(Flaw::Mark);
+        }
+        Ok(Self { kind, length, position, synced, previous: array(bytes, PREVIOUS) })
+    }
+
+    /// Bytes of the whole frame.
+    pub(crate) fn frame_bytes(&self) -> u64 {
+        (HEADER_BYTES + self.length) as u64
+    }
+}
+
+/// A frame's bytes and its hash.
+///
+/// The payload must not be larger than [`MAX_PAYLOAD_BYTES`].
+pub(crate) fn encode(
+    kind: Kind,
+    position: Position,
+    synced: Position,
+    previous: &RecordHash,
+    payload: &[u8],
+) -> (Vec<u8>, RecordHash) {
+    let length = u32::try_from(payload.len()).expect("a payload is at most 64 MiB");
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
+    bytes.resize(HEADER_BYTES, 0);
+    bytes[MAGIC].copy_from_slice(&FRAME_MAGIC);
+    bytes[LENGTH].copy_from_slice(&length.to_le_bytes());
+    bytes[POSITION].copy_from_slice(&position.to_le_bytes());
+    bytes[SYNCED].copy_from_slice(&synced.min(position).to_le_bytes());
+    bytes[PREVIOUS].copy_from_slice(previous);
+    let kind: u32 = match kind {
+        Kind::Record => 1,
+        Kind::End => 2,
+    };
+    bytes[KIND].copy_from_slice(&kind.to_le_bytes());
+    debug_assert_eq!(SEAL.end, HEADER_BYTES);
+    bytes.extend_from_slice(payload);
+    let hash = hash(&bytes);
+    bytes[CHECKSUM].copy_from_slice(&hash[..8]);
+    (bytes, hash)
+}
+
+/// The hash of a whole frame, if its checksum agrees.
+pub(crate) fn verify(frame: &[u8]) -> Result<RecordHash, Flaw> {
+    let hash = hash(frame);
+    if frame[CHECKSUM] == hash[..8] { Ok(hash) } else { Err(Flaw::Checksum) }
+}
+
+/// blake3 of header and payload without the checksum.
+fn hash(frame: &[u8]) -> RecordHash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&frame[..CHECKSUM.start]);
+    hasher.update(&frame[CHECKSUM.end..]);
+    hasher.finalize().into()
+}
+
+/// What `SYNCED` says: everything before `position` is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Where a record ends.
+    pub(crate) position: Position,
+    /// The hash of that record.
+    pub(crate) hash: RecordHash,
+}
+
+impl Mark {
+    /// Its bytes in the file.
+    pub(crate) fn encode(&self) -> [u8; MARK_BYTES] {
+        let mut bytes = [0; MARK_BYTES];
+        bytes[..8].copy_from_slice(&MARK_MAGIC);
+        bytes[MARK_POSITION].copy_from_slice(&self.position.to_le_bytes());
+        bytes[MARK_HASH].copy_from_slice(&self.hash);
+        let checksum = blake3::hash(&bytes[..MARK_CHECKSUM.start]);
+        bytes[MARK_CHECKSUM].copy_from_slice(&checksum.as_bytes()[..8]);
+        bytes
+    }
+
+    /// What the file says, if it is whole.
+    pub(crate) fn decode(bytes: &[u8; MARK_BYTES]) -> Option<Self> {
+        let checksum = blake3::hash(&bytes[..MARK_CHECKSUM.start]);
+        let whole = bytes[..8] == MARK_MAGIC && bytes[MARK_CHECKSUM] == checksum.as_bytes()[..8];
+        whole.then(|| Self {
+            position: u64::from_le_bytes(array(bytes, MARK_POSITION)),
+            hash: array(bytes, MARK_HASH),
+        })
+    }
+}
+
+/// The file name of the segment that starts at a position.
+pub(crate) fn segment_name(start: Position) -> String {
+    format!("{start:016x}.log")
+}
+
+/// The position in a segment's file name; `None` if it is not the name of a segment.
+pub(crate) fn segment_start(name: &str) -> Option<Position> {
+    let digits = name.strip_suffix(".log")?;
+    let plain =
+        digits.len() == 16 && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    plain.then(|| u64::from_str_radix(digits, 16).ok()).flatten()
+}
+
+fn array<const N: usize>(bytes: &[u8], range: Range<usize>) -> [u8; N] {
+    bytes[range].try_into().expect("the range has the width of the field")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn decode(frame: &[u8], position: Position) -> Result<(Header, RecordHash), Flaw> {
+        let head: &[u8; HEADER_BYTES] = frame.first_chunk().ok_or(Flaw::Short)?;
+        let header = Header::decode(head, position)?;
+        let whole = frame.get(..HEADER_BYTES + header.length).ok_or(Flaw::Short)?;
+        Ok((header, verify(whole)?))
+    }
+
+    #[test]
+    fn a_frame_when_encoded_has_the_golden_bytes() {
+        let (frame, hash) = encode(Kind::Record, 0x1122, 0x11, &[7; 32], b"forge");
+        assert_eq!(
+            hex(&frame) + &hex(&hash),
+            "46524a01050000002ce6c74798babf5222110000000000001100000000000000\
+             0707070707070707070707070707070707070707070707070707070707070707\
+             0100000000000000000000000000000000000000000000000000000000000000\
+             666f7267652ce6c74798babf52eed96ae1c1851011722d91ec63b8c5bea6e9d4\
+             865360fa05"
+        );
+        let (end, hash) = encode(Kind::End, 0x1122, 0x1122, &[7; 32], &[9; 32]);
+        assert_eq!(
+            hex(&end) + &hex(&hash),
+            "46524a012000000000f957c1d1344f6122110000000000002211000000000000\
+             0707070707070707070707070707070707070707070707070707070707070707\
+             0200000000000000000000000000000000000000000000000000000000000000\
+             0909090909090909090909090909090909090909090909090909090909090909\
+             00f957c1d1344f6115a12b1be4c04c30f85b17edd28f59f14d183591be09818f"
+        );
+    }
+
+    #[test]
+    fn a_mark_when_encoded_has_the_golden_bytes() {
+        assert_eq!(
+            hex(&Mark { position: 0x1122, hash: [7; 32] }.encode()),
+            "46524a53594e4301221100000000000007070707070707070707070707070707\
+             0707070707070707070707070707070700000000000000004bc2f67c3814cad8"
+        );
+    }
+
+    #[test]
+    fn a_length_above_the_limit_is_refused_before_anything_is_read() {
+        let (mut frame, _) = encode(Kind::Record, 0, 0, &[0; 32], b"");
+        frame[LENGTH].copy_from_slice(&(MAX_PAYLOAD_BYTES as u32 + 1).to_le_bytes());
+        assert_eq!(decode(&frame, 0), Err(Flaw::TooLong));
+    }
+
+    #[test]
+    fn a_segment_name_reads_back_and_other_names_do_not() {
+        assert_eq!(segment_start(&segment_name(0xabc)), Some(0xabc));
+        for name in ["SYNCED", "1.log", "000000000000ABCD.log", "+00000000000000a.log", ".log"] {
+            assert_eq!(segment_start(name), None, "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_frame_when_decoded_is_what_was_encoded(
+            position: u64, synced: u64, previous: [u8; 32], payload: Vec<u8>,
+        ) {
+            let (frame, hash) = encode(Kind::Record, position, synced, &previous, &payload);
+            let (header, found) = decode(&frame, position).unwrap();
+            prop_assert_eq!(found, hash);
+            prop_assert_eq!(header.kind, Kind::Record);
+            prop_assert_eq!(header.previous, previous);
+            prop_assert_eq!(header.synced, synced.min(position));
+            prop_assert_eq!(&frame[HEADER_BYTES..], &payload[..]);
+        }
+
+        #[test]
+        fn a_frame_with_one_flipped_bit_is_refused(
+            payload in proptest::collection::vec(any::<u8>(), 0..200), bit: proptest::sample::Index,
+        ) {
+            let (mut frame, _) = encode(Kind::Record, 96, 0, &[1; 32], &payload);
+            let bit = bit.index(frame.len() * 8);
+            frame[bit / 8] ^= 1 << (bit % 8);
+            prop_assert!(decode(&frame, 96).is_err());
+        }
+
+        #[test]
+        fn a_mark_reads_back_and_with_one_flipped_bit_does_not(
+            position: u64, hash: [u8; 32], bit in 0..MARK_BYTES * 8,
+        ) {
+            let mark = Mark { position, hash };
+            let mut bytes = mark.encode();
+            prop_assert_eq!(Mark::decode(&bytes), Some(mark));
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            prop_assert_eq!(Mark::decode(&bytes), None);
+        }
+    }
+}

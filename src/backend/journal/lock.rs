@@ -1,0 +1,213 @@
+//! The append lock: one writer at a time, over all processes and threads.
+
+use super::segment;
+use crate::backend::{Error, Holder};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const NAME: &str = "append.lock";
+/// A holder writes a few KB and is gone: look again a few times before lying down.
+const YIELDS: u32 = 16;
+const SHORTEST_PARK: Duration = Duration::from_micros(50);
+const LONGEST_PARK: Duration = Duration::from_millis(2);
+/// Bytes of a command line that a message shows.
+const COMMAND_BYTES: usize = 80;
+/// How often the holder is looked for.
+const LOOKS: u32 = 8;
+
+/// The file `append.lock`. Never removed, so that everybody locks the same one.
+#[derive(Debug)]
+pub(crate) struct AppendLock {
+    file: File,
+    path: PathBuf,
+    /// Threads of this process share the lock on the file, so they take turns here first.
+    taken: Mutex<bool>,
+    freed: Condvar,
+}
+
+/// The lock while it is held.
+#[derive(Debug)]
+pub(crate) struct Held<'a>(&'a AppendLock);
+
+impl AppendLock {
+    /// Makes the lock's file if it is not there, and opens it.
+    pub(crate) fn create(folder: &Path) -> Result<Self, Error> {
+        let path = folder.join(NAME);
+        match segment::create_private(&path) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(Error::io("create", &path)(error)),
+        }
+        Self::open(folder)
+    }
+
+    /// Opens the lock's file.
+    pub(crate) fn open(folder: &Path) -> Result<Self, Error> {
+        let path = folder.join(NAME);
+        let opened = OpenOptions::new().read(true).write(true).open(&path);
+        let file = opened.map_err(Error::io("open", &path))?;
+        Ok(Self { file, path, taken: Mutex::new(false), freed: Condvar::new() })
+    }
+
+    /// Waits for the lock, at most `timeout`.
+    pub(crate) fn acquire(&self, timeout: Duration) -> Result<Held<'_>, Error> {
+        let since = Instant::now();
+        let mut taken = self.turn();
+        while *taken {
+            let Some(left) = timeout.checked_sub(since.elapsed()).filter(|left| !left.is_zero())
+            else {
+                return Err(self.busy(since));
+            };
+            let waited = self.freed.wait_timeout(taken, left);
+            taken = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *taken = true;
+        drop(taken);
+        let outcome = self.lock_file(since, timeout);
+        if outcome.is_err() {
+            self.free();
+        }
+        outcome.map(|()| Held(self))
+    }
+
+    fn lock_file(&self, since: Instant, timeout: Duration) -> Result<(), Error> {
+        let mut park = SHORTEST_PARK;
+        for attempt in 0_u32.. {
+            match self.file.try_lock() {
+                Ok(()) => return Ok(()),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => {
+                    return Err(Error::io("lock", &self.path)(error));
+                }
+            }
+            let Some(left) = timeout.checked_sub(since.elapsed()).filter(|left| !left.is_zero())
+            else {
+                break;
+            };
+            if attempt < YIELDS {
+                thread::yield_now();
+            } else {
+                thread::park_timeout(park.min(left));
+                park = (park * 3 / 2).min(LONGEST_PARK);
+            }
+        }
+        Err(self.busy(since))
+    }
+
+    fn turn(&self) -> MutexGuard<'_, bool> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn free(&self) {
+        *self.turn() = false;
+        self.freed.notify_one();
+    }
+
+    fn busy(&self, since: Instant) -> Error {
+        Error::Busy { holder: self.holder(), waited: since.elapsed() }
+    }
+
+    /// Who holds the lock, where the system tells.
+    fn holder(&self) -> Option<Holder> {
+        let metadata = self.file.metadata().ok()?;
+        // The list changes while it is read, and then a line may be left out.
+        let look = |_| holder_in(&list_of_locks().ok()?, metadata.ino());
+        let pid = (0..LOOKS).find_map(look)?;
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        Some(Holder { pid, command: command_in(&line) })
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // Only a file that is not open cannot be unlocked.
+        let _ = self.0.file.unlock();
+        self.0.free();
+    }
+}
+
+/// The text of `/proc/locks`, in as few reads as the system allows.
+fn list_of_locks() -> io::Result<String> {
+    let mut file = File::open("/proc/locks")?;
+    let (mut text, mut piece) = (Vec::new(), vec![0; 64 << 10]);
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(String::from_utf8_lossy(&text).into_owned()),
+            count => text.extend_from_slice(&piece[..count]),
+        }
+    }
+}
+
+/// The process that holds the `flock` on an inode, in the text of `/proc/locks`.
+fn holder_in(locks: &str, inode: u64) -> Option<u32> {
+    locks.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        // "1: FLOCK ADVISORY WRITE 4711 fe:00:1234 0 EOF"; a "->" as second word is a waiter.
+        let ["FLOCK", _, _, pid, place, ..] = words.get(1..)? else { return None };
+        let found = place.rsplit(':').next()?.parse::<u64>().ok()?;
+        (found == inode).then(|| pid.parse().ok()).flatten()
+    })
+}
+
+/// The first words of a command line as `/proc/PID/cmdline` has it, fit for a message.
+fn command_in(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&line[..line.len().min(COMMAND_BYTES)]);
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    text.trim_end_matches('\0').chars().map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_holder_is_found_by_inode_and_waiters_are_not() {
+        let locks = "1: POSIX  ADVISORY  WRITE 10 fe:00:77 0 EOF\n\
+                     2: -> FLOCK  ADVISORY  WRITE 11 fe:00:77 0 EOF\n\
+                     3: FLOCK  ADVISORY  WRITE 12 fe:00:76 0 EOF\n\
+                     4: FLOCK  ADVISORY  WRITE 13 fe:00:77 0 EOF\n";
+        assert_eq!(holder_in(locks, 77), Some(13));
+        assert_eq!(holder_in(locks, 78), None);
+        assert_eq!(holder_in("garbage\n\n1:", 77), None);
+    }
+
+    #[test]
+    fn a_command_line_when_shown_has_no_control_characters() {
+        assert_eq!(command_in(b"forge\0note\0a\x1b[2Jb\0"), "forge note a [2Jb");
+        assert_eq!(command_in(&[b'x'; 500]).len(), COMMAND_BYTES);
+    }
+
+    #[test]
+    fn a_lock_held_by_another_thread_is_busy_and_then_free() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = AppendLock::create(folder.path()).unwrap();
+        let held = lock.acquire(Duration::ZERO).unwrap();
+        thread::scope(|scope| {
+            let refused = scope.spawn(|| lock.acquire(Duration::ZERO).map(drop)).join().unwrap();
+            assert!(matches!(refused, Err(Error::Busy { .. })), "{refused:?}");
+        });
+        drop(held);
+        lock.acquire(Duration::ZERO).unwrap();
+    }
+
+    #[test]
+    fn a_lock_held_by_another_open_file_is_busy_and_names_this_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (
+            AppendLock::create(folder.path()).unwrap(),
+            AppendLock::create(folder.path()).unwrap(),
+        );
+        let _held = one.acquire(Duration::ZERO).unwrap();
+        let Err(Error::Busy { holder, .. }) = two.acquire(Duration::from_millis(1)) else {
+            panic!("the lock was had twice");
+        };
+        if cfg!(target_os = "linux") {
+            assert_eq!(holder.unwrap().pid, std::process::id());
+        }
+    }
+}

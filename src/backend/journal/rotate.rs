@@ -1,0 +1,104 @@
+//! Beginning a segment, and removing those that are no longer needed.
+
+use super::append::check_size;
+use super::layout::{self, Kind};
+use super::scan::{Cursor, Walk};
+use super::segment::{self, Segment};
+use super::{Journal, held};
+use crate::backend::{Appended, Error, Position, Tail};
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Journal {
+    pub(super) fn begin_segment(
+        &self,
+        from: Position,
+        timeout: Duration,
+        first: &mut dyn FnMut(&Tail) -> Option<Vec<u8>>,
+    ) -> Result<Option<Appended>, Error> {
+        let _lock = self.writer("rotate")?.acquire(timeout)?;
+        let (tail, tip) = self.catch_up(from)?;
+        let Some(payload) = first(&tail) else { return Ok(None) };
+        check_size(&payload).map_err(Error::io("rotate", &self.folder))?;
+        if tip.end == tip.segment.start {
+            // Nothing to end yet: the record begins the segment that is there.
+            let appended = self.write_record(tip, &payload)?;
+            let (_, tip) = self.catch_up(appended.end)?;
+            self.flush_or_write_again(&tip)?;
+            return Ok(Some(appended));
+        }
+        self.flush_or_write_again(&tip)?;
+        let (_, tip) = self.catch_up(tip.end)?;
+        self.link_next(&tip, &payload).map(Some)
+    }
+
+    fn flush_or_write_again(&self, tip: &Cursor) -> Result<(), Error> {
+        if !self.progress.has_failed() {
+            match self.flush(tip) {
+                Err(error) if !self.progress.has_failed() => return Err(error),
+                Err(error) => tracing::warn!(%error, "a sync failed; writing the records again"),
+                Ok(()) => return Ok(()),
+            }
+        }
+        self.write_again()
+    }
+
+    /// Writes the next segment's first record, then the end of this one that links to it: before
+    /// the link is written nobody counts the new file, after that everybody does.
+    fn link_next(&self, tip: &Cursor, payload: &[u8]) -> Result<Appended, Error> {
+        let position = tip.end;
+        let path = self.folder.join(layout::segment_name(position));
+        segment::remove(&path)?;
+        let previous = tip.previous.unwrap_or_default();
+        let (frame, hash) = layout::encode(Kind::Record, position, position, &previous, payload);
+        let (end_frame, _) = layout::encode(Kind::End, position, position, &previous, &hash);
+        let begun = self.write_first(position, &frame).and_then(|next| {
+            tip.segment.write_or_cut(position, &end_frame)?;
+            Ok(next)
+        });
+        let next = match begun {
+            Ok(next) => Arc::new(next),
+            Err(error) => {
+                // It does not count, so it does not matter if it stays.
+                let _ = segment::remove(&path);
+                *held(&self.tip) = None;
+                return Err(error);
+            }
+        };
+        let end = position + frame.len() as u64;
+        let next = Cursor { segment: next, end, previous: Some(hash) };
+        *held(&self.tip) = Some(next.clone());
+        if self.progress.sync(&tip.segment.file).is_ok() {
+            self.note(&next);
+        } else {
+            self.progress.fail(position);
+            self.write_again()?;
+        }
+        Ok(Appended { position, end, hash })
+    }
+
+    /// A new segment with its first record, durable under its name.
+    fn write_first(&self, position: Position, frame: &[u8]) -> Result<Segment, Error> {
+        let path = self.folder.join(layout::segment_name(position));
+        let next = Segment::create(&self.folder, position).map_err(Error::io("create", &path))?;
+        next.write_or_cut(position, frame)?;
+        self.progress.sync(&next.file).map_err(Error::io("sync", &next.path))?;
+        segment::sync_folder(&self.folder)?;
+        Ok(next)
+    }
+
+    pub(super) fn remove_segments(&self, before: Position) -> Result<(), Error> {
+        self.writer("remove segments of")?;
+        let kept = match Walk::locate(&self.folder, false, self.mark.read()?, before) {
+            Ok(walk) => walk.cursor().segment.start,
+            Err(Error::Gone { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        for start in segment::list(&self.folder)?.into_iter().take_while(|start| *start < kept) {
+            segment::remove(&self.folder.join(layout::segment_name(start)))?;
+            // One by one, oldest first: a power cut must not leave a hole between segments.
+            segment::sync_folder(&self.folder)?;
+        }
+        Ok(())
+    }
+}

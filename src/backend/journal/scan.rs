@@ -1,0 +1,287 @@
+//! Reading: from record to record, over segments, to where the journal ends; and the judgement
+//! whether it ends there because nothing more was written, or because something is damaged.
+//!
+//! A *floor* is a position below which everything is known to have been durable: the mark in
+//! `SYNCED`, the marks in readable frames, and the first record of a segment that another one
+//! links to. What is wrong at or above the floor was never acknowledged: a torn tail, as a crash
+//! leaves it. What is wrong below it is damage.
+
+use super::layout::{self, FRAME_MAGIC, Flaw, HEADER_BYTES, Header, Kind, Mark};
+use super::segment::{self, Segment, Window};
+use crate::backend::{Error, Frame, Position, RecordHash};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where a walk stands: an open segment, a position in it, and the record before that.
+#[derive(Clone, Debug)]
+pub(crate) struct Cursor {
+    /// The segment that holds the position, or ends there.
+    pub(crate) segment: Arc<Segment>,
+    /// Where the next record begins.
+    pub(crate) end: Position,
+    /// The hash of the record that ends there, if known.
+    pub(crate) previous: Option<RecordHash>,
+}
+
+/// A walk over the records from some position on.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    folder: PathBuf,
+    write: bool,
+    cursor: Cursor,
+    window: Window,
+    mark: Option<Mark>,
+    floor: Position,
+    /// What the segment before says of the record that begins this one.
+    linked: Option<RecordHash>,
+    /// Segments that stand behind without being linked yet.
+    later: Vec<Position>,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Walking,
+    /// All whole records were read; whether unreadable bytes follow them.
+    Ended {
+        torn: bool,
+    },
+}
+
+impl Walk {
+    /// Finds `from` by the names of the segments. The mark must have been read before.
+    pub(crate) fn locate(
+        folder: &Path,
+        write: bool,
+        mark: Option<Mark>,
+        from: Position,
+    ) -> Result<Self, Error> {
+        let starts = segment::list(folder)?;
+        let Some(&oldest) = starts.first() else {
+            return Err(damaged(0, "its segments are missing"));
+        };
+        if from < oldest {
+            return Err(Error::Gone { position: from, start: oldest });
+        }
+        let mut index = starts.partition_point(|start| *start <= from) - 1;
+        let mut linked = None;
+        // Only the newest file can be one that a crash left before it was linked.
+        let synced = mark.map_or(0, |mark| mark.position);
+        if index > 0 && index + 1 == starts.len() && synced <= starts[index] {
+            linked = link(folder, starts[index - 1], starts[index])?;
+            if linked.is_none() {
+                index -= 1;
+            }
+        }
+        let start = starts[index];
+        let segment = match Segment::open(folder, start, write) {
+            Ok(segment) => Arc::new(segment),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(damaged(start, "the segment that starts here is missing"));
+            }
+            Err(error) => {
+                return Err(Error::io("open", &folder.join(layout::segment_name(start)))(error));
+            }
+        };
+        let mut walk =
+            Self::resume(folder, write, mark, Cursor { segment, end: from, previous: None });
+        walk.linked = linked.filter(|_| from == start);
+        walk.later = starts[index + 1..].to_vec();
+        Ok(walk)
+    }
+
+    /// Goes on where another walk ended.
+    pub(crate) fn resume(folder: &Path, write: bool, mark: Option<Mark>, cursor: Cursor) -> Self {
+        let start = cursor.segment.start;
+        // Every segment but the very first was linked with a durable first record.
+        let begun = if start > 0 { start + 1 } else { 0 };
+        Self {
+            folder: folder.to_owned(),
+            write,
+            cursor,
+            window: Window::default(),
+            mark,
+            floor: begun.max(mark.map_or(0, |mark| mark.position)),
+            linked: None,
+            later: Vec::new(),
+            state: State::Walking,
+        }
+    }
+
+    /// The first record must follow the one of this hash, if given.
+    pub(crate) fn expect_after(&mut self, previous: Option<RecordHash>) {
+        self.cursor.previous = previous;
+    }
+
+    /// Where it stands.
+    pub(crate) fn cursor(&self) -> &Cursor {
+        &self.cursor
+    }
+
+    /// Whether it ended at bytes that are no record.
+    pub(crate) fn is_torn(&self) -> bool {
+        self.state == State::Ended { torn: true }
+    }
+
+    /// The next record; `None` at the end of the journal.
+    pub(crate) fn next(&mut self) -> Result<Option<Frame>, Error> {
+        while self.state == State::Walking {
+            let position = self.cursor.end;
+            let parsed = parse(&mut self.window, &self.cursor.segment, position)?;
+            let linked = parsed.and_then(|frame| match self.cursor.previous {
+                Some(previous) if previous != frame.0.previous => Err(Flaw::Link),
+                _ => Ok(frame),
+            });
+            match linked {
+                Err(flaw) => self.stop(flaw)?,
+                Ok((header, hash, payload)) if header.kind == Kind::Record => {
+                    let end = position + header.frame_bytes();
+                    let frame = Frame { position, end, hash, payload: payload.to_vec() };
+                    self.check(&frame)?;
+                    self.cursor.end = end;
+                    self.cursor.previous = Some(hash);
+                    return Ok(Some(frame));
+                }
+                Ok((_, _, payload)) => {
+                    let next = payload.try_into().expect("an end frame holds one hash");
+                    self.follow(next)?;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a whole record is the one that was written here.
+    fn check(&mut self, frame: &Frame) -> Result<(), Error> {
+        if self.linked.take().is_some_and(|linked| linked != frame.hash) {
+            return Err(damaged(frame.position, "the segment is not the one that was begun here"));
+        }
+        if let Some(mark) = self.mark
+            && (frame.position + 1..=frame.end).contains(&mark.position)
+            && (mark.position != frame.end || mark.hash != frame.hash)
+        {
+            return Err(damaged(frame.position, "the record is not the one that was synced"));
+        }
+        Ok(())
+    }
+
+    /// Goes over to the next segment, whose first record has this hash.
+    fn follow(&mut self, first: RecordHash) -> Result<(), Error> {
+        let start = self.cursor.end;
+        match Segment::open(&self.folder, start, self.write) {
+            Ok(segment) => self.cursor.segment = Arc::new(segment),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let oldest = segment::list(&self.folder)?.first().copied();
+                return Err(match oldest.filter(|oldest| *oldest > start) {
+                    Some(oldest) => Error::Gone { position: start, start: oldest },
+                    None => damaged(start, "the segment that starts here is missing"),
+                });
+            }
+            Err(error) => {
+                let path = self.folder.join(layout::segment_name(start));
+                return Err(Error::io("open", &path)(error));
+            }
+        }
+        self.window.clear();
+        self.linked = Some(first);
+        self.later.retain(|later| *later > start);
+        self.floor = self.floor.max(start + 1);
+        Ok(())
+    }
+
+    /// Ends the walk before a flaw, or says that it is damage.
+    fn stop(&mut self, flaw: Flaw) -> Result<(), Error> {
+        let at = self.cursor.end;
+        let wrong = || damaged(at, &flaw.to_string());
+        let extent = self.cursor.segment.extent()?;
+        if at < self.floor || extent.end < at {
+            return Err(wrong());
+        }
+        if !extent.named {
+            return Err(damaged(at, "the segment was taken away"));
+        }
+        let torn = extent.end > at;
+        if torn && marks(&self.cursor.segment, at + 1)? > at {
+            return Err(wrong());
+        }
+        for &start in &self.later {
+            match Segment::open(&self.folder, start, false) {
+                Ok(segment) if marks(&segment, start)? > at => return Err(wrong()),
+                // One that is gone proves nothing.
+                _ => {}
+            }
+        }
+        self.state = State::Ended { torn };
+        Ok(())
+    }
+}
+
+/// The greatest position that any whole frame in a segment, from `from` on, says was synced.
+fn marks(segment: &Segment, from: Position) -> Result<Position, Error> {
+    let mut window = Window::default();
+    let (mut position, mut greatest) = (from, 0);
+    loop {
+        let bytes = window.at(segment, position, HEADER_BYTES)?;
+        if bytes.len() < HEADER_BYTES {
+            return Ok(greatest);
+        }
+        let begins = bytes.windows(FRAME_MAGIC.len()).position(|four| four == FRAME_MAGIC);
+        let Some(skipped) = begins else {
+            position += (bytes.len() - (FRAME_MAGIC.len() - 1)) as u64;
+            continue;
+        };
+        position += skipped as u64;
+        position += match parse(&mut window, segment, position)? {
+            Ok((header, _, _)) => {
+                greatest = greatest.max(header.synced);
+                header.frame_bytes()
+            }
+            Err(_) => 1,
+        };
+    }
+}
+
+/// The hash of the first record of `next` as the end of the segment before it gives it; `None` if
+/// there is no such end.
+fn link(folder: &Path, start: Position, next: Position) -> Result<Option<RecordHash>, Error> {
+    let segment = match Segment::open(folder, start, false) {
+        Ok(segment) => segment,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            return Err(Error::io("open", &folder.join(layout::segment_name(start)))(error));
+        }
+    };
+    let mut window = Window::default();
+    Ok(match parse(&mut window, &segment, next)? {
+        Ok((header, _, payload)) if header.kind == Kind::End => payload.try_into().ok(),
+        _ => None,
+    })
+}
+
+type Parsed<'w> = Result<(Header, RecordHash, &'w [u8]), Flaw>;
+
+/// The frame at a position, checked by itself.
+fn parse<'w>(
+    window: &'w mut Window,
+    segment: &Segment,
+    position: Position,
+) -> Result<Parsed<'w>, Error> {
+    let bytes = window.at(segment, position, HEADER_BYTES)?;
+    let Some(head) = bytes.first_chunk() else {
+        return Ok(Err(if bytes.is_empty() { Flaw::Missing } else { Flaw::Short }));
+    };
+    let header = match Header::decode(head, position) {
+        Ok(header) => header,
+        Err(flaw) => return Ok(Err(flaw)),
+    };
+    let whole = HEADER_BYTES + header.length;
+    let bytes = window.at(segment, position, whole)?;
+    let Some(frame) = bytes.get(..whole) else { return Ok(Err(Flaw::Short)) };
+    Ok(layout::verify(frame).map(|hash| (header, hash, &frame[HEADER_BYTES..])))
+}
+
+/// Damage at a position.
+pub(crate) fn damaged(position: Position, reason: &str) -> Error {
+    Error::Damaged { position, reason: reason.to_owned() }
+}

@@ -1,0 +1,167 @@
+//! Segments as files: made private, found by name, read at an offset.
+
+use super::layout;
+use crate::backend::{Error, Position};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Read at a time, in bytes.
+const WINDOW_BYTES: u64 = 64 << 10;
+
+/// An open segment.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    /// The position of its first byte.
+    pub(crate) start: Position,
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// Its bytes.
+    pub(crate) file: File,
+}
+
+/// How a segment's file is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// Where its bytes end.
+    pub(crate) end: Position,
+    /// Whether it still has its name; without it another file took its place, or none.
+    pub(crate) named: bool,
+}
+
+impl Segment {
+    /// Opens a segment, for writing too if asked.
+    pub(crate) fn open(folder: &Path, start: Position, write: bool) -> io::Result<Self> {
+        let path = folder.join(layout::segment_name(start));
+        let file = OpenOptions::new().read(true).write(write).open(&path)?;
+        Ok(Self { start, path, file })
+    }
+
+    /// Makes a new, empty segment; there must be none of that name.
+    pub(crate) fn create(folder: &Path, start: Position) -> io::Result<Self> {
+        let path = folder.join(layout::segment_name(start));
+        let file = create_private(&path)?;
+        Ok(Self { start, path, file })
+    }
+
+    /// How far it reaches now.
+    pub(crate) fn extent(&self) -> Result<Extent, Error> {
+        let metadata = self.file.metadata().map_err(Error::io("look at", &self.path))?;
+        let end = self.start.saturating_add(metadata.len());
+        Ok(Extent { end, named: metadata.nlink() > 0 })
+    }
+
+    /// Writes all bytes at a position, or leaves the file ending there.
+    pub(crate) fn write_or_cut(&self, position: Position, bytes: &[u8]) -> Result<(), Error> {
+        let offset = position - self.start;
+        self.file.write_all_at(bytes, offset).map_err(|source| {
+            // What a cut that fails leaves behind is a torn tail: the next appender's business.
+            let _ = self.file.set_len(offset);
+            Error::io("append to", &self.path)(source)
+        })
+    }
+
+    /// Ends the file at a position.
+    pub(crate) fn cut(&self, position: Position) -> Result<(), Error> {
+        self.file.set_len(position - self.start).map_err(Error::io("cut", &self.path))
+    }
+}
+
+/// A stretch of a segment in memory: what is read in pieces without reading twice.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    bytes: Vec<u8>,
+    begin: Position,
+}
+
+impl Window {
+    /// At least `wanted` bytes from `position` on, fewer only where the file ends. The caller has
+    /// checked that `wanted` is sane.
+    pub(crate) fn at(
+        &mut self,
+        segment: &Segment,
+        position: Position,
+        wanted: usize,
+    ) -> Result<&[u8], Error> {
+        let held = position
+            .checked_sub(self.begin)
+            .and_then(|skip| usize::try_from(skip).ok())
+            .and_then(|skip| self.bytes.get(skip..))
+            .map_or(0, <[u8]>::len);
+        if held < wanted {
+            self.fill(segment, position, wanted)?;
+        }
+        Ok(&self.bytes[(position - self.begin) as usize..])
+    }
+
+    /// Forgets what was read: the segment is another one, or has changed.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.begin = 0;
+    }
+
+    fn fill(&mut self, segment: &Segment, position: Position, wanted: usize) -> Result<(), Error> {
+        let there = segment.extent()?.end.saturating_sub(position);
+        let length = there.min(WINDOW_BYTES.max(wanted as u64)) as usize;
+        self.bytes.clear();
+        self.bytes.resize(length, 0);
+        self.begin = position;
+        let mut filled = 0;
+        while filled < length {
+            let offset = position - segment.start + filled as u64;
+            match segment.file.read_at(&mut self.bytes[filled..], offset) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::io("read", &segment.path)(error)),
+            }
+        }
+        self.bytes.truncate(filled);
+        Ok(())
+    }
+}
+
+/// The starts of all segments in a folder, ascending.
+pub(crate) fn list(folder: &Path) -> Result<Vec<Position>, Error> {
+    let mut starts = Vec::new();
+    for entry in folder.read_dir().map_err(Error::io("list", folder))? {
+        let name = entry.map_err(Error::io("list", folder))?.file_name();
+        starts.extend(name.to_str().and_then(layout::segment_start));
+    }
+    starts.sort_unstable();
+    Ok(starts)
+}
+
+/// Makes a new file that only its owner may read or write, whatever the umask.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create_new(true).mode(0o600).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
+/// Makes a folder that only its owner may enter, whatever the umask; one that is there is taken.
+pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        other => other?,
+    }
+    std::fs::set_permissions(path, Permissions::from_mode(0o700))?;
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Makes names that were added or removed in a folder durable.
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
+    File::open(folder).and_then(|file| file.sync_all()).map_err(Error::io("sync", folder))
+}
+
+/// Removes a file if it is there; whether it was.
+pub(crate) fn remove(path: &Path) -> Result<bool, Error> {
+    match std::fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Error::io("remove", path)(error)),
+    }
+}

@@ -1,0 +1,224 @@
+//! Making records durable, and what happens when the disk says no.
+
+use super::layout::Mark;
+use super::scan::{Cursor, Walk, damaged};
+use super::segment::{self, Segment};
+use super::{Journal, held};
+use crate::backend::{Error, Position};
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How long to wait for the append lock where the caller has not said.
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+const NEVER: Position = Position::MAX;
+
+/// How far this process knows the journal to be durable.
+#[derive(Debug)]
+pub(super) struct Progress {
+    known: AtomicU64,
+    /// From where on a failed sync may have lost what is written; [`NEVER`] if none failed.
+    failed: AtomicU64,
+    /// One thread syncs; those that come meanwhile mostly find their records durable afterwards.
+    turn: Mutex<()>,
+    count: AtomicU64,
+    left_out: bool,
+    #[cfg(test)]
+    pub(super) failures: AtomicU64,
+}
+
+impl Progress {
+    pub(super) fn new(known: Position) -> Self {
+        Self {
+            known: AtomicU64::new(known),
+            failed: AtomicU64::new(NEVER),
+            turn: Mutex::new(()),
+            count: AtomicU64::new(0),
+            left_out: false,
+            #[cfg(test)]
+            failures: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn leave_syncs_out(&mut self) {
+        self.left_out = true;
+    }
+
+    pub(super) fn syncs(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Everything before this is durable.
+    pub(super) fn known(&self) -> Position {
+        self.known.load(Ordering::Acquire)
+    }
+
+    fn advance(&self, to: Position) {
+        self.known.fetch_max(to, Ordering::AcqRel);
+    }
+
+    fn covers(&self, to: Position) -> bool {
+        !self.has_failed() && self.known() >= to
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire) != NEVER
+    }
+
+    pub(super) fn fail(&self, from: Position) {
+        self.failed.fetch_min(from, Ordering::AcqRel);
+    }
+
+    /// Asks the disk to make a file's data durable.
+    pub(super) fn sync(&self, file: &File) -> io::Result<()> {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        #[cfg(test)]
+        if self
+            .failures
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1))
+            .is_ok()
+        {
+            return Err(io::Error::other("a failure for a test"));
+        }
+        if self.left_out { Ok(()) } else { file.sync_data() }
+    }
+}
+
+impl Journal {
+    pub(super) fn make_durable(&self, to: Position) -> Result<(), Error> {
+        let lock = self.writer("sync")?;
+        if self.progress.covers(to) {
+            return Ok(());
+        }
+        let _turn = held(&self.progress.turn);
+        if !self.progress.has_failed() {
+            self.progress.advance(self.mark.position()?);
+            if self.progress.covers(to) {
+                return Ok(());
+            }
+            match self.flush(&self.tip_behind(to)?) {
+                Err(error) if !self.progress.has_failed() => return Err(error),
+                Err(error) => tracing::warn!(%error, "a sync failed; writing the records again"),
+                Ok(()) => return Ok(()),
+            }
+        }
+        let _lock = lock.acquire(LOCK_TIMEOUT)?;
+        self.write_again()?;
+        if self.progress.covers(to) { Ok(()) } else { Err(beyond(to)) }
+    }
+
+    /// An end of the journal at or behind `to`.
+    fn tip_behind(&self, to: Position) -> Result<Cursor, Error> {
+        let known = held(&self.tip).clone().filter(|tip| tip.previous.is_some());
+        if let Some(tip) = known.filter(|tip| tip.end >= to) {
+            return Ok(tip);
+        }
+        self.confirmed(|| {
+            let from =
+                self.progress.known().max(segment::list(&self.folder)?.first().map_or(0, |s| *s));
+            let mut walk = self.walk(from, None)?;
+            while walk.next()?.is_some() {}
+            let tip = walk.cursor().clone();
+            if tip.end >= to && tip.previous.is_some() { Ok(tip) } else { Err(beyond(to)) }
+        })
+    }
+
+    /// Syncs everything up to `tip` and notes it. A sync that fails is remembered.
+    pub(super) fn flush(&self, tip: &Cursor) -> Result<(), Error> {
+        self.progress.advance(self.mark.position()?);
+        let known = self.progress.known();
+        for segment in self.unsynced(known, tip)? {
+            if let Err(source) = self.progress.sync(&segment.file) {
+                self.progress.fail(known);
+                return Err(Error::io("sync", &segment.path)(source));
+            }
+        }
+        self.note(tip);
+        Ok(())
+    }
+
+    /// Notes that everything before `tip` is durable.
+    pub(super) fn note(&self, tip: &Cursor) {
+        self.progress.advance(tip.end);
+        if let Some(hash) = tip.previous {
+            self.mark.note(&Mark { position: tip.end, hash });
+        }
+    }
+
+    /// The segments with bytes that may not be durable: those that reach `known`, up to the tip's.
+    /// A segment that ends exactly there counts: its last frame, the link, takes up no position.
+    fn unsynced(&self, known: Position, tip: &Cursor) -> Result<Vec<Arc<Segment>>, Error> {
+        let mut segments = Vec::new();
+        if known <= tip.segment.start && tip.segment.start > 0 {
+            for pair in segment::list(&self.folder)?.windows(2) {
+                if pair[1] >= known && pair[1] <= tip.segment.start {
+                    match Segment::open(&self.folder, pair[0], true) {
+                        Ok(segment) => segments.push(Arc::new(segment)),
+                        // Removed meanwhile: so it was applied, and synced before that.
+                        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                        Err(error) => return Err(Error::io("open", &self.folder)(error)),
+                    }
+                }
+            }
+        }
+        segments.push(tip.segment.clone());
+        Ok(segments)
+    }
+
+    /// After a failed sync the system may count pages as written that are not. Everything that is
+    /// not known to be durable is written to new files, which take the place of the old ones once
+    /// they are synced. Byte for byte the same, so nobody has to know. The append lock must be
+    /// held.
+    pub(super) fn write_again(&self) -> Result<(), Error> {
+        let from = self.progress.failed.load(Ordering::Acquire).min(self.progress.known());
+        let starts = segment::list(&self.folder)?;
+        let first = starts.iter().rfind(|start| **start < from).or(starts.first());
+        let first = first.copied().ok_or_else(|| damaged(0, "its segments are missing"))?;
+        let mut walk = Walk::locate(&self.folder, true, self.mark.read()?, first)?;
+        let mut segments = vec![walk.cursor().segment.clone()];
+        loop {
+            let more = walk.next()?.is_some();
+            let segment = &walk.cursor().segment;
+            if segments.last().is_some_and(|last| last.start != segment.start) {
+                segments.push(segment.clone());
+            }
+            if !more {
+                break;
+            }
+        }
+        let tip = walk.cursor();
+        for segment in &segments {
+            let last = segment.start == tip.segment.start;
+            let end = if last { tip.end } else { segment.extent()?.end };
+            self.replace(segment, end)?;
+        }
+        segment::sync_folder(&self.folder)?;
+        *held(&self.tip) = None;
+        *held(&self.place) = None;
+        self.progress.failed.store(NEVER, Ordering::Release);
+        self.note(tip);
+        Ok(())
+    }
+
+    /// Writes a segment's bytes up to `end` to a new file, syncs it, and lets it take the place.
+    fn replace(&self, old: &Segment, end: Position) -> Result<(), Error> {
+        let path = old.path.with_extension("new");
+        segment::remove(&path)?;
+        let copied = || {
+            let mut new = segment::create_private(&path)?;
+            let length = end - old.start;
+            if io::copy(&mut File::open(&old.path)?.take(length), &mut new)? != length {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.progress.sync(&new)?;
+            std::fs::rename(&path, &old.path)
+        };
+        copied().map_err(Error::io("write again", &old.path))
+    }
+}
+
+fn beyond(to: Position) -> Error {
+    damaged(to, "the journal ends before this position")
+}

@@ -1,0 +1,419 @@
+//! Tests of the journal inside one process.
+
+use super::*;
+use crate::backend::Appended;
+use layout::{HEADER_BYTES, Mark};
+use proptest::prelude::*;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::Ordering;
+use tempfile::TempDir;
+
+const WAIT: Duration = Duration::from_secs(5);
+
+struct Place {
+    root: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { root: tempfile::tempdir().unwrap() }
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.root.path().join("journal")
+    }
+
+    fn create(&self) -> Journal {
+        Journal::create(&self.folder()).unwrap()
+    }
+
+    fn open(&self) -> Journal {
+        Journal::open(&self.folder()).unwrap()
+    }
+
+    fn segments(&self) -> Vec<Position> {
+        segment::list(&self.folder()).unwrap()
+    }
+
+    fn segment(&self, start: Position) -> PathBuf {
+        self.folder().join(layout::segment_name(start))
+    }
+}
+
+fn add(journal: &Journal, from: Position, text: &str) -> Appended {
+    journal.append(from, WAIT, &mut |_| Some(text.into())).unwrap().unwrap()
+}
+
+fn rotate(journal: &Journal, from: Position, text: &str) -> Appended {
+    journal.rotate(from, WAIT, &mut |_| Some(text.into())).unwrap().unwrap()
+}
+
+fn texts(tail: &Tail) -> Vec<String> {
+    tail.frames.iter().map(|f| String::from_utf8(f.payload.clone()).unwrap()).collect()
+}
+
+fn all(journal: &Journal, from: Position) -> Vec<String> {
+    texts(&journal.read(from, u64::MAX).unwrap())
+}
+
+#[test]
+fn records_when_appended_are_read_in_order_by_everybody() {
+    let place = Place::new();
+    let journal = place.create();
+    assert_eq!(journal.read(0, 10).unwrap(), Tail::default());
+    let one = add(&journal, 0, "one");
+    let two = add(&journal, one.end, "two");
+    assert_eq!((one.position, one.end), (0, (HEADER_BYTES + 3) as u64));
+    assert_eq!(two.position, one.end);
+    assert_eq!(all(&place.open(), 0), ["one", "two"]);
+    assert_eq!(all(&place.open(), one.end), ["two"]);
+    let tail = journal.read(0, 1).unwrap();
+    assert_eq!((texts(&tail), tail.end), (vec!["one".to_owned()], one.end));
+    assert_eq!(tail.frames[0].hash, one.hash);
+    assert_eq!(journal.read(two.end, 10).unwrap(), Tail { frames: vec![], end: two.end });
+}
+
+#[test]
+fn build_when_called_sees_what_others_appended_since() {
+    let place = Place::new();
+    let (mine, theirs) = (place.create(), place.open());
+    let one = add(&mine, 0, "one");
+    add(&theirs, 0, "two");
+    add(&theirs, one.end, "three");
+    let mut seen = Vec::new();
+    let nothing = mine.append(one.end, WAIT, &mut |tail| {
+        seen = texts(tail);
+        None
+    });
+    assert_eq!((nothing.unwrap(), seen), (None, vec!["two".to_owned(), "three".to_owned()]));
+    assert_eq!(all(&mine, 0), ["one", "two", "three"]);
+}
+
+#[test]
+fn a_position_behind_the_end_when_read_or_appended_to_is_damage() {
+    let place = Place::new();
+    let journal = place.create();
+    let one = add(&journal, 0, "one");
+    let beyond = one.end + 1;
+    assert!(
+        matches!(journal.read(beyond, 1), Err(Error::Damaged { position, .. }) if position == beyond)
+    );
+    let refused = journal.append(beyond, WAIT, &mut |_| Some(vec![]));
+    assert!(matches!(refused, Err(Error::Damaged { .. })), "{refused:?}");
+}
+
+#[test]
+fn a_position_inside_a_record_when_appended_to_cuts_nothing() {
+    let place = Place::new();
+    let one = add(&place.create(), 0, "one");
+    for journal in [place.open(), place.open()] {
+        let refused = journal.append(one.end - 2, WAIT, &mut |_| Some(vec![]));
+        assert!(matches!(refused, Err(Error::Damaged { .. })), "{refused:?}");
+    }
+    assert_eq!(all(&place.open(), 0), ["one"]);
+}
+
+#[test]
+fn a_record_when_too_large_is_refused_and_nothing_changes() {
+    let place = Place::new();
+    let journal = place.create();
+    let large = vec![0; layout::MAX_PAYLOAD_BYTES + 1];
+    let refused = journal.append(0, WAIT, &mut |_| Some(large.clone()));
+    assert!(matches!(refused, Err(Error::Io { .. })), "{refused:?}");
+    add(&journal, 0, "one");
+    assert_eq!(all(&journal, 0), ["one"]);
+}
+
+#[test]
+fn sync_when_another_process_has_synced_asks_the_disk_nothing() {
+    let place = Place::new();
+    let (mine, theirs) = (place.create(), place.open());
+    let one = add(&mine, 0, "one");
+    let two = add(&theirs, one.end, "two");
+    theirs.sync(two.end).unwrap();
+    mine.sync(one.end).unwrap();
+    assert_eq!((mine.syncs(), theirs.syncs()), (0, 1));
+    let mark = mine.mark.read().unwrap().unwrap();
+    assert_eq!(mark, Mark { position: two.end, hash: two.hash });
+}
+
+#[test]
+fn sync_of_what_others_appended_covers_it() {
+    let place = Place::new();
+    let (mine, theirs) = (place.create(), place.open());
+    let one = add(&mine, 0, "one");
+    theirs.sync(one.end).unwrap();
+    assert_eq!(theirs.mark.position().unwrap(), one.end);
+    assert!(matches!(mine.sync(one.end + 1), Err(Error::Damaged { .. })));
+}
+
+#[test]
+fn a_mark_when_noted_never_goes_back() {
+    let place = Place::new();
+    let journal = place.create();
+    let ahead = Mark { position: 900, hash: [1; 32] };
+    journal.mark.note(&ahead);
+    journal.mark.note(&Mark { position: 800, hash: [2; 32] });
+    assert_eq!(journal.mark.read().unwrap(), Some(ahead));
+}
+
+#[test]
+fn rotation_when_done_keeps_every_record_and_position() {
+    let place = Place::new();
+    let (journal, other) = (place.create(), place.open());
+    let one = add(&journal, 0, "one");
+    all(&other, 0);
+    let refs = rotate(&journal, one.end, "refs");
+    assert_eq!(refs.position, one.end);
+    assert_eq!(place.segments(), [0, one.end]);
+    let two = add(&other, one.end, "two");
+    assert_eq!(two.position, refs.end);
+    let three = add(&journal, two.end, "three");
+    for reader in [&journal, &other, &place.open()] {
+        assert_eq!(all(reader, 0), ["one", "refs", "two", "three"]);
+        assert_eq!(all(reader, one.end), ["refs", "two", "three"]);
+        assert_eq!(all(reader, three.position), ["three"]);
+        assert_eq!(all(reader, refs.end), ["two", "three"]);
+    }
+    assert_eq!(journal.mark.position().unwrap(), refs.end);
+}
+
+#[test]
+fn rotation_of_an_empty_journal_begins_the_segment_that_is_there() {
+    let place = Place::new();
+    let journal = place.create();
+    let refs = rotate(&journal, 0, "refs");
+    assert_eq!((refs.position, place.segments()), (0, vec![0]));
+    assert_eq!(journal.mark.position().unwrap(), refs.end);
+}
+
+#[test]
+fn segments_when_removed_are_gone_and_the_rest_is_read() {
+    let place = Place::new();
+    let (journal, other) = (place.create(), place.open());
+    let one = add(&journal, 0, "one");
+    all(&other, 0);
+    let refs = rotate(&journal, one.end, "refs");
+    let more = rotate(&journal, refs.end, "more");
+    journal.remove_before(refs.position).unwrap();
+    assert_eq!((journal.start().unwrap(), place.segments().len()), (refs.position, 2));
+    journal.remove_before(more.position + 1).unwrap();
+    assert_eq!(place.segments(), [more.position]);
+    for reader in [&journal, &other, &place.open()] {
+        let gone = reader.read(0, 10);
+        assert!(
+            matches!(gone, Err(Error::Gone { position: 0, start }) if start == more.position),
+            "{gone:?}"
+        );
+        assert!(matches!(reader.append(0, WAIT, &mut |_| None), Err(Error::Gone { .. })));
+        assert_eq!(all(reader, more.position), ["more"]);
+    }
+    add(&other, more.end, "two");
+    assert_eq!(all(&journal, more.position), ["more", "two"]);
+}
+
+#[test]
+fn a_segment_left_by_an_interrupted_rotation_does_not_count() {
+    let place = Place::new();
+    let (one, refs) = {
+        let journal = place.create();
+        let one = add(&journal, 0, "one");
+        journal.sync(one.end).unwrap();
+        (one, rotate(&journal, one.end, "refs"))
+    };
+    // As if killed before the link was written, and before the mark was.
+    let old = fs::File::options().write(true).open(place.segment(0)).unwrap();
+    old.set_len(one.end).unwrap();
+    let mark = Mark { position: one.end, hash: one.hash };
+    fs::write(place.folder().join("SYNCED"), mark.encode()).unwrap();
+
+    assert_eq!(all(&place.open(), 0), ["one"]);
+    assert_eq!(all(&place.open(), one.end), [""; 0]);
+    let journal = place.open();
+    let two = add(&journal, one.end, "a longer record than refs");
+    assert_eq!(place.segments(), [0]);
+    assert!(two.end > refs.end);
+    assert_eq!(all(&place.open(), one.end), ["a longer record than refs"]);
+    rotate(&journal, two.end, "refs");
+    assert_eq!(all(&place.open(), 0).len(), 3);
+}
+
+#[test]
+fn a_record_in_a_segment_whose_link_is_not_synced_syncs_the_link_too() {
+    let place = Place::new();
+    let journal = place.create();
+    let one = add(&journal, 0, "one");
+    journal.sync(one.end).unwrap();
+    let refs = rotate(&journal, one.end, "refs");
+    // As if the process that rotated was killed before the link was synced.
+    let mark = Mark { position: one.end, hash: one.hash };
+    fs::write(place.folder().join("SYNCED"), mark.encode()).unwrap();
+    let other = place.open();
+    let two = add(&other, refs.end, "two");
+    other.sync(two.end).unwrap();
+    assert_eq!(other.syncs(), 2);
+}
+
+#[test]
+fn a_sync_that_fails_writes_the_records_again_into_new_files() {
+    let place = Place::new();
+    let (journal, other) = (place.create(), place.open());
+    let one = add(&journal, 0, "one");
+    all(&other, 0);
+    add(&other, one.end, "two");
+    let before = place.open().walk(0, None).unwrap().cursor().segment.clone();
+    journal.progress.failures.store(1, Ordering::Relaxed);
+    journal.sync(one.end).unwrap();
+    assert_eq!(journal.syncs(), 2);
+    assert!(!before.extent().unwrap().named, "the old file is still there");
+    let three = add(&other, one.end, "three");
+    add(&journal, three.end, "four");
+    for reader in [&journal, &other, &place.open()] {
+        assert_eq!(all(reader, 0), ["one", "two", "three", "four"]);
+    }
+    assert!(journal.mark.position().unwrap() > one.end);
+}
+
+#[test]
+fn a_sync_that_keeps_failing_acknowledges_nothing_until_it_works() {
+    let place = Place::new();
+    let journal = place.create();
+    let one = add(&journal, 0, "one");
+    journal.progress.failures.store(4, Ordering::Relaxed);
+    for _ in 0..3 {
+        let refused = journal.sync(one.end);
+        assert!(matches!(refused, Err(Error::Io { .. })), "{refused:?}");
+        assert_eq!(journal.mark.position().unwrap(), 0);
+    }
+    let two = add(&journal, one.end, "two");
+    journal.sync(one.end).unwrap();
+    assert_eq!(journal.mark.position().unwrap(), two.end);
+    assert_eq!(all(&place.open(), 0), ["one", "two"]);
+}
+
+#[test]
+fn rotation_when_any_of_its_syncs_fails_leaves_a_whole_journal() {
+    for failing in 1..=4 {
+        let place = Place::new();
+        let journal = place.create();
+        let one = add(&journal, 0, "one");
+        // The first syncs succeed: let the failures begin at each in turn.
+        journal.sync(one.end).unwrap();
+        let two = add(&journal, one.end, "two");
+        journal.progress.failures.store(failing, Ordering::Relaxed);
+        let rotated = journal.rotate(two.end, WAIT, &mut |_| Some(b"refs".to_vec()));
+        journal.progress.failures.store(0, Ordering::Relaxed);
+        let end = rotated.ok().flatten().map_or(two.end, |refs| refs.end);
+        let three = add(&journal, end, "three");
+        journal.sync(three.end).unwrap();
+        let read = all(&place.open(), 0);
+        let expected: &[&str] = if end == two.end {
+            &["one", "two", "three"]
+        } else {
+            &["one", "two", "refs", "three"]
+        };
+        assert_eq!(read, expected, "{failing} failures");
+    }
+}
+
+#[test]
+fn files_when_made_are_private() {
+    let place = Place::new();
+    let journal = place.create();
+    let one = add(&journal, 0, "one");
+    rotate(&journal, one.end, "two");
+    journal.progress.failures.store(1, Ordering::Relaxed);
+    journal.sync(add(&journal, one.end, "three").end).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&place.folder()), 0o700);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(place.folder()).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+        names.push(path.file_name().unwrap().to_str().unwrap().to_owned());
+    }
+    names.sort();
+    let second = layout::segment_name(one.end);
+    assert_eq!(names, ["0000000000000000.log", &second, "SYNCED", "append.lock"]);
+}
+
+#[test]
+fn a_journal_when_created_twice_is_opened() {
+    let place = Place::new();
+    add(&place.create(), 0, "one");
+    assert_eq!(all(&place.create(), 0), ["one"]);
+}
+
+#[test]
+fn a_read_only_journal_reads_and_refuses_to_write() {
+    let place = Place::new();
+    let one = add(&place.create(), 0, "one");
+    fs::remove_file(place.folder().join("SYNCED")).unwrap();
+    let journal = Journal::open_read_only(&place.folder()).unwrap();
+    assert_eq!(all(&journal, 0), ["one"]);
+    assert!(matches!(journal.append(0, WAIT, &mut |_| None), Err(Error::Io { .. })));
+    assert!(matches!(journal.rotate(0, WAIT, &mut |_| None), Err(Error::Io { .. })));
+    assert!(matches!(journal.sync(one.end), Err(Error::Io { .. })));
+    assert!(matches!(journal.remove_before(0), Err(Error::Io { .. })));
+    assert!(!place.folder().join("SYNCED").exists());
+}
+
+#[test]
+fn threads_of_one_journal_append_each_record_once() {
+    let place = Place::new();
+    let journal = place.create();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let journal = &journal;
+            scope.spawn(move || {
+                let mut from = 0;
+                for count in 0..50 {
+                    let done = add(journal, from, &format!("{thread}-{count}"));
+                    journal.sync(done.end).unwrap();
+                    from = done.end;
+                }
+            });
+        }
+    });
+    let mut read = all(&place.open(), 0);
+    read.sort();
+    let mut expected: Vec<String> =
+        (0..4).flat_map(|t| (0..50).map(move |c| format!("{t}-{c}"))).collect();
+    expected.sort();
+    assert_eq!(read, expected);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever a segment holds, reading ends with records or an error.
+    #[test]
+    fn arbitrary_bytes_when_read_never_panic(
+        garbage in proptest::collection::vec(any::<u8>(), 0..400),
+        whole in 0_usize..3,
+        at: proptest::sample::Index,
+        length: u32,
+    ) {
+        let place = Place::new();
+        let journal = place.create();
+        let mut end = 0;
+        for _ in 0..whole {
+            end = add(&journal, end, "whole").end;
+        }
+        let mut bytes = fs::read(place.segment(0)).unwrap();
+        bytes.extend(&garbage);
+        // A frame that claims any length at all, somewhere behind.
+        if let Some(room) = garbage.len().checked_sub(8) {
+            let place = end as usize + at.index(room + 1);
+            bytes[place..place + 4].copy_from_slice(&layout::FRAME_MAGIC);
+            bytes[place + 4..place + 8].copy_from_slice(&length.to_le_bytes());
+        }
+        fs::write(place.segment(0), &bytes).unwrap();
+        let read = place.open().read(0, u64::MAX).unwrap();
+        prop_assert_eq!((read.frames.len(), read.end), (whole, end));
+        let appended = add(&place.open(), 0, "next");
+        prop_assert_eq!(appended.position, end);
+        prop_assert_eq!(place.open().read(0, u64::MAX).unwrap().frames.len(), whole + 1);
+    }
+}

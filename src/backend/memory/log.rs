@@ -1,0 +1,118 @@
+//! A log in memory.
+
+use super::lock;
+use crate::backend::{Appended, Error, Frame, Log, Position, RecordHash, Tail};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Bytes of a frame beside its payload, so that even an empty record moves the position on.
+const FRAME_BYTES: u64 = 8;
+
+/// A [`Log`] in memory. Clones are handles on the same log.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryLog {
+    shared: Arc<Mutex<Segments>>,
+}
+
+/// The records kept, oldest first, and where each segment starts.
+#[derive(Debug)]
+struct Segments {
+    starts: Vec<Position>,
+    frames: Vec<Frame>,
+    end: Position,
+    hash: RecordHash,
+}
+
+impl Default for Segments {
+    fn default() -> Self {
+        Self { starts: vec![0], frames: Vec::new(), end: 0, hash: [0; 32] }
+    }
+}
+
+impl Segments {
+    fn start(&self) -> Position {
+        self.starts.first().copied().unwrap_or(self.end)
+    }
+
+    fn read(&self, from: Position, limit: u64) -> Result<Tail, Error> {
+        if from < self.start() {
+            return Err(Error::Gone { position: from, start: self.start() });
+        }
+        let first = self.frames.partition_point(|frame| frame.position < from);
+        if self.frames.get(first).map_or(self.end, |frame| frame.position) != from {
+            let reason = "no record begins there".to_owned();
+            return Err(Error::Damaged { position: from, reason });
+        }
+        let mut tail = Tail { frames: Vec::new(), end: from };
+        for frame in self.frames.iter().skip(first) {
+            if tail.end != from && frame.end - from > limit {
+                break;
+            }
+            tail.end = frame.end;
+            tail.frames.push(frame.clone());
+        }
+        Ok(tail)
+    }
+
+    fn append(&mut self, payload: Vec<u8>) -> Appended {
+        let position = self.end;
+        let end = position + FRAME_BYTES + payload.len() as u64;
+        let hash = *blake3::Hasher::new().update(&self.hash).update(&payload).finalize().as_bytes();
+        self.frames.push(Frame { position, end, hash, payload });
+        self.end = end;
+        self.hash = hash;
+        Appended { position, end, hash }
+    }
+}
+
+impl Log for MemoryLog {
+    fn read(&self, from: Position, limit: u64) -> Result<Tail, Error> {
+        lock(&self.shared).read(from, limit)
+    }
+
+    fn append(
+        &self,
+        from: Position,
+        _timeout: Duration,
+        build: &mut dyn FnMut(&Tail) -> Option<Vec<u8>>,
+    ) -> Result<Option<Appended>, Error> {
+        let mut segments = lock(&self.shared);
+        let tail = segments.read(from, u64::MAX)?;
+        Ok(build(&tail).map(|payload| segments.append(payload)))
+    }
+
+    fn sync(&self, _to: Position) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn rotate(
+        &self,
+        from: Position,
+        _timeout: Duration,
+        first: &mut dyn FnMut(&Tail) -> Option<Vec<u8>>,
+    ) -> Result<Option<Appended>, Error> {
+        let mut segments = lock(&self.shared);
+        let tail = segments.read(from, u64::MAX)?;
+        Ok(first(&tail).map(|payload| {
+            let appended = segments.append(payload);
+            if segments.starts.last() != Some(&appended.position) {
+                segments.starts.push(appended.position);
+            }
+            appended
+        }))
+    }
+
+    fn remove_before(&self, before: Position) -> Result<(), Error> {
+        let mut segments = lock(&self.shared);
+        // A segment ends where the next one starts; the last one has no end yet and stays.
+        let gone = segments.starts.iter().skip(1).take_while(|start| **start <= before).count();
+        segments.starts.drain(..gone);
+        let start = segments.start();
+        segments.frames.retain(|frame| frame.position >= start);
+        Ok(())
+    }
+
+    fn start(&self) -> Result<Position, Error> {
+        Ok(lock(&self.shared).start())
+    }
+}

@@ -1,0 +1,222 @@
+//! Writing the next generation.
+
+use super::folder::{Folder, Generation};
+use super::options::{OBJECTS, ROWS};
+use super::read::{Database, family_of, stored_key};
+use super::{POSITION_KEY, refused};
+use crate::backend::{Applier, Batch, Error, Position, Snapshot, Table, check_tables};
+use rocksdb::properties::BACKGROUND_ERRORS;
+use rocksdb::{
+    BottommostLevelCompaction, Cache, CompactOptions, FlushOptions, WaitForCompactOptions,
+    WriteBatch, WriteOptions,
+};
+use std::collections::HashMap;
+use std::fs::{self, File};
+
+/// Object files below this size are merged once there are [`SMALL_FILES`] of them. Objects are therefore written twice
+/// at most, and a store of any size has few files.
+const SMALL_BYTES: usize = 8 << 20;
+const SMALL_FILES: usize = 16;
+/// Rows of an apply that are read back before it is published.
+const SAMPLE_ROWS: usize = 512;
+
+/// What an applier does before it publishes, beyond what the files need.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Compaction {
+    /// Only what keeps the number of files bounded.
+    AsNeeded,
+    /// Everything, so that nothing overwritten or deleted is left in the files.
+    Whole,
+}
+
+pub(super) struct RocksApplier {
+    /// `None` once closed.
+    database: Option<Database>,
+    folder: Folder,
+    base: Option<Generation>,
+    sample: Sample,
+    compaction: Compaction,
+    _lock: File,
+}
+
+impl RocksApplier {
+    /// Opens a working copy of the newest generation. `lock` is the right to do so.
+    pub(super) fn open(
+        folder: &Folder,
+        lock: File,
+        compaction: Compaction,
+        cache: &Cache,
+    ) -> Result<Self, Error> {
+        folder.tidy()?;
+        let base = folder.newest()?;
+        let mut applier = Self {
+            database: None,
+            folder: folder.clone(),
+            base,
+            sample: Sample::default(),
+            compaction,
+            _lock: lock,
+        };
+        folder.copy_to_work(base)?;
+        let position = base.map(|generation| generation.position);
+        applier.database = Some(Database::open_work(&folder.work(), position, cache)?);
+        Ok(applier)
+    }
+
+    fn database(&self) -> &Database {
+        self.database.as_ref().expect("open until it is published or dropped")
+    }
+
+    fn put(&self, batch: WriteBatch) -> Result<(), Error> {
+        let mut options = WriteOptions::default();
+        options.disable_wal(true);
+        self.database().rocks().write_opt(batch, &options).map_err(refused("write to"))
+    }
+
+    fn flush(&self) -> Result<(), Error> {
+        let database = self.database();
+        let families = [database.family(ROWS)?, database.family(OBJECTS)?];
+        let flush = database.rocks().flush_cfs_opt(&families, &FlushOptions::default());
+        flush.map_err(refused("flush"))
+    }
+
+    fn compact(&self) -> Result<(), Error> {
+        let database = self.database();
+        let rocks = database.rocks();
+        let wait = WaitForCompactOptions::default();
+        rocks.wait_for_compact(&wait).map_err(refused("compact"))?;
+        if self.compaction == Compaction::Whole {
+            let mut options = CompactOptions::default();
+            options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
+            for family in [ROWS, OBJECTS] {
+                let family = database.family(family)?;
+                rocks.compact_range_cf_opt(family, None::<&[u8]>, None::<&[u8]>, &options);
+            }
+        } else {
+            self.merge_small_objects()?;
+        }
+        rocks.wait_for_compact(&wait).map_err(refused("compact"))?;
+        // A compaction asked for by range reports its errors here only.
+        match rocks.property_int_value(BACKGROUND_ERRORS).map_err(refused("compact"))? {
+            None | Some(0) => Ok(()),
+            Some(_) => Err(Error::Index {
+                action: "compact",
+                source: "a file of it could not be read or written".into(),
+            }),
+        }
+    }
+
+    fn merge_small_objects(&self) -> Result<(), Error> {
+        let database = self.database();
+        let files = database.rocks().live_files().map_err(refused("list the files of"))?;
+        let small: Vec<_> = files
+            .iter()
+            .filter(|file| file.column_family_name == OBJECTS && file.size < SMALL_BYTES)
+            .collect();
+        if small.len() >= SMALL_FILES {
+            let first = small.iter().filter_map(|file| file.start_key.as_deref()).min();
+            let last = small.iter().filter_map(|file| file.end_key.as_deref()).max();
+            let mut options = CompactOptions::default();
+            options.set_bottommost_level_compaction(BottommostLevelCompaction::ForceOptimized);
+            let family = database.family(OBJECTS)?;
+            database.rocks().compact_range_cf_opt(family, first, last, &options);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, position: Position) -> Result<(), Error> {
+        let mut batch = WriteBatch::default();
+        batch.put_cf(self.database().family(ROWS)?, POSITION_KEY, position.to_be_bytes());
+        self.put(batch)?;
+        self.flush()?;
+        self.compact()?;
+        self.sample.check(self.database())?;
+        self.database = None;
+        let number = self.base.map_or(1, |base| base.number + 1);
+        self.folder.publish(Generation { number, position })?;
+        // The generation stands: what cannot be tidied away now is tidied away by the next applier.
+        let _ = self.folder.tidy();
+        Ok(())
+    }
+}
+
+impl Applier for RocksApplier {
+    fn view(&self) -> &dyn Snapshot {
+        self.database()
+    }
+
+    fn write(&mut self, batch: Batch) -> Result<(), Error> {
+        check_tables(&batch)?;
+        let database = self.database();
+        let (rows, objects) = (database.family(ROWS)?, database.family(OBJECTS)?);
+        let mut writes = WriteBatch::default();
+        for (table, key, value) in &batch.rows {
+            let family = if family_of(*table) == OBJECTS { objects } else { rows };
+            match value {
+                Some(value) => writes.put_cf(family, stored_key(*table, key), value),
+                None => writes.delete_cf(family, stored_key(*table, key)),
+            }
+        }
+        self.put(writes)?;
+        for (table, key, value) in batch.rows {
+            self.sample.note(table, key, value.as_deref());
+        }
+        Ok(())
+    }
+
+    fn publish(mut self: Box<Self>, position: Position) -> Result<(), Error> {
+        self.finish(position)
+    }
+}
+
+impl Drop for RocksApplier {
+    fn drop(&mut self) {
+        self.database = None;
+        let work = self.folder.work();
+        if work.exists() {
+            // If it stays, the next applier removes it.
+            let _ = fs::remove_dir_all(work);
+        }
+    }
+}
+
+/// Rows spread evenly over an apply of any length, and what must be read back for them.
+struct Sample {
+    rows: HashMap<(Table, Vec<u8>), Option<blake3::Hash>>,
+    seen: u64,
+    every: u64,
+}
+
+impl Default for Sample {
+    fn default() -> Self {
+        Self { rows: HashMap::new(), seen: 0, every: 1 }
+    }
+}
+
+impl Sample {
+    fn note(&mut self, table: Table, key: Vec<u8>, value: Option<&[u8]>) {
+        let row = (table, key);
+        self.seen += 1;
+        if self.seen.is_multiple_of(self.every) || self.rows.contains_key(&row) {
+            self.rows.insert(row, value.map(blake3::hash));
+        }
+        if self.rows.len() > SAMPLE_ROWS {
+            self.every *= 2;
+            let mut keep = false;
+            self.rows.retain(|_, _| {
+                keep = !keep;
+                keep
+            });
+        }
+    }
+
+    fn check(&self, database: &Database) -> Result<(), Error> {
+        for ((table, key), expected) in &self.rows {
+            if database.get(*table, key)?.as_deref().map(blake3::hash) != *expected {
+                let source = format!("a row of table {} does not read back", table.0);
+                return Err(Error::Index { action: "check", source: source.into() });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,280 @@
+//! The folder of an index: what is in it, and who may remove what.
+//!
+//! ```text
+//! apply.lock                   held by whoever writes the next generation; never removed
+//! published                    there is at least one generation: a listing without any was made during a change
+//! work/                        the next generation, not finished
+//! 7-00000000000003e8/          generation 7, at position 1000; never changed
+//! 7-00000000000003e8.lease     read-locked by its readers, locked by whoever removes it
+//! retired-6-00000000000001f4/  on its way out
+//! ```
+
+use crate::backend::{Error, Position};
+use std::fmt;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+const LEASE: &str = ".lease";
+const RETIRED: &str = "retired-";
+/// How often a folder is listed again while it changes under the reader.
+const LOOKS: usize = 1_000;
+
+/// A generation's name: a number that counts up and the position it is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Generation {
+    pub(super) number: u64,
+    pub(super) position: Position,
+}
+
+impl fmt::Display for Generation {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}-{:016x}", self.number, self.position)
+    }
+}
+
+impl Generation {
+    /// Reads back exactly what `Display` writes, nothing else.
+    fn parse(name: &str) -> Option<Self> {
+        let (number, position) = name.split_once('-')?;
+        let position = Position::from_str_radix(position, 16).ok()?;
+        let generation = Self { number: number.parse().ok()?, position };
+        (generation.to_string() == name).then_some(generation)
+    }
+}
+
+/// The folder of an index, which need not exist.
+#[derive(Clone, Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    pub(super) const fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    pub(super) fn path(&self, name: impl fmt::Display) -> PathBuf {
+        self.path.join(name.to_string())
+    }
+
+    pub(super) fn work(&self) -> PathBuf {
+        self.path("work")
+    }
+
+    fn lease(&self, generation: Generation) -> PathBuf {
+        self.path(format_args!("{generation}{LEASE}"))
+    }
+
+    /// The newest generation, if there has ever been one.
+    pub(super) fn newest(&self) -> Result<Option<Generation>, Error> {
+        for _ in 0..LOOKS {
+            if let Some(newest) = self.generations()?.into_iter().max() {
+                return Ok(Some(newest));
+            }
+            // A listing that began before a generation came and ended after its forerunner went shows neither.
+            // Nothing is removed before `published` exists.
+            let published = self.path("published");
+            if !published.try_exists().map_err(Error::io("look for", &published))? {
+                return Ok(None);
+            }
+        }
+        let source = "all its generations are gone; rebuild it, or restore it from a backup".into();
+        Err(Error::Index { action: "open", source })
+    }
+
+    fn generations(&self) -> Result<Vec<Generation>, Error> {
+        Ok(self.names()?.iter().filter_map(|name| Generation::parse(name)).collect())
+    }
+
+    fn names(&self) -> Result<Vec<String>, Error> {
+        let list = || -> io::Result<Vec<String>> {
+            let mut names = Vec::new();
+            for entry in fs::read_dir(&self.path)? {
+                names.extend(entry?.file_name().into_string());
+            }
+            Ok(names)
+        };
+        match list() {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            names => names.map_err(Error::io("list", &self.path)),
+        }
+    }
+
+    /// Keeps a generation's files from being removed while the answer lives. `None` if it is gone or going.
+    pub(super) fn hold(&self, generation: Generation) -> Result<Option<Lease>, Error> {
+        let path = self.lease(generation);
+        let folder = self.path(generation);
+        let present = || folder.try_exists().map_err(Error::io("look for", &folder));
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                if !present()? {
+                    return Ok(None);
+                }
+                // Somebody copied the folder without its leases.
+                match private(OpenOptions::new().read(true).write(true).create(true), &path) {
+                    Ok(file) => file,
+                    // Where no lease can be made nothing can be removed either.
+                    Err(_) => return Ok(Some(Lease { _file: None })),
+                }
+            }
+            Err(error) => return Err(Error::io("open", &path)(error)),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path)(error)),
+        }
+        Ok(if present()? { Some(Lease { _file: Some(file) }) } else { None })
+    }
+
+    /// The right to write the next generation, if it is free. Creates the folder.
+    pub(super) fn try_lock(&self) -> Result<Option<File>, Error> {
+        self.create()?;
+        let path = self.path("apply.lock");
+        let file = private(OpenOptions::new().read(true).write(true).create(true), &path)
+            .map_err(Error::io("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(Error::io("lock", &path)(error)),
+        }
+    }
+
+    fn create(&self) -> Result<(), Error> {
+        if self.path.is_dir() {
+            return Ok(());
+        }
+        private_folder(&self.path).map_err(Error::io("create", &self.path))?;
+        match self.path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            Some(parent) => sync(parent),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the finished working copy a generation. The caller holds the lock.
+    pub(super) fn publish(&self, generation: Generation) -> Result<(), Error> {
+        let (work, folder, lease) = (self.work(), self.path(generation), self.lease(generation));
+        seal(&work)?;
+        private(OpenOptions::new().write(true).create(true), &lease)
+            .map_err(Error::io("create", &lease))?;
+        fs::rename(&work, &folder).map_err(Error::io("rename", &work))?;
+        if let Err(error) = sync(&self.path) {
+            // Not known to be durable, so it must not be seen: what comes before it may be about to go.
+            fs::rename(&folder, &work).map_err(Error::io("rename", &folder))?;
+            return Err(error);
+        }
+        // Without it nothing is removed, and that is all.
+        let _ = private(OpenOptions::new().write(true).create(true), &self.path("published"));
+        Ok(())
+    }
+
+    /// Removes generations older than the newest that nobody reads, and what crashes have left. The caller holds the
+    /// lock. What cannot be removed now is left to the next one.
+    pub(super) fn tidy(&self) -> Result<(), Error> {
+        let names = self.names()?;
+        let newest = names.iter().filter_map(|name| Generation::parse(name)).max();
+        for name in &names {
+            let path = self.path(name);
+            if name.starts_with(RETIRED) || name == "work" {
+                let _ = fs::remove_dir_all(&path);
+            } else if let Some(generation) = Generation::parse(name) {
+                if newest != Some(generation) {
+                    self.retire(generation);
+                }
+            } else if let Some(generation) = name.strip_suffix(LEASE).and_then(Generation::parse)
+                && !names.contains(&generation.to_string())
+            {
+                let _ = fs::remove_file(&path);
+            }
+        }
+        Ok(())
+    }
+
+    /// Renamed first, so that a generation is whole for as long as it has its name.
+    fn retire(&self, generation: Generation) {
+        let lease = self.lease(generation);
+        let mut open = OpenOptions::new();
+        let Ok(file) = private(open.read(true).write(true).create(true), &lease) else { return };
+        if file.try_lock().is_err() || !self.path("published").exists() {
+            return;
+        }
+        let retired = self.path(format_args!("{RETIRED}{generation}"));
+        if fs::rename(self.path(generation), &retired).is_ok() {
+            let _ = fs::remove_file(&lease);
+            let _ = fs::remove_dir_all(&retired);
+        }
+    }
+
+    /// Makes `work/` a copy of a generation: its tables, which never change, by hard links, the rest by copying. The
+    /// caller holds the lock.
+    pub(super) fn copy_to_work(&self, generation: Option<Generation>) -> Result<(), Error> {
+        let work = self.work();
+        private_folder(&work).map_err(Error::io("create", &work))?;
+        let Some(generation) = generation else { return Ok(()) };
+        let folder = self.path(generation);
+        for entry in fs::read_dir(&folder).map_err(Error::io("list", &folder))? {
+            let entry = entry.map_err(Error::io("list", &folder))?;
+            let (from, to) = (entry.path(), work.join(entry.file_name()));
+            let linked = is_table(&from) && fs::hard_link(&from, &to).is_ok();
+            if !linked {
+                fs::copy(&from, &to).map_err(Error::io("copy", &from))?;
+                sync(&to)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Keeps a generation from being removed.
+pub(super) struct Lease {
+    _file: Option<File>,
+}
+
+fn is_table(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "sst")
+}
+
+/// Leaves only what a reader needs, private and durable.
+fn seal(work: &Path) -> Result<(), Error> {
+    for entry in fs::read_dir(work).map_err(Error::io("list", work))? {
+        let entry = entry.map_err(Error::io("list", work))?;
+        let (name, path) = (entry.file_name(), entry.path());
+        let name = name.to_string_lossy();
+        let needed = is_table(&path) || name == "CURRENT" || name.starts_with("MANIFEST-");
+        if !needed {
+            // Options, lock, identity and the empty log of a closed database: made anew when it is opened to write.
+            fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+            continue;
+        }
+        let mode = entry.metadata().map_err(Error::io("look at", &path))?.permissions().mode();
+        // A table of mode 0600 came from an older generation, or has been here before: it is synced already.
+        if mode & 0o777 != 0o600 || !is_table(&path) {
+            fs::set_permissions(&path, Permissions::from_mode(0o600))
+                .map_err(Error::io("set the mode of", &path))?;
+            sync(&path)?;
+        }
+    }
+    sync(work)
+}
+
+fn sync(path: &Path) -> Result<(), Error> {
+    File::open(path).and_then(|file| file.sync_all()).map_err(Error::io("sync", path))
+}
+
+/// A folder for its owner only, whatever the umask.
+fn private_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    fs::set_permissions(path, Permissions::from_mode(0o700))
+}
+
+/// A file for its owner only, whatever the umask.
+fn private(open: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let file = open.truncate(false).mode(0o600).open(path)?;
+    if file.metadata()?.permissions().mode() & 0o777 != 0o600 {
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
+}

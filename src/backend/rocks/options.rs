@@ -1,0 +1,94 @@
+//! How RocksDB is set up. The figures that led here are in `docs/benchmarks.md`.
+
+use rocksdb::{
+    BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompressionType, InfoLogger, LogLevel,
+    Options,
+};
+
+/// The family of all tables but `OBJECTS`; a key begins with its table's number.
+pub(super) const ROWS: &str = "default";
+/// The family of the table `OBJECTS`.
+pub(super) const OBJECTS: &str = "objects";
+
+const MB: usize = 1 << 20;
+/// Blocks, indexes and filters of all generations that one handle has open.
+const CACHE_BYTES: usize = 32 * MB;
+/// What an applier holds in memory before RocksDB writes it out by itself.
+const MEMORY_BYTES: usize = 32 * MB;
+/// Files open at once, per generation.
+const OPEN_FILES: i32 = 256;
+/// Files of level 0 that start a compaction. Until then an apply only adds files.
+const LEVEL_ZERO_FILES: i32 = 10;
+
+/// A cache for one handle. Tables that two generations share are in it once.
+pub(super) fn cache() -> Cache {
+    Cache::new_lru_cache(CACHE_BYTES)
+}
+
+/// What the whole database shares.
+pub(super) fn database() -> Options {
+    let mut options = Options::default();
+    options.set_atomic_flush(true);
+    options.set_max_open_files(OPEN_FILES);
+    options.set_db_write_buffer_size(MEMORY_BYTES);
+    options.set_max_background_jobs(2);
+    options.set_max_file_opening_threads(1);
+    options.set_skip_stats_update_on_db_open(true);
+    options.set_stats_dump_period_sec(0);
+    options.set_stats_persist_period_sec(0);
+    options.set_manifest_preallocation_size(64 << 10);
+    // With a logger of our own RocksDB writes no LOG file into the folder.
+    options.set_info_logger(InfoLogger::new_callback_logger(LogLevel::Error, |level, text| {
+        if matches!(level, LogLevel::Error | LogLevel::Fatal) {
+            tracing::debug!(target: "forge_store::backend::rocks", "{text}");
+        }
+    }));
+    options
+}
+
+/// Both families. `ROWS` is merged level by level; in `OBJECTS` keys only grow, so its files never overlap and are
+/// moved from level to level without being read.
+pub(super) fn families(cache: &Cache) -> [ColumnFamilyDescriptor; 2] {
+    [
+        ColumnFamilyDescriptor::new(ROWS, rows(cache)),
+        ColumnFamilyDescriptor::new(OBJECTS, objects(cache)),
+    ]
+}
+
+fn rows(cache: &Cache) -> Options {
+    let mut blocks = blocks(cache);
+    blocks.set_bloom_filter(10.0, false);
+    let mut options = family(&blocks);
+    options.set_write_buffer_size(16 * MB);
+    options.set_target_file_size_base(8 * MB as u64);
+    // Small, because the lowest levels are rewritten by whoever happens to apply.
+    options.set_max_bytes_for_level_base(8 * MB as u64);
+    options
+}
+
+fn objects(cache: &Cache) -> Options {
+    let mut options = family(&blocks(cache));
+    options.set_write_buffer_size(32 * MB);
+    options.set_target_file_size_base(64 * MB as u64);
+    // One level below level 0 is enough where nothing is ever merged.
+    options.set_max_bytes_for_level_base(1 << 50);
+    options
+}
+
+fn family(blocks: &BlockBasedOptions) -> Options {
+    let mut options = Options::default();
+    options.set_compression_type(DBCompressionType::None);
+    options.set_level_zero_file_num_compaction_trigger(LEVEL_ZERO_FILES);
+    options.set_level_compaction_dynamic_level_bytes(true);
+    options.set_block_based_table_factory(blocks);
+    options
+}
+
+fn blocks(cache: &Cache) -> BlockBasedOptions {
+    let mut blocks = BlockBasedOptions::default();
+    blocks.set_block_size(8 << 10);
+    blocks.set_block_cache(cache);
+    blocks.set_cache_index_and_filter_blocks(true);
+    blocks.set_pin_l0_filter_and_index_blocks_in_cache(true);
+    blocks
+}

@@ -1,0 +1,368 @@
+use super::*;
+use crate::backend::{Batch, OBJECTS};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+const TABLE: Table = Table(7);
+
+fn key(number: u64) -> Vec<u8> {
+    number.to_be_bytes().to_vec()
+}
+
+/// Rows `from..to` in both families, each with a value that its key tells.
+fn rows(from: u64, to: u64) -> Batch {
+    let rows = (from..to).flat_map(|number| {
+        let object = number.to_le_bytes().repeat(50);
+        [(TABLE, key(number), Some(key(!number))), (OBJECTS, key(number), Some(object))]
+    });
+    Batch { rows: rows.collect() }
+}
+
+fn publish(index: &RocksIndex, from: u64, to: u64) {
+    let mut applier = index.try_applier().unwrap().unwrap();
+    applier.write(rows(from, to)).unwrap();
+    applier.publish(to).unwrap();
+}
+
+fn count(snapshot: &dyn Snapshot, table: Table) -> u64 {
+    snapshot.scan(table, &[], &[], Direction::Ascending, usize::MAX).unwrap().len() as u64
+}
+
+/// The names of all files and folders below a folder.
+fn names(path: &Path) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(path).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            names.extend(self::names(&entry.path()).iter().map(|below| format!("{name}/{below}")));
+        }
+        names.insert(name);
+    }
+    names
+}
+
+fn index() -> (tempfile::TempDir, RocksIndex) {
+    let folder = tempfile::tempdir().unwrap();
+    let index = RocksIndex::new(folder.path().join("index"));
+    (folder, index)
+}
+
+#[test]
+fn reading_creates_nothing_before_the_first_generation() {
+    let (folder, index) = index();
+    assert_eq!(index.snapshot().unwrap().position(), 0);
+    assert_eq!(index.position().unwrap(), 0);
+    assert!(!index.compact().unwrap());
+    assert_eq!(names(folder.path()), BTreeSet::new());
+}
+
+#[test]
+fn opening_fifty_times_leaves_nothing_behind() {
+    let (folder, index) = index();
+    publish(&index, 0, 10);
+    let before = names(folder.path());
+    for _ in 0..50 {
+        let reader = RocksIndex::new(folder.path().join("index"));
+        assert_eq!(count(&*reader.snapshot().unwrap(), TABLE), 10);
+        drop(reader.try_applier().unwrap().unwrap());
+        let _second = reader.snapshot().unwrap();
+    }
+    assert_eq!(names(folder.path()), before);
+}
+
+#[test]
+fn a_generation_holds_only_what_a_reader_needs() {
+    let (folder, index) = index();
+    for number in 0..3 {
+        publish(&index, number * 10, number * 10 + 10);
+    }
+    let mut kinds = BTreeSet::new();
+    for name in names(&folder.path().join("index")) {
+        let last = name.rsplit('/').next().unwrap().to_owned();
+        kinds.insert(match last.split_once(['-', '.']) {
+            Some((_, "sst")) => "table".to_owned(),
+            Some(("MANIFEST", _)) => "manifest".to_owned(),
+            _ => last,
+        });
+    }
+    let expected = [
+        "3-000000000000001e",
+        "3-000000000000001e.lease",
+        "CURRENT",
+        "apply.lock",
+        "manifest",
+        "published",
+        "table",
+    ];
+    assert_eq!(kinds, expected.map(str::to_owned).into());
+}
+
+#[test]
+fn everything_is_private_whatever_the_umask() {
+    let (folder, index) = index();
+    publish(&index, 0, 10);
+    let _kept = index.snapshot().unwrap();
+    publish(&index, 10, 20);
+    let path = folder.path().join("index");
+    for name in names(&path).into_iter().chain([String::new()]) {
+        let about = fs::metadata(path.join(&name)).unwrap();
+        let expected = if about.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(about.permissions().mode() & 0o777, expected, "{name}");
+    }
+}
+
+#[test]
+fn files_stay_few_when_generations_pile_up() {
+    let (folder, index) = index();
+    for number in 0..100 {
+        publish(&index, number * 20, number * 20 + 20);
+    }
+    let tables = names(&folder.path().join("index"));
+    let tables = tables.iter().filter(|name| name.ends_with(".sst")).count();
+    assert!(tables <= 30, "{tables} tables after 100 generations");
+    let snapshot = index.snapshot().unwrap();
+    assert_eq!([count(&*snapshot, TABLE), count(&*snapshot, OBJECTS)], [2000, 2000]);
+}
+
+#[test]
+fn a_generation_lives_as_long_as_its_readers() {
+    let (folder, index) = index();
+    publish(&index, 0, 10);
+    let other = RocksIndex::new(folder.path().join("index"));
+    let (first, shared) = (other.snapshot().unwrap(), index.snapshot().unwrap());
+    publish(&index, 10, 20);
+    let old = folder.path().join("index/1-000000000000000a");
+    assert!(old.exists());
+    drop(first);
+    publish(&index, 20, 30);
+    assert!(old.exists(), "still read by the second reader");
+    assert!(!folder.path().join("index/2-0000000000000014").exists(), "nobody reads it");
+    assert_eq!(count(&*shared, OBJECTS), 10);
+    drop(shared);
+    publish(&index, 30, 40);
+    assert!(!old.exists());
+    assert_eq!(index.snapshot().unwrap().position(), 40);
+}
+
+#[test]
+fn leftovers_of_a_crash_are_removed_by_the_next_applier() {
+    let (folder, index) = index();
+    publish(&index, 0, 10);
+    let path = folder.path().join("index");
+    let before = names(&path);
+    // Killed while writing, between the lease and the rename, and while removing an old generation.
+    fs::create_dir(path.join("work")).unwrap();
+    fs::write(path.join("work/000099.sst"), "half").unwrap();
+    fs::write(path.join("2-0000000000000014.lease"), "").unwrap();
+    fs::create_dir(path.join("retired-0-0000000000000000")).unwrap();
+    fs::write(path.join("retired-0-0000000000000000/CURRENT"), "").unwrap();
+    fs::create_dir(path.join("notes")).unwrap();
+    assert_eq!(index.position().unwrap(), 10);
+    assert_eq!(count(&*index.snapshot().unwrap(), TABLE), 10);
+    drop(index.try_applier().unwrap().unwrap());
+    fs::remove_dir(path.join("notes")).expect("what is not the index's own stays");
+    assert_eq!(names(&path), before);
+    publish(&index, 10, 20);
+    assert_eq!(count(&*index.snapshot().unwrap(), TABLE), 20);
+}
+
+/// The folder as a crash would leave it, while the next generation is being written.
+#[test]
+fn a_crash_during_an_apply_leaves_the_last_generation() {
+    let (folder, index) = index();
+    publish(&index, 0, 10);
+    let mut applier = index.try_applier().unwrap().unwrap();
+    applier.write(rows(10, 20)).unwrap();
+    let image = folder.path().join("image");
+    for name in names(&folder.path().join("index")) {
+        let (from, to) = (folder.path().join("index").join(&name), image.join(&name));
+        if from.is_dir() {
+            fs::create_dir_all(to).unwrap();
+        } else {
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            fs::copy(from, to).unwrap();
+        }
+    }
+    assert!(image.join("work/CURRENT").exists());
+    let after = RocksIndex::new(&image);
+    assert_eq!(count(&*after.snapshot().unwrap(), TABLE), 10);
+    let mut next = after.try_applier().unwrap().unwrap();
+    assert_eq!([count(next.view(), TABLE), count(next.view(), OBJECTS)], [10, 10]);
+    next.write(rows(10, 30)).unwrap();
+    next.publish(30).unwrap();
+    assert_eq!(count(&*after.snapshot().unwrap(), OBJECTS), 30);
+    applier.publish(20).unwrap();
+    assert_eq!(count(&*index.snapshot().unwrap(), OBJECTS), 20);
+}
+
+#[test]
+fn a_failed_publish_changes_nothing() {
+    let (folder, index) = index();
+    publish(&index, 0, 10);
+    let in_the_way = folder.path().join("index/2-0000000000000014.lease");
+    fs::create_dir(&in_the_way).unwrap();
+    let mut applier = index.try_applier().unwrap().unwrap();
+    applier.write(rows(10, 20)).unwrap();
+    assert!(applier.publish(20).is_err());
+    assert_eq!(index.position().unwrap(), 10);
+    assert_eq!(count(&*index.snapshot().unwrap(), TABLE), 10);
+    fs::remove_dir(in_the_way).unwrap();
+    publish(&index, 10, 20);
+    assert_eq!(count(&*index.snapshot().unwrap(), TABLE), 20);
+}
+
+#[test]
+fn a_copy_without_leases_is_readable_and_writable() {
+    let (folder, index) = index();
+    publish(&index, 0, 10);
+    let path = folder.path().join("index");
+    fs::remove_file(path.join("1-000000000000000a.lease")).unwrap();
+    let kept = index.snapshot().unwrap();
+    publish(&index, 10, 20);
+    assert_eq!(count(&*kept, OBJECTS), 10);
+    assert!(path.join("1-000000000000000a").exists());
+    assert_eq!(index.snapshot().unwrap().position(), 20);
+}
+
+#[test]
+fn a_lost_generation_is_an_error_not_an_empty_index() {
+    let (folder, index) = index();
+    publish(&index, 0, 10);
+    fs::remove_dir_all(folder.path().join("index/1-000000000000000a")).unwrap();
+    assert!(index.snapshot().is_err());
+    assert!(index.position().is_err());
+    assert!(index.try_applier().is_err());
+}
+
+#[test]
+fn a_renamed_generation_is_refused() {
+    let (folder, index) = index();
+    publish(&index, 0, 10);
+    let path = folder.path().join("index");
+    let renamed = path.join("1-000000000000000b");
+    fs::rename(path.join("1-000000000000000a"), renamed).unwrap();
+    let Err(error) = index.snapshot() else { panic!("its rows are of position 10") };
+    let source = std::error::Error::source(&error).unwrap().to_string();
+    assert_eq!(source, "its rows are of position 10, its name says 11");
+}
+
+#[test]
+fn whole_compaction_leaves_no_trace_of_what_was_deleted() {
+    const SECRET: &[u8] = b"correct horse battery staple";
+    let (folder, index) = index();
+    let path = folder.path().join("index");
+    let found = || {
+        names(&path).iter().filter(|name| name.ends_with(".sst")).any(|name| {
+            let bytes = fs::read(path.join(name)).unwrap();
+            bytes.windows(SECRET.len()).any(|window| window == SECRET)
+        })
+    };
+    let write = |value: Option<&[u8]>, position| {
+        let mut applier = index.try_applier().unwrap().unwrap();
+        let row = |table| (table, key(5), value.map(<[u8]>::to_vec));
+        applier.write(Batch { rows: vec![row(TABLE), row(OBJECTS)] }).unwrap();
+        applier.publish(position).unwrap();
+    };
+    publish(&index, 0, 10);
+    write(Some(SECRET), 11);
+    assert!(found());
+    write(None, 12);
+    assert!(found(), "deleting alone erases nothing");
+    assert!(index.compact().unwrap());
+    assert!(!found());
+    let snapshot = index.snapshot().unwrap();
+    assert_eq!(snapshot.position(), 12);
+    assert_eq!([count(&*snapshot, TABLE), count(&*snapshot, OBJECTS)], [9, 9]);
+}
+
+/// RocksDB's call that compacts a range answers nothing, not even whether it worked.
+#[test]
+fn compacting_a_damaged_table_is_an_error_and_changes_nothing() {
+    let (_folder, index) = index();
+    publish(&index, 0, 100);
+    publish(&index, 100, 200);
+    let generation = index.folder.newest().unwrap().unwrap();
+    let path = index.folder.path(generation);
+    for name in names(&path).iter().filter(|name| name.ends_with(".sst")) {
+        let file = path.join(name);
+        let good = fs::read(&file).unwrap();
+        let mut bad = good.clone();
+        bad[300] ^= 1;
+        fs::write(&file, &bad).unwrap();
+        let fresh = RocksIndex::new(path.parent().unwrap());
+        assert!(fresh.compact().is_err(), "{name}");
+        assert_eq!(index.folder.newest().unwrap(), Some(generation));
+        fs::write(&file, &good).unwrap();
+    }
+    assert!(index.compact().unwrap());
+    assert_eq!(count(&*index.snapshot().unwrap(), OBJECTS), 200);
+}
+
+/// A damaged table ends an iterator early and says so only in its status: a shorter scan would be a false past.
+#[test]
+fn a_flipped_byte_is_an_error_or_harmless_never_a_gap() {
+    const ROWS: u64 = 60;
+    let (folder, index) = index();
+    publish(&index, 0, ROWS / 2);
+    publish(&index, ROWS / 2, ROWS);
+    let generation = index.folder.newest().unwrap().unwrap();
+    let path = index.folder.path(generation);
+    let keys: Vec<_> = (0..ROWS).map(key).collect();
+    let expected = |table| -> Vec<Row> {
+        let rows = rows(0, ROWS).rows.into_iter();
+        rows.filter(|row| row.0 == table).map(|row| (row.1, row.2.unwrap())).collect()
+    };
+    let (mut errors, mut harmless) = (0, 0);
+    for name in names(&path) {
+        let file = path.join(&name);
+        let good = fs::read(&file).unwrap();
+        let tables = name.ends_with(".sst");
+        let step = if tables { good.len() / 60 } else { good.len() / 20 };
+        for at in (0..good.len()).step_by(step.max(1)) {
+            let mut bad = good.clone();
+            bad[at] ^= 0x10;
+            // A new file, because tables share their bytes with other generations; and nothing cached.
+            fs::remove_file(&file).unwrap();
+            fs::write(&file, &bad).unwrap();
+            let cache = options::cache();
+            let database = Database::open_read_only(&path, generation.position, &cache);
+            let Ok(database) = database else {
+                errors += 1;
+                continue;
+            };
+            let mut wrong = false;
+            for table in [TABLE, OBJECTS] {
+                let expected = expected(table);
+                for direction in [Direction::Ascending, Direction::Descending] {
+                    match database.scan(table, &[], &[], direction, usize::MAX) {
+                        Ok(mut rows) => {
+                            if direction == Direction::Descending {
+                                rows.reverse();
+                            }
+                            assert!(rows == expected, "{name} at {at}: {} rows", rows.len());
+                        }
+                        Err(_) => wrong = true,
+                    }
+                }
+                let values = expected.iter().map(|row| Some(row.1.clone()));
+                match database.get_many(table, &keys) {
+                    Ok(found) => assert!(found.into_iter().eq(values), "{name} at {at}"),
+                    Err(_) => wrong = true,
+                }
+                for (key, value) in &expected {
+                    match database.get(table, key) {
+                        Ok(found) => assert_eq!(found.as_ref(), Some(value), "{name} at {at}"),
+                        Err(_) => wrong = true,
+                    }
+                }
+            }
+            if wrong { errors += 1 } else { harmless += 1 }
+        }
+        fs::write(&file, &good).unwrap();
+    }
+    assert!(errors > 100, "{errors} errors, {harmless} harmless: the flips hit nothing");
+    drop(folder);
+}

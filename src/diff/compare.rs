@@ -1,0 +1,51 @@
+//! Comparing two sorted states.
+
+use crate::model::{Change, Entry, Key};
+use std::cmp::Ordering;
+
+/// A key whose values differ: the old one and the new one, `None` where there is none.
+pub type Difference<K, V> = (K, Option<V>, Option<V>);
+
+/// The keys whose values differ between two sequences sorted by strictly rising keys, in key order. Values are the
+/// same if `same` says so; a caller that has them as bytes compares bytes and decodes only what differs.
+///
+/// One pass over both, nothing kept: a state of any size may stream through.
+pub fn differences<K: Ord, V>(
+    old: impl IntoIterator<Item = (K, V)>,
+    new: impl IntoIterator<Item = (K, V)>,
+    same: impl Fn(&V, &V) -> bool,
+) -> impl Iterator<Item = Difference<K, V>> {
+    let (mut old, mut new) = (old.into_iter().peekable(), new.into_iter().peekable());
+    std::iter::from_fn(move || {
+        loop {
+            let order = match (old.peek(), new.peek()) {
+                (None, None) => return None,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some((old_key, _)), Some((new_key, _))) => old_key.cmp(new_key),
+            };
+            match order {
+                Ordering::Less => return old.next().map(|(key, value)| (key, Some(value), None)),
+                Ordering::Greater => {
+                    return new.next().map(|(key, value)| (key, None, Some(value)));
+                }
+                Ordering::Equal => {
+                    let ((key, before), (_, after)) = old.next().zip(new.next())?;
+                    if !same(&before, &after) {
+                        return Some((key, Some(before), Some(after)));
+                    }
+                }
+            }
+        }
+    })
+}
+
+/// The changes that make the new state of the old one, in key order. Both are sorted by key (a `BTreeMap` is).
+pub fn compare<'a>(
+    old: impl IntoIterator<Item = (&'a Key, &'a Entry)>,
+    new: impl IntoIterator<Item = (&'a Key, &'a Entry)>,
+) -> Vec<Change> {
+    differences(old, new, |old, new| old == new)
+        .map(|(key, old, new)| Change { key: key.clone(), old: old.cloned(), new: new.cloned() })
+        .collect()
+}

@@ -1,0 +1,218 @@
+//! Changes put into typed words: what `diff --json` shows.
+
+use super::differences;
+use crate::model::claim::Word;
+use crate::model::{Change, Fact, Kind, Map, TextRef, Value};
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+
+/// What happened to an entity or to one of its fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum What {
+    /// It is there now.
+    Added,
+    /// It is gone.
+    Removed,
+    /// Its field `status` changed.
+    StatusChanged,
+    /// Its field `confidence` changed.
+    ConfidenceChanged,
+    /// Another field changed; of facts any field.
+    Updated,
+}
+
+impl Word for What {
+    const WHAT: &'static str = "change";
+    const WORDS: &'static [&'static str] =
+        &["added", "removed", "status_changed", "confidence_changed", "updated"];
+
+    fn from_word(word: &str) -> Option<Self> {
+        match word {
+            "added" => Some(Self::Added),
+            "removed" => Some(Self::Removed),
+            "status_changed" => Some(Self::StatusChanged),
+            "confidence_changed" => Some(Self::ConfidenceChanged),
+            "updated" => Some(Self::Updated),
+            _ => None,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Removed => "removed",
+            Self::StatusChanged => "status_changed",
+            Self::ConfidenceChanged => "confidence_changed",
+            Self::Updated => "updated",
+        }
+    }
+}
+
+impl Serialize for What {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
+    }
+}
+
+/// One change in words.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TypedChange {
+    /// The kind of the entity.
+    pub kind: Kind,
+    /// Its id.
+    pub id: String,
+    /// What happened.
+    pub change: What,
+    /// The field that changed, a nested one by its dotted path; absent when the entity was added or removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// What stood there: the field (null if it was absent), or all fields of what was removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old: Option<Value>,
+    /// What stands there: the field (null if it is absent), or all fields of what was added.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new: Option<Value>,
+}
+
+/// Claims' changes in words: one for what was added or removed, else one for each field that differs, in the order of
+/// the changes and the names of the fields.
+///
+/// Maps are compared field by field (`env.PATH`), but as a whole where a name in them holds a dot; lists are compared
+/// as a whole. A field `status` or `confidence` at the top has its own word, whatever the kind. A claim that was
+/// removed and added again with the same fields has a changed `added_at`.
+#[must_use]
+pub fn describe(changes: &[Change]) -> Vec<TypedChange> {
+    let mut typed = Vec::new();
+    for Change { key, old, new } in changes {
+        let entity = Entity { kind: key.kind, id: &key.id };
+        match (old, new) {
+            (None, None) => {}
+            (None, Some(new)) => typed.push(entity.added(&new.value)),
+            (Some(old), None) => typed.push(entity.removed(&old.value)),
+            (Some(old), Some(new)) => {
+                if old.added_at != new.added_at {
+                    let [old, new] = [old, new].map(|entry| entry.added_at.to_string().into());
+                    typed.push(entity.field(What::Updated, "added_at".to_owned(), old, new));
+                }
+                for (field, old, new) in fields(&old.value, &new.value) {
+                    let what = match &*field {
+                        "status" => What::StatusChanged,
+                        "confidence" => What::ConfidenceChanged,
+                        _ => What::Updated,
+                    };
+                    typed.push(entity.field(what, field, old, new));
+                }
+            }
+        }
+    }
+    typed
+}
+
+/// The facts between two moments in words: `added`, `removed` (the new moment is the earlier one) or one `updated` for
+/// each field, `status` as any other, by kind and id.
+///
+/// Takes the facts of both moments, or only those that may differ, in any order. Of several versions of one kind and
+/// id in a list the one with the greatest (`at`, place) counts.
+#[must_use]
+pub fn describe_facts<'a>(
+    old: impl IntoIterator<Item = &'a Fact>,
+    new: impl IntoIterator<Item = &'a Fact>,
+) -> Vec<TypedChange> {
+    let mut typed = Vec::new();
+    let same = |old: &&Fact, new: &&Fact| old.value == new.value;
+    for ((kind, id), old, new) in differences(newest(old), newest(new), same) {
+        let entity = Entity { kind, id };
+        match (old, new) {
+            (None, None) => {}
+            (None, Some(new)) => typed.push(entity.added(&new.value)),
+            (Some(old), None) => typed.push(entity.removed(&old.value)),
+            (Some(old), Some(new)) => {
+                let changed = fields(&old.value, &new.value).into_iter();
+                typed.extend(
+                    changed.map(|(field, old, new)| entity.field(What::Updated, field, old, new)),
+                );
+            }
+        }
+    }
+    typed
+}
+
+fn newest<'a>(facts: impl IntoIterator<Item = &'a Fact>) -> BTreeMap<(Kind, &'a str), &'a Fact> {
+    let mut newest: BTreeMap<_, &Fact> = BTreeMap::new();
+    for fact in facts {
+        let shown = newest.entry((fact.kind, fact.id.as_str())).or_insert(fact);
+        if (fact.at, fact.place) > (shown.at, shown.place) {
+            *shown = fact;
+        }
+    }
+    newest
+}
+
+/// Whose changes are being put into words.
+#[derive(Clone, Copy)]
+struct Entity<'a> {
+    kind: Kind,
+    id: &'a str,
+}
+
+impl Entity<'_> {
+    fn added(self, value: &Value) -> TypedChange {
+        let new = Some(value.clone());
+        TypedChange { new, ..self.bare(What::Added) }
+    }
+
+    fn removed(self, value: &Value) -> TypedChange {
+        let old = Some(value.clone());
+        TypedChange { old, ..self.bare(What::Removed) }
+    }
+
+    fn field(self, what: What, field: String, old: Value, new: Value) -> TypedChange {
+        TypedChange { field: Some(field), old: Some(old), new: Some(new), ..self.bare(what) }
+    }
+
+    fn bare(self, change: What) -> TypedChange {
+        let Self { kind, id } = self;
+        TypedChange { kind, id: id.to_owned(), change, field: None, old: None, new: None }
+    }
+}
+
+/// The fields in which two values differ, with the old and the new value, null where there is none.
+fn fields(old: &Value, new: &Value) -> Vec<(String, Value, Value)> {
+    let mut found = Vec::new();
+    match (old, new) {
+        (Value::Map(old), Value::Map(new)) => {
+            for (name, old, new) in differences(old, new, |old, new| old == new) {
+                descend(name.clone(), old, new, &mut found);
+            }
+        }
+        // Only what was never checked is no map.
+        (old, new) if old == new => {}
+        (old, new) => found.push((String::new(), old.clone(), new.clone())),
+    }
+    found
+}
+
+fn descend(
+    path: String,
+    old: Option<&Value>,
+    new: Option<&Value>,
+    found: &mut Vec<(String, Value, Value)>,
+) {
+    match (old, new) {
+        (Some(Value::Map(old)), Some(Value::Map(new))) if is_open(old) && is_open(new) => {
+            for (name, old, new) in differences(old, new, |old, new| old == new) {
+                descend(format!("{path}.{name}"), old, new, found);
+            }
+        }
+        (old, new) => {
+            let [old, new] = [old, new].map(|value| value.cloned().unwrap_or_default());
+            found.push((path, old, new));
+        }
+    }
+}
+
+/// Whether the fields of a map can be told by dotted paths and mean something one by one.
+fn is_open(fields: &Map) -> bool {
+    !fields.contains_key(TextRef::FIELD)
+        && fields.keys().all(|name| !name.is_empty() && !name.contains('.'))
+}

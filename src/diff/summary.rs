@@ -1,0 +1,144 @@
+//! A diff in one sentence.
+
+use super::{TypedChange, What};
+use crate::model::{Kind, Value};
+use std::collections::BTreeSet;
+
+/// How many entities of one sort of change are named; more are counted.
+const NAMED: usize = 3;
+
+/// The changes in one sentence that a person can read, like
+/// `2 hypotheses added, H3 rejected, confidence of H1 0.40 -> 0.82, 3 gaps filled, 12 commands; 1 h 20 min later`.
+///
+/// `time_delta` is the time from the old moment to the new one in microseconds, negative if the new one is the
+/// earlier; `None` leaves it out.
+#[must_use]
+pub fn summary(changes: &[TypedChange], time_delta: Option<i64>) -> String {
+    let mut parts = Vec::new();
+    for kind in Kind::claims() {
+        claims(kind, changes, &mut parts);
+    }
+    for kind in Kind::facts() {
+        for (what, word) in
+            [(What::Added, ""), (What::Updated, " updated"), (What::Removed, " fewer")]
+        {
+            let count = ids(changes, kind, |change| change.change == what).len();
+            if count > 0 {
+                parts.push(format!("{}{word}", counted(count, kind)));
+            }
+        }
+    }
+    let mut sentence = parts.join(", ");
+    if sentence.is_empty() {
+        "no changes".clone_into(&mut sentence);
+    }
+    if let Some(micros) = time_delta {
+        sentence.push_str("; ");
+        sentence.push_str(&distance(micros));
+    }
+    sentence
+}
+
+fn claims(kind: Kind, changes: &[TypedChange], parts: &mut Vec<String>) {
+    for (what, word) in [(What::Added, "added"), (What::Removed, "removed")] {
+        let count = ids(changes, kind, |change| change.change == what).len();
+        if count > 0 {
+            parts.push(format!("{} {word}", counted(count, kind)));
+        }
+    }
+    let of_kind = || changes.iter().filter(|change| change.kind == kind);
+    let mut told = BTreeSet::new();
+
+    let status = || of_kind().filter(|change| change.change == What::StatusChanged);
+    let words: BTreeSet<String> = status().map(|change| plain(change.new.as_ref())).collect();
+    for word in words {
+        let to_this = |change: &TypedChange| {
+            change.change == What::StatusChanged && plain(change.new.as_ref()) == word
+        };
+        let ids = ids(changes, kind, to_this);
+        let said = word.replace('_', " ");
+        // Gaps have descriptions for names: their ids say little.
+        parts.push(if ids.len() > NAMED || kind == Kind::Gap {
+            format!("{} {said}", counted(ids.len(), kind))
+        } else {
+            let ids: Vec<_> = ids.iter().copied().collect();
+            format!("{} {said}", ids.join(" and "))
+        });
+        told.extend(ids);
+    }
+
+    let moved: Vec<_> = of_kind().filter(|c| c.change == What::ConfidenceChanged).collect();
+    if moved.len() > NAMED {
+        parts.push(format!("confidence of {} changed", counted(moved.len(), kind)));
+    } else {
+        for change in &moved {
+            let [old, new] = [&change.old, &change.new].map(|value| plain(value.as_ref()));
+            parts.push(format!("confidence of {} {old} -> {new}", change.id));
+        }
+    }
+    told.extend(moved.iter().map(|change| change.id.as_str()));
+
+    let doubted = ids(changes, kind, |change| {
+        change.field.as_deref() == Some("in_doubt") && change.new == Some(Value::Bool(true))
+    });
+    if !doubted.is_empty() {
+        parts.push(format!("{} put in doubt", counted(doubted.len(), kind)));
+        told.extend(doubted);
+    }
+
+    let updated = ids(changes, kind, |change| change.change == What::Updated);
+    let rest = updated.difference(&told).count();
+    if rest > 0 {
+        parts.push(format!("{} updated", counted(rest, kind)));
+    }
+}
+
+/// The ids of a kind with such a change, each once.
+fn ids(changes: &[TypedChange], kind: Kind, such: impl Fn(&TypedChange) -> bool) -> BTreeSet<&str> {
+    let found = changes.iter().filter(|change| change.kind == kind && such(change));
+    found.map(|change| change.id.as_str()).collect()
+}
+
+fn counted(count: usize, kind: Kind) -> String {
+    let word = match (kind, count) {
+        (Kind::Evidence, 1) => "piece of evidence",
+        (Kind::Evidence, _) => "pieces of evidence",
+        (Kind::Code, 1) => "code change",
+        (Kind::Code, _) => "code changes",
+        (kind, 1) => kind.name(),
+        (kind, _) => kind.plural(),
+    };
+    format!("{count} {}", word.replace('_', " "))
+}
+
+/// A field's value as a person says it.
+fn plain(value: Option<&Value>) -> String {
+    match value {
+        Some(Value::Text(text)) => text.clone(),
+        Some(value) => value.as_f64().map_or_else(|| "none".to_owned(), |n| format!("{n:.2}")),
+        None => "none".to_owned(),
+    }
+}
+
+/// A time delta by its two greatest units.
+fn distance(micros: i64) -> String {
+    let seconds = micros.unsigned_abs() / 1_000_000;
+    let direction = if micros < 0 { "earlier" } else { "later" };
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
+    let two = |major: u64, major_unit, minor: u64, minor_unit| {
+        if minor == 0 {
+            format!("{major} {major_unit}")
+        } else {
+            format!("{major} {major_unit} {minor} {minor_unit}")
+        }
+    };
+    let length = match (days, hours, minutes) {
+        (0, 0, 0) if seconds == 0 && micros == 0 => return "at the same time".to_owned(),
+        (0, 0, 0) if seconds == 0 => "less than 1 s".to_owned(),
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, minutes) => two(minutes, "min", seconds % 60, "s"),
+        (0, hours, minutes) => two(hours, "h", minutes, "min"),
+        (days, hours, _) => two(days, "d", hours, "h"),
+    };
+    format!("{length} {direction}")
+}

@@ -1,0 +1,355 @@
+use super::*;
+use crate::model::claim::Word;
+use crate::model::{Change, Fact, Kind, Origin, Timestamp, Value};
+use proptest::prelude::*;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+fn entry(text: &str) -> Entry {
+    Entry { added_at: Timestamp::from_micros(1), value: json(text) }
+}
+
+fn state(entries: &[(Kind, &str, &str)]) -> State {
+    entries.iter().map(|(kind, id, text)| (Key::new(*kind, *id), entry(text))).collect()
+}
+
+fn fact(kind: Kind, id: &str, at: i64, text: &str) -> Fact {
+    Fact {
+        kind,
+        id: id.to_owned(),
+        at: Timestamp::from_micros(at),
+        origin: Origin::Recorded,
+        place: 0,
+        recorded_at: Timestamp::from_micros(at),
+        value: json(text),
+    }
+}
+
+/// Small states over few keys, fields and values, so that two of them share much.
+fn any_state() -> impl Strategy<Value = State> {
+    let key = (prop::sample::select(vec![Kind::Hypothesis, Kind::Belief, Kind::Note]), "[a-c]");
+    let leaf = prop_oneof![Just(Value::from(1i64)), Just(Value::from("x")), Just(Value::from(0.5))];
+    let field = leaf.prop_recursive(2, 4, 2, |inner| {
+        prop::collection::btree_map("[pq.]", inner, 0..2).prop_map(Value::Map)
+    });
+    let name = prop::sample::select(vec!["status", "confidence", "tags", "env"]);
+    let value = prop::collection::btree_map(name.prop_map(str::to_owned), field, 0..4);
+    let entry = (0..2i64, value).prop_map(|(time, fields)| Entry {
+        added_at: Timestamp::from_micros(time),
+        value: Value::Map(fields),
+    });
+    prop::collection::btree_map(key.prop_map(|(kind, id)| Key::new(kind, id)), entry, 0..6)
+}
+
+fn applied(mut state: State, changes: &[Change]) -> State {
+    fits(&state, changes).unwrap();
+    apply(&mut state, changes);
+    state
+}
+
+proptest! {
+    #[test]
+    fn applying_a_comparison_gives_the_other_state_and_its_inverse_the_first(
+        (a, b) in (any_state(), any_state())
+    ) {
+        let changes = compare(&a, &b);
+        prop_assert!(changes.is_sorted_by(|one, next| one.key < next.key));
+        prop_assert_eq!(&applied(a.clone(), &changes), &b);
+        prop_assert_eq!(&applied(b.clone(), &invert(changes.clone())), &a);
+        prop_assert_eq!(invert(changes), compare(&b, &a));
+        prop_assert_eq!(compare(&a, &a), Vec::new());
+    }
+
+    #[test]
+    fn composing_two_comparisons_is_comparing_the_ends(
+        (a, b, c) in (any_state(), any_state(), any_state())
+    ) {
+        let composed = compose(compare(&a, &b), compare(&b, &c));
+        prop_assert_eq!(composed, compare(&a, &c));
+        prop_assert_eq!(compose(compare(&a, &b), compare(&b, &a)), Vec::new());
+    }
+
+    #[test]
+    fn every_change_is_described_and_nothing_else(
+        (a, b) in (any_state(), any_state())
+    ) {
+        let changes = compare(&a, &b);
+        let typed = describe(&changes);
+        let mut described: Vec<_> =
+            typed.iter().map(|change| Key::new(change.kind, change.id.clone())).collect();
+        described.dedup();
+        let changed: Vec<_> = changes.iter().map(|change| change.key.clone()).collect();
+        prop_assert_eq!(described, changed);
+        prop_assert!(typed.iter().all(|change| change.old != change.new));
+    }
+
+    #[test]
+    fn merging_what_only_one_side_changed_takes_it(
+        (a, b) in (any_state(), any_state())
+    ) {
+        let taken = Merge { state: b.clone(), conflicts: Vec::new() };
+        for side in [Side::Ours, Side::Theirs] {
+            prop_assert_eq!(&merge3(&a, &b, &b, side), &taken);
+            prop_assert_eq!(&merge3(&a, &b, &a, side), &taken);
+            prop_assert_eq!(&merge3(&a, &a, &b, side), &taken);
+        }
+    }
+
+    #[test]
+    fn merging_is_symmetric_but_for_preference(
+        (base, a, b) in (any_state(), any_state(), any_state())
+    ) {
+        let one = merge3(&base, &a, &b, Side::Ours);
+        let mut other = merge3(&base, &b, &a, Side::Theirs);
+        for conflict in &mut other.conflicts {
+            std::mem::swap(&mut conflict.ours, &mut conflict.theirs);
+        }
+        prop_assert_eq!(&one, &other);
+        // Once merged, merging the same again changes nothing more.
+        let again = merge3(&base, &one.state, &one.state, Side::Ours);
+        prop_assert_eq!(again.state, one.state);
+    }
+
+    #[test]
+    fn a_merge_loses_nothing_unreported(
+        (base, ours, theirs) in (any_state(), any_state(), any_state())
+    ) {
+        let merge = merge3(&base, &ours, &theirs, Side::Ours);
+        let field = |state: &State, key: &Key, name: &str| -> Option<Value> {
+            state.get(key)?.value.field(name).cloned()
+        };
+        // Keys of several states are looked at several times: that does no harm.
+        for key in base.keys().chain(ours.keys()).chain(theirs.keys()) {
+            for name in ["status", "confidence", "tags", "env"] {
+                let reported = merge.conflicts.iter().any(|conflict| {
+                    conflict.key == *key
+                        && conflict.field.as_deref().is_none_or(|field| field == name)
+                });
+                let [base, ours, theirs, merged] =
+                    [&base, &ours, &theirs, &merge.state].map(|state| field(state, key, name));
+                if reported {
+                    prop_assert_eq!(merged, ours);
+                } else {
+                    prop_assert!(ours == base || merged == ours, "ours lost {key} {name}");
+                    prop_assert!(theirs == base || merged == theirs, "theirs lost {key} {name}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_change_that_does_not_fit_the_state_is_named() {
+    let here = state(&[(Kind::Note, "n1", "{}")]);
+    let there = state(&[(Kind::Note, "n1", r#"{"description": "x"}"#)]);
+    let changes = compare(&here, &there);
+    assert_eq!(fits(&there, &changes), Err(Mismatch(Key::new(Kind::Note, "n1"))));
+}
+
+#[test]
+fn equal_bytes_are_no_difference_and_are_not_looked_into() {
+    let old = [(1, &b"same"[..]), (2, b"old"), (4, b"gone")];
+    let new = [(1, &b"same"[..]), (2, b"new"), (3, b"come")];
+    let found: Vec<_> = differences(old, new, |old, new| old == new).collect();
+    assert_eq!(
+        found,
+        [
+            (2, Some(&b"old"[..]), Some(&b"new"[..])),
+            (3, None, Some(b"come")),
+            (4, Some(b"gone"), None),
+        ]
+    );
+}
+
+#[test]
+fn describe_gives_each_changed_field_its_word_in_order() {
+    let old = state(&[
+        (Kind::Hypothesis, "H1", r#"{"status": "active", "confidence": 0.4, "tags": ["a"]}"#),
+        (
+            Kind::Hypothesis,
+            "H2",
+            r#"{"x": {"kept": 1, "gone": 2, "deep": {"n": 1}}, "y": {"a.b": 1}}"#,
+        ),
+        (Kind::Note, "n1", r#"{"description": "old"}"#),
+    ]);
+    let new = state(&[
+        (
+            Kind::Hypothesis,
+            "H1",
+            r#"{"status": "rejected", "confidence": 0.1, "tags": ["a", "b"]}"#,
+        ),
+        (
+            Kind::Hypothesis,
+            "H2",
+            r#"{"x": {"kept": 1, "deep": {"n": 2}}, "y": {"a.b": 2}, "reason": "r"}"#,
+        ),
+        (Kind::Gap, "g1", r#"{"status": "open"}"#),
+    ]);
+    let typed = describe(&compare(&old, &new));
+    assert_eq!(
+        serde_json::to_value(&typed).unwrap(),
+        serde_json::json!([
+            {"kind": "hypothesis", "id": "H1", "change": "confidence_changed",
+             "field": "confidence", "old": 0.4, "new": 0.1},
+            {"kind": "hypothesis", "id": "H1", "change": "status_changed",
+             "field": "status", "old": "active", "new": "rejected"},
+            {"kind": "hypothesis", "id": "H1", "change": "updated",
+             "field": "tags", "old": ["a"], "new": ["a", "b"]},
+            {"kind": "hypothesis", "id": "H2", "change": "updated",
+             "field": "reason", "old": null, "new": "r"},
+            {"kind": "hypothesis", "id": "H2", "change": "updated",
+             "field": "x.deep.n", "old": 1, "new": 2},
+            {"kind": "hypothesis", "id": "H2", "change": "updated",
+             "field": "x.gone", "old": 2, "new": null},
+            {"kind": "hypothesis", "id": "H2", "change": "updated",
+             "field": "y", "old": {"a.b": 1}, "new": {"a.b": 2}},
+            {"kind": "gap", "id": "g1", "change": "added", "new": {"status": "open"}},
+            {"kind": "note", "id": "n1", "change": "removed", "old": {"description": "old"}},
+        ])
+    );
+}
+
+#[test]
+fn describe_when_a_claim_was_removed_and_added_again_says_so() {
+    let old = state(&[(Kind::Note, "n1", "{}")]);
+    let mut new = old.clone();
+    for entry in new.values_mut() {
+        entry.added_at = Timestamp::from_micros(2);
+    }
+    let typed = describe(&compare(&old, &new));
+    assert_eq!(typed.len(), 1);
+    assert_eq!(typed[0].field.as_deref(), Some("added_at"));
+    assert_eq!(typed[0].new, Some("1970-01-01T00:00:00.000002Z".into()));
+}
+
+#[test]
+fn describe_facts_takes_the_newest_version_and_goes_both_ways() {
+    let before = [
+        fact(Kind::Task, "t1", 1, r#"{"status": "pending"}"#),
+        fact(Kind::Command, "c1", 2, r#"{"command": "make"}"#),
+    ];
+    let after = [
+        fact(Kind::Command, "c2", 9, r#"{"command": "ls"}"#),
+        fact(Kind::Task, "t1", 8, r#"{"status": "completed"}"#),
+        fact(Kind::Task, "t1", 5, r#"{"status": "in_progress"}"#),
+        fact(Kind::Task, "t1", 1, r#"{"status": "pending"}"#),
+        fact(Kind::Command, "c1", 2, r#"{"command": "make"}"#),
+    ];
+    assert_eq!(
+        serde_json::to_value(describe_facts(&before, &after)).unwrap(),
+        serde_json::json!([
+            {"kind": "command", "id": "c2", "change": "added", "new": {"command": "ls"}},
+            {"kind": "task", "id": "t1", "change": "updated", "field": "status",
+             "old": "pending", "new": "completed"},
+        ])
+    );
+    let back = describe_facts(&after, &before);
+    assert_eq!(back[0].change, What::Removed);
+    assert_eq!(back[1].new, Some("pending".into()));
+}
+
+#[test]
+fn summary_says_in_one_sentence_what_a_person_asks_for() {
+    let old = state(&[
+        (Kind::Hypothesis, "H1", r#"{"confidence": 0.4}"#),
+        (Kind::Hypothesis, "H3", r#"{"status": "active"}"#),
+        (Kind::Belief, "b1", r#"{"description": "x"}"#),
+        (Kind::Belief, "b2", r#"{"description": "x"}"#),
+        (Kind::Gap, "g1", r#"{"status": "open"}"#),
+        (Kind::Gap, "g2", "{}"),
+        (Kind::Note, "n1", "{}"),
+    ]);
+    let new = state(&[
+        (Kind::Hypothesis, "H1", r#"{"confidence": 0.82, "tags": ["hot"]}"#),
+        (Kind::Hypothesis, "H3", r#"{"status": "rejected", "reason": "r"}"#),
+        (Kind::Hypothesis, "H4", "{}"),
+        (Kind::Hypothesis, "H5", "{}"),
+        (Kind::Evidence, "e1", "{}"),
+        (Kind::Belief, "b1", r#"{"description": "x", "in_doubt": true, "doubt_reason": "r"}"#),
+        (Kind::Belief, "b2", r#"{"description": "y"}"#),
+        (Kind::Gap, "g1", r#"{"status": "filled"}"#),
+        (Kind::Gap, "g2", r#"{"status": "filled"}"#),
+    ]);
+    let mut typed = describe(&compare(&old, &new));
+    let facts = [fact(Kind::Command, "c1", 1, "{}"), fact(Kind::Command, "c2", 1, "{}")];
+    typed.extend(describe_facts([], &facts));
+    assert_eq!(
+        summary(&typed, Some(4_800_000_000)),
+        "2 hypotheses added, H3 rejected, confidence of H1 0.40 -> 0.82, \
+         1 piece of evidence added, 1 belief put in doubt, 1 belief updated, 2 gaps filled, \
+         1 note removed, 2 commands; 1 h 20 min later"
+    );
+    assert_eq!(summary(&[], None), "no changes");
+    for (micros, words) in [
+        (0, "at the same time"),
+        (900, "less than 1 s later"),
+        (-59_000_000, "59 s earlier"),
+        (61_000_000, "1 min 1 s later"),
+        (3_600_000_000, "1 h later"),
+        (90_000_000_000, "1 d 1 h later"),
+    ] {
+        assert_eq!(summary(&[], Some(micros)), format!("no changes; {words}"));
+    }
+}
+
+#[test]
+fn summary_when_many_changed_counts_them() {
+    let ids = ["H1", "H2", "H3", "H4"];
+    let of = |text: &str| state(&ids.map(|id| (Kind::Hypothesis, id, text)));
+    let old = of(r#"{"status": "active", "confidence": 0.5}"#);
+    let typed = describe(&compare(&old, &of(r#"{"status": "under_test"}"#)));
+    assert_eq!(
+        summary(&typed, None),
+        "4 hypotheses under test, confidence of 4 hypotheses changed"
+    );
+}
+
+#[test]
+fn merge_takes_fields_from_both_sides_and_reports_what_collides() {
+    let base = state(&[
+        (Kind::Hypothesis, "H1", r#"{"status": "active", "confidence": 0.5}"#),
+        (Kind::Note, "n1", r#"{"description": "x"}"#),
+    ]);
+    let ours = state(&[(Kind::Hypothesis, "H1", r#"{"status": "confirmed", "confidence": 0.5}"#)]);
+    let theirs = state(&[
+        (Kind::Hypothesis, "H1", r#"{"status": "rejected", "confidence": 0.9}"#),
+        (Kind::Note, "n1", r#"{"description": "y"}"#),
+    ]);
+    let merge = merge3(&base, &ours, &theirs, Side::Ours);
+    assert_eq!(
+        merge.state,
+        state(&[(Kind::Hypothesis, "H1", r#"{"status": "confirmed", "confidence": 0.9}"#)])
+    );
+    assert_eq!(
+        merge.conflicts,
+        [
+            Conflict {
+                key: Key::new(Kind::Hypothesis, "H1"),
+                field: Some("status".to_owned()),
+                base: Some("active".into()),
+                ours: Some("confirmed".into()),
+                theirs: Some("rejected".into()),
+            },
+            Conflict {
+                key: Key::new(Kind::Note, "n1"),
+                field: None,
+                base: Some(json(r#"{"description": "x"}"#)),
+                ours: None,
+                theirs: Some(json(r#"{"description": "y"}"#)),
+            },
+        ]
+    );
+    let theirs_first = merge3(&base, &ours, &theirs, Side::Theirs).state;
+    assert_eq!(theirs_first, theirs);
+}
+
+#[test]
+fn the_glossary_has_every_word_for_a_change() {
+    let page = include_str!("../../docs/glossary.md");
+    for word in What::WORDS {
+        assert_eq!(What::from_word(word).map(What::word), Some(*word));
+        assert!(page.contains(&format!("`{word}`")), "not in docs/glossary.md: {word}");
+    }
+}

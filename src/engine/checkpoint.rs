@@ -1,0 +1,142 @@
+//! Checkpoints in the index.
+
+use crate::backend::{Direction, Snapshot};
+use crate::error::{Error, Result};
+use crate::format::CheckpointRow;
+use crate::format::key::{self, of};
+use crate::model::{Checkpoint, CheckpointId, SessionNumber, Timestamp};
+
+fn decode(bytes: &[u8]) -> Result<Checkpoint> {
+    CheckpointRow::decode(bytes).map(|row| row.checkpoint).map_err(Error::corrupt("a checkpoint"))
+}
+
+/// The checkpoint of this number, unless it was taken back.
+pub(crate) fn by_sequence(
+    view: &dyn Snapshot,
+    session: SessionNumber,
+    sequence: u64,
+) -> Result<Option<Checkpoint>> {
+    let number = of(session).number(sequence).build();
+    let Some(time) = view.get(key::CHECKPOINT_TIMES, &number)? else { return Ok(None) };
+    let micros = time.first_chunk().map(|bytes| i64::from_be_bytes(*bytes)).unwrap_or_default();
+    let place = of(session).time(Timestamp::from_micros(micros)).number(sequence).build();
+    let row = view
+        .get(key::CHECKPOINTS, &place)?
+        .ok_or_else(|| Error::missing(format!("the checkpoint #{sequence}")))?;
+    decode(&row).map(Some)
+}
+
+/// The checkpoint of this id, unless it was taken back.
+pub(crate) fn by_id(
+    view: &dyn Snapshot,
+    session: SessionNumber,
+    id: &CheckpointId,
+) -> Result<Option<Checkpoint>> {
+    let Some(place) = view.get(key::IDS, &key::checkpoint_id(id))? else { return Ok(None) };
+    if key::short_at(&place, 0) != Some(session) {
+        return Ok(None);
+    }
+    by_sequence(view, session, key::last_number(&place).unwrap_or(0))
+}
+
+/// The checkpoint of this event.
+pub(crate) fn by_key(
+    view: &dyn Snapshot,
+    session: SessionNumber,
+    event: &str,
+) -> Result<Option<Checkpoint>> {
+    let Some(id) = view.get(key::CHECKPOINT_KEYS, &of(session).text(event).build())? else {
+        return Ok(None);
+    };
+    let Some(id) = id.first_chunk() else { return Ok(None) };
+    by_id(view, session, &CheckpointId::from_bytes(*id))
+}
+
+/// Which checkpoints a list asks for.
+#[derive(Clone, Debug, Default)]
+pub struct CheckpointFilter {
+    /// Only those with this tag.
+    pub tag: Option<String>,
+    /// Only those at or after this time.
+    pub since: Option<Timestamp>,
+    /// Only those at or before this time.
+    pub until: Option<Timestamp>,
+    /// At most so many, the newest.
+    pub limit: Option<usize>,
+}
+
+/// The checkpoints of a session, newest first.
+pub(crate) fn list(
+    view: &dyn Snapshot,
+    session: SessionNumber,
+    filter: &CheckpointFilter,
+) -> Result<Vec<Checkpoint>> {
+    let limit = filter.limit.unwrap_or(usize::MAX);
+    let since = filter.since.unwrap_or(Timestamp::from_micros(i64::MIN));
+    let until = filter.until.unwrap_or(Timestamp::from_micros(i64::MAX));
+    if since > until {
+        return Ok(Vec::new());
+    }
+    let Some(tag) = &filter.tag else {
+        let from = of(session).time(since).build();
+        let to = of(session).time(until).end();
+        return view
+            .scan(key::CHECKPOINTS, &from, &to, Direction::Descending, limit)?
+            .iter()
+            .map(|(_, row)| decode(row))
+            .collect();
+    };
+    let from = of(session).text(tag).time(since).build();
+    let to = of(session).text(tag).time(until).end();
+    let mut found = Vec::new();
+    for (place, _) in view.scan(key::TAGS, &from, &to, Direction::Descending, limit)? {
+        let sequence = key::last_number(&place).unwrap_or(0);
+        let checkpoint = by_sequence(view, session, sequence)?
+            .ok_or_else(|| Error::missing(format!("the checkpoint #{sequence}")))?;
+        // Two tags may share a hash.
+        if checkpoint.tags.contains(tag) {
+            found.push(checkpoint);
+        }
+    }
+    Ok(found)
+}
+
+/// The newest checkpoints of all sessions.
+pub(crate) fn list_all(
+    view: &dyn Snapshot,
+    filter: &CheckpointFilter,
+) -> Result<Vec<(SessionNumber, Checkpoint)>> {
+    let since = filter.since.unwrap_or(Timestamp::from_micros(i64::MIN));
+    let until = filter.until.unwrap_or(Timestamp::from_micros(i64::MAX));
+    if since > until {
+        return Ok(Vec::new());
+    }
+    let from = key::KeyBuilder::new().time(since).build();
+    let to = key::KeyBuilder::new().time(until).end();
+    // With a tag asked for, how many rows it takes is not known beforehand.
+    let room = if filter.tag.is_some() { usize::MAX } else { filter.limit.unwrap_or(usize::MAX) };
+    let mut found = Vec::new();
+    for (place, _) in view.scan(key::ALL_CHECKPOINTS, &from, &to, Direction::Descending, room)? {
+        let session = key::short_at(&place, 8).unwrap_or(0);
+        let sequence = key::last_number(&place).unwrap_or(0);
+        let checkpoint = by_sequence(view, session, sequence)?
+            .ok_or_else(|| Error::missing(format!("the checkpoint #{sequence}")))?;
+        if filter.tag.as_ref().is_none_or(|tag| checkpoint.tags.contains(tag)) {
+            found.push((session, checkpoint));
+        }
+        if filter.limit.is_some_and(|limit| found.len() >= limit) {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// The last checkpoint at or before a time.
+pub(crate) fn last_at(
+    view: &dyn Snapshot,
+    session: SessionNumber,
+    time: Timestamp,
+) -> Result<Option<Checkpoint>> {
+    let filter = CheckpointFilter { until: Some(time), limit: Some(1), ..Default::default() };
+    Ok(list(view, session, &filter)?.pop())
+}

@@ -1,0 +1,240 @@
+//! Commits: one record, one sync. Planned before the append lock is taken, planned again under it if somebody else
+//! was faster.
+
+use super::index::Placed;
+use super::live::{Live, View};
+use super::object;
+use crate::backend::{self, Appended};
+use crate::error::{Error, Result};
+use crate::format::{
+    Bytes, DeltaPart, Marker, ObjectKind, Record, RecordChange, Refs, seal, sealed_id,
+};
+use crate::model::{Operation, OperationId};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a store is used by this process.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How long to wait for another writer.
+    pub lock_timeout: Duration,
+    /// Whether writing is refused.
+    pub read_only: bool,
+}
+
+impl Default for Options {
+    /// Five seconds, writable.
+    fn default() -> Self {
+        Self { lock_timeout: Duration::from_secs(5), read_only: false }
+    }
+}
+
+/// Whether a commit is durable when it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// It is.
+    Now,
+    /// A later one makes it so: nothing may be acknowledged before.
+    Later,
+}
+
+/// What works on one store.
+pub(crate) struct Engine {
+    pub(crate) live: Live,
+    pub(crate) marker: Marker,
+    pub(crate) options: Options,
+    pub(crate) heads: super::head::HeadCache,
+}
+
+/// What a plan may look at.
+pub(crate) struct Desk<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) refs: Arc<Refs>,
+    locked: bool,
+}
+
+impl Desk<'_> {
+    /// The store as the plan sees it. Not needed for what the refs tell.
+    pub(crate) fn view(&self) -> Result<View> {
+        if self.locked { self.engine.live.view_known() } else { self.engine.live.view() }
+    }
+}
+
+/// Records larger than this are split: the lock is held for one write of about this size.
+const MAX_INLINE_BYTES: usize = 768 << 10;
+
+impl Engine {
+    pub(crate) fn new(live: Live, marker: Marker, options: Options) -> Self {
+        Self { live, marker, options, heads: super::head::HeadCache::default() }
+    }
+
+    /// Whether this process may write at all.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        if self.options.read_only {
+            return Err(Error::ReadOnly { reason: "it was opened for reading only".to_owned() });
+        }
+        if !self.marker.is_writable() {
+            return Err(Error::ReadOnly {
+                reason: "a later version of forge wrote it; this one only reads it".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Commits the record that `plan` makes, if it makes one, and returns what else it says.
+    pub(crate) fn commit<T>(
+        &self,
+        durability: Durability,
+        plan: &mut dyn FnMut(&Desk<'_>) -> Result<(Option<Record>, T)>,
+    ) -> Result<T> {
+        self.check_writable()?;
+        const MAX_ATTEMPTS: usize = 100;
+        for _ in 0..MAX_ATTEMPTS {
+            let (refs, _) = self.live.refs()?;
+            let (record, value) = plan(&Desk { engine: self, refs, locked: false })?;
+            let Some(record) = record else { return Ok(value) };
+            let record = self.split(record)?;
+            match self.append(record, value, plan) {
+                Ok((value, None)) => return Ok(value),
+                Ok((value, Some(appended))) => {
+                    if durability == Durability::Now {
+                        self.live.log.sync(appended.end)?;
+                    }
+                    return Ok(value);
+                }
+                // The segment this process stood on was removed: a newer generation holds it.
+                Err(Error::Backend(backend::Error::Gone { .. })) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        Err(Error::Internal("the journal moves on faster than it can be written".to_owned()))
+    }
+
+    fn append<T>(
+        &self,
+        record: Record,
+        value: T,
+        plan: &mut dyn FnMut(&Desk<'_>) -> Result<(Option<Record>, T)>,
+    ) -> Result<(T, Option<Appended>)> {
+        let from = self.live.end();
+        let mut prepared = Some((Some(record), value));
+        let mut outcome: Result<()> = Ok(());
+        let mut written = None;
+        let appended = self.live.log.append(from, self.options.lock_timeout, &mut |tail| {
+            let planned = if tail.frames.is_empty() && prepared.is_some() {
+                prepared.take().expect("just seen")
+            } else {
+                prepared = None;
+                let again = self
+                    .live
+                    .take_in(tail)
+                    .and_then(|refs| plan(&Desk { engine: self, refs, locked: true }));
+                match again {
+                    Ok(planned) => planned,
+                    Err(error) => {
+                        outcome = Err(error);
+                        return None;
+                    }
+                }
+            };
+            let bytes = planned.0.as_ref().map(Record::encode);
+            written = Some(planned);
+            bytes
+        })?;
+        outcome?;
+        let (record, value) = written.or(prepared).expect("build was called");
+        if let (Some(appended), Some(record)) = (&appended, record) {
+            let placed = Placed { position: appended.position, hash: appended.hash, record };
+            self.live.wrote(placed, appended.end)?;
+        }
+        Ok((value, appended))
+    }
+
+    /// Writes the objects of a large record in records of their own before it.
+    fn split(&self, mut record: Record) -> Result<Record> {
+        let inline: usize = record.changes.iter().map(inline_bytes).sum();
+        if inline <= MAX_INLINE_BYTES {
+            return Ok(record);
+        }
+        let operation = record.operation.clone();
+        for change in &mut record.changes {
+            match change {
+                RecordChange::Revision { delta, .. } => {
+                    delta.iter_mut().try_for_each(|part| self.outsource(&operation, part))?;
+                }
+                RecordChange::Facts { page, .. } => self.outsource(&operation, page)?,
+                _ => {}
+            }
+        }
+        let mut small = Vec::with_capacity(record.changes.len());
+        for change in record.changes {
+            if matches!(change, RecordChange::Object { .. }) {
+                self.append_alone(&operation, change)?;
+            } else {
+                small.push(change);
+            }
+        }
+        Ok(Record { operation, changes: small })
+    }
+
+    fn outsource(&self, operation: &Operation, part: &mut DeltaPart) -> Result<()> {
+        if let DeltaPart::Inline(bytes) = part {
+            let id = sealed_id(&bytes.0).map_err(Error::corrupt("an object just made"))?;
+            let object = Bytes(std::mem::take(&mut bytes.0));
+            self.append_alone(operation, RecordChange::Object { object })?;
+            *part = DeltaPart::Named(id);
+        }
+        Ok(())
+    }
+
+    fn append_alone(&self, operation: &Operation, change: RecordChange) -> Result<()> {
+        let record = Record { operation: operation.clone(), changes: vec![change] };
+        let mut plan = |_: &Desk<'_>| Ok((Some(record.clone()), ()));
+        self.append(record.clone(), (), &mut plan).map(|_| ())
+    }
+
+    /// Makes everything written so far durable.
+    pub(crate) fn sync(&self) -> Result<()> {
+        Ok(self.live.log.sync(self.live.end())?)
+    }
+}
+
+fn inline_bytes(change: &RecordChange) -> usize {
+    match change {
+        RecordChange::Revision { delta, .. } => delta.iter().map(part_bytes).sum(),
+        RecordChange::Facts { page, .. } => part_bytes(page),
+        RecordChange::Object { object } | RecordChange::Segment { object, .. } => object.0.len(),
+        _ => 0,
+    }
+}
+
+fn part_bytes(part: &DeltaPart) -> usize {
+    if let DeltaPart::Inline(bytes) = part { bytes.0.len() } else { 0 }
+}
+
+/// Random bytes.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| Error::Connected {
+        system: "random numbers".to_owned(),
+        action: "read",
+        source: Box::new(error),
+    })?;
+    Ok(bytes)
+}
+
+/// A new operation's id.
+pub(crate) fn operation_id() -> Result<OperationId> {
+    random().map(OperationId::from_bytes)
+}
+
+/// A large value as an object to be named by what follows it.
+pub(crate) fn blob(content: &[u8]) -> (crate::model::ObjectId, RecordChange) {
+    let (id, sealed) = seal(ObjectKind::Blob, content);
+    (id, RecordChange::Object { object: Bytes(sealed) })
+}
+
+/// Whether an object of this name is in the store.
+pub(crate) fn is_known(view: &View, id: &crate::model::ObjectId) -> Result<bool> {
+    object::number(view, id).map(|number| number.is_some())
+}

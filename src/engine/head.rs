@@ -1,0 +1,151 @@
+//! What this process remembers of branches' heads, so that a change need not look up what it replaces.
+
+use super::commit::Desk;
+use super::lineage::{self, At};
+use super::{lookup, materialize};
+use crate::error::Result;
+use crate::format::{EntryBytes, Head};
+use crate::model::{BranchNumber, RevisionId, SessionNumber};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// A head with more claims than this is looked up claim by claim.
+const MAX_WHOLE_COUNT: u64 = 100_000;
+/// What is remembered of one branch at most.
+const MAX_BYTES: usize = 64 << 20;
+/// A process that writes to a branch this often is worth reading its head whole.
+const WHOLE_AFTER_USES: u32 = 2;
+
+#[derive(Default)]
+struct Remembered {
+    head: Option<RevisionId>,
+    entries: HashMap<Vec<u8>, Option<EntryBytes>>,
+    bytes: usize,
+    /// Whether what is not in `entries` is not in the state.
+    whole: bool,
+    uses: u32,
+}
+
+/// What is remembered of the heads of branches.
+#[derive(Default)]
+pub(crate) struct HeadCache(Mutex<HashMap<(SessionNumber, BranchNumber), Remembered>>);
+
+impl HeadCache {
+    /// The entries of these keys at a branch's head.
+    pub(crate) fn entries(
+        &self,
+        desk: &Desk<'_>,
+        session: SessionNumber,
+        branch: BranchNumber,
+        head: Option<&Head>,
+        keys: &[Vec<u8>],
+    ) -> Result<Vec<Option<EntryBytes>>> {
+        let Some(head) = head else { return Ok(vec![None; keys.len()]) };
+        let mut branches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = branches.entry((session, branch)).or_default();
+        if known.head != Some(head.id) {
+            let uses = known.uses;
+            *known = Remembered { head: Some(head.id), uses, ..Remembered::default() };
+        }
+        known.uses = known.uses.saturating_add(1);
+        if known.whole || keys.iter().all(|key| known.entries.contains_key(key)) {
+            return Ok(keys.iter().map(|key| known.entries.get(key).cloned().flatten()).collect());
+        }
+        let view = desk.view()?;
+        let at = At {
+            branch: branch_of(desk, session, branch, head.sequence)?,
+            sequence: head.sequence,
+        };
+        if known.uses > WHOLE_AFTER_USES && head.count <= MAX_WHOLE_COUNT {
+            let state = materialize::materialize(&view, &desk.refs, session, at)?;
+            known.entries.clear();
+            known.bytes = 0;
+            for (key, entry) in state.encoded() {
+                known.bytes += key.len() + entry.len();
+                known.entries.insert(key.to_vec(), Some(entry.into()));
+            }
+            known.whole = known.bytes <= MAX_BYTES;
+            if known.whole {
+                return Ok(keys
+                    .iter()
+                    .map(|key| known.entries.get(key).cloned().flatten())
+                    .collect());
+            }
+            known.entries.clear();
+            known.bytes = 0;
+        }
+        let stretches = lineage::stretches(&view, &desk.refs, session, at)?;
+        let mut found = Vec::with_capacity(keys.len());
+        for key in keys {
+            let entry = match known.entries.get(key) {
+                Some(entry) => entry.clone(),
+                None => lookup::entry_in(&view, &desk.refs, session, &stretches, key)?,
+            };
+            known.remember(key, entry.clone());
+            found.push(entry);
+        }
+        Ok(found)
+    }
+
+    /// Notes that a revision by this process has moved a branch's head on.
+    pub(crate) fn moved(
+        &self,
+        session: SessionNumber,
+        branch: BranchNumber,
+        from: Option<RevisionId>,
+        to: RevisionId,
+        changes: &[(Vec<u8>, Option<EntryBytes>)],
+    ) {
+        let mut branches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = branches.entry((session, branch)).or_default();
+        if known.head != from {
+            return;
+        }
+        known.head = Some(to);
+        for (key, entry) in changes {
+            known.remember(key, entry.clone());
+        }
+        if known.bytes > MAX_BYTES {
+            known.entries.clear();
+            known.bytes = 0;
+            known.whole = false;
+        }
+    }
+}
+
+impl Remembered {
+    fn remember(&mut self, key: &[u8], entry: Option<EntryBytes>) {
+        self.bytes += key.len() + entry.as_ref().map_or(0, |bytes| bytes.len());
+        if let Some(Some(old)) = self.entries.insert(key.to_vec(), entry) {
+            self.bytes = self.bytes.saturating_sub(key.len() + old.len());
+        }
+    }
+}
+
+/// The branch on which the head of a branch lies: a base, before the branch has a revision of its own.
+pub(crate) fn branch_of(
+    desk: &Desk<'_>,
+    session: SessionNumber,
+    branch: BranchNumber,
+    sequence: u64,
+) -> Result<BranchNumber> {
+    head_branch(&desk.refs, session, branch, sequence)
+}
+
+/// As [`branch_of`].
+pub(crate) fn head_branch(
+    refs: &crate::format::Refs,
+    session: SessionNumber,
+    branch: BranchNumber,
+    sequence: u64,
+) -> Result<BranchNumber> {
+    let session = super::refs::session(refs, session)?;
+    let mut branch = branch;
+    while let Some((base, from)) = session.branch(branch)?.base {
+        if sequence > from || base == branch {
+            break;
+        }
+        branch = base;
+    }
+    Ok(branch)
+}

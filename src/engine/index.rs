@@ -1,0 +1,457 @@
+//! Turns records into rows: the one place that knows what each record means for the index. Readers use it on the
+//! journal's tail in memory, the applier uses it to write the next generation.
+
+use super::lineage::{self, At};
+use super::object;
+use super::refs::{advance, effective, session};
+use super::rows::{Merged, Rows};
+use crate::backend::{Direction, Position, RecordHash, Snapshot};
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{
+    BookmarkRow, CheckpointRow, Delta, DeltaPart, Effect, FactRow, Header, ObjectKind,
+    OperationRow, Page, Record, RecordChange, Refs, Reset, RevisionRow, SegmentRow, SequenceRow,
+    Side, entity_hash, open,
+};
+use crate::model::{Checkpoint, OperationId, SessionNumber};
+
+/// A record with where it stands in the journal.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed {
+    pub(crate) position: Position,
+    pub(crate) hash: RecordHash,
+    pub(crate) record: Record,
+}
+
+/// Writes what a record means into `rows`, and moves `refs` on by it.
+pub(crate) fn apply(
+    base: &dyn Snapshot,
+    rows: &mut Rows,
+    refs: &mut Refs,
+    placed: &Placed,
+) -> Result<()> {
+    let mut indexer = Indexer { base, rows, placed, counter: None };
+    let mut operation = None;
+    for change in &placed.record.changes {
+        let effect = indexer.change(refs, change)?;
+        if let (Some(number), Some(effect)) = (session_of(change), effect) {
+            let row = indexer.operation_row(&mut operation, refs, number)?;
+            row.effects.push(effect);
+        }
+        if let RecordChange::TakesBack { session, operation: other, .. } = change {
+            let row = indexer.operation_row(&mut operation, refs, *session)?;
+            row.takes_back = Some(*other);
+            indexer.take_back(*other, placed.record.operation.id)?;
+        }
+        let one =
+            Record { operation: placed.record.operation.clone(), changes: vec![change.clone()] };
+        advance(refs, &one)?;
+    }
+    if let Some(row) = operation {
+        indexer.put_operation(&row);
+    }
+    if let Some(counter) = indexer.counter {
+        rows.put(key::COUNTERS, key::NEXT_OBJECT.to_vec(), counter.to_be_bytes().to_vec());
+    }
+    let position = key::KeyBuilder::new().number(placed.position).build();
+    rows.put(key::RECORDS, position, placed.hash.to_vec());
+    Ok(())
+}
+
+fn session_of(change: &RecordChange) -> Option<SessionNumber> {
+    match change {
+        RecordChange::Refs(_)
+        | RecordChange::Session { .. }
+        | RecordChange::Pinned { .. }
+        | RecordChange::Used { .. }
+        | RecordChange::Object { .. } => None,
+        RecordChange::Branch { session, .. }
+        | RecordChange::BranchChanged { session, .. }
+        | RecordChange::BranchHidden { session, .. }
+        | RecordChange::Switched { session, .. }
+        | RecordChange::Segment { session, .. }
+        | RecordChange::Revision { session, .. }
+        | RecordChange::Checkpoint { session, .. }
+        | RecordChange::CheckpointHidden { session, .. }
+        | RecordChange::Facts { session, .. }
+        | RecordChange::Bookmark { session, .. }
+        | RecordChange::TakesBack { session, .. }
+        | RecordChange::Schedule { session, .. } => Some(*session),
+    }
+}
+
+struct Indexer<'a> {
+    base: &'a dyn Snapshot,
+    rows: &'a mut Rows,
+    placed: &'a Placed,
+    /// The next object's number, once one was given out.
+    counter: Option<u64>,
+}
+
+impl Indexer<'_> {
+    fn view(&self) -> Merged<'_> {
+        Merged { base: self.base, rows: self.rows, position: self.placed.position }
+    }
+
+    /// Stores an object, unless one of its name is there, and gives its number.
+    fn object(&mut self, sealed: &[u8]) -> Result<u64> {
+        if let Some(number) = object::number_of(&self.view(), sealed)? {
+            return Ok(number);
+        }
+        let next = match self.counter {
+            Some(next) => next,
+            None => object::next_number(&self.view())?,
+        };
+        self.counter = Some(next + 1);
+        object::put(self.rows, next, sealed)?;
+        Ok(next)
+    }
+
+    fn part(&mut self, part: &DeltaPart) -> Result<u64> {
+        match part {
+            DeltaPart::Inline(sealed) => self.object(&sealed.0),
+            DeltaPart::Named(id) => object::number(&self.view(), id)?
+                .ok_or_else(|| Error::missing(format!("the object {id}"))),
+        }
+    }
+
+    fn change(&mut self, refs: &Refs, change: &RecordChange) -> Result<Option<Effect>> {
+        match change {
+            RecordChange::Refs(_)
+            | RecordChange::Session { .. }
+            | RecordChange::Pinned { .. }
+            | RecordChange::Used { .. }
+            | RecordChange::TakesBack { .. } => Ok(None),
+            RecordChange::Branch { session: number, .. } => {
+                let branch = session(refs, *number)?.branches.len() as u32;
+                Ok(Some(Effect::BranchMade { branch }))
+            }
+            RecordChange::BranchChanged { session: number, branch, .. } => {
+                let old = session(refs, *number)?.branch(*branch)?.now().clone();
+                Ok(Some(Effect::BranchChanged { branch: *branch, old }))
+            }
+            RecordChange::BranchHidden { branch, hidden, .. } => {
+                Ok(Some(Effect::BranchHidden { branch: *branch, hidden: *hidden }))
+            }
+            RecordChange::Switched { session: number, branch, time } => {
+                let row = of(*number).time(*time).number(self.placed.position).build();
+                self.rows.put(key::SWITCHES, row, branch.to_be_bytes().to_vec());
+                Ok(Some(Effect::Switched { old: session(refs, *number)?.current_branch }))
+            }
+            RecordChange::Object { object } => {
+                self.object(&object.0)?;
+                Ok(None)
+            }
+            RecordChange::Segment { session, blob, offset, prefix, object } => {
+                let content_length = object::length(&object.0)?;
+                let number = self.object(&object.0)?;
+                let row = SegmentRow { object: number, length: content_length, prefix: *prefix };
+                let place = of(*session).text(blob).number(*offset).build();
+                self.rows.put(key::SEGMENTS, place, row.encode());
+                Ok(None)
+            }
+            RecordChange::Revision { session, header, body, delta } => {
+                self.revision(refs, *session, &header.0, &body.0, delta).map(Some)
+            }
+            RecordChange::Checkpoint { session, checkpoint } => {
+                self.checkpoint(*session, checkpoint).map(Some)
+            }
+            RecordChange::CheckpointHidden { session, id } => {
+                let old = super::checkpoint::by_id(&self.view(), *session, id)?
+                    .ok_or_else(|| Error::missing(format!("the checkpoint {id}")))?;
+                self.forget_checkpoint(*session, &old);
+                Ok(Some(Effect::CheckpointChanged { old: Box::new(old) }))
+            }
+            RecordChange::Facts { session, page, count, .. } => {
+                self.facts(*session, page)?;
+                Ok(Some(Effect::Facts { count: *count }))
+            }
+            RecordChange::Bookmark { session, source, bookmark } => {
+                let place = of(*session).text(source).build();
+                let old = self.view().get(key::BOOKMARKS, &place)?;
+                let old = old
+                    .map(|bytes| BookmarkRow::decode(&bytes))
+                    .transpose()
+                    .map_err(Error::corrupt("a bookmark"))?;
+                match bookmark {
+                    Some(row) => self.rows.put(key::BOOKMARKS, place, row.encode()),
+                    None => self.rows.delete(key::BOOKMARKS, place),
+                }
+                let bytes = bookmark.as_ref().map_or(0, |row| row.bytes);
+                Ok(Some(Effect::Bookmark { source: source.clone(), old: old.map(Box::new), bytes }))
+            }
+            RecordChange::Schedule { session: number, .. } => {
+                Ok(Some(Effect::Schedule { old: session(refs, *number)?.schedule }))
+            }
+        }
+    }
+
+    fn revision(
+        &mut self,
+        refs: &Refs,
+        number: SessionNumber,
+        encoded: &[u8],
+        body: &[u8],
+        delta: &[DeltaPart],
+    ) -> Result<Effect> {
+        let header = Header::decode(encoded).map_err(Error::corrupt("a revision's header"))?;
+        let session = session(refs, number)?;
+        let branch = session.branch(header.branch)?;
+        let (on, sequence) = (header.branch, header.sequence);
+        let time = effective(branch.head.as_ref(), header.time);
+        let mut parts = Vec::with_capacity(delta.len());
+        let mut bytes = 0;
+        let mut state_bytes = self.inherited_bytes(number, &header)?;
+        for (ordinal, part) in delta.iter().enumerate() {
+            let object = self.part(part)?;
+            let content = object::content(&self.view(), ObjectKind::Delta, object)?;
+            bytes += content.len() as u64;
+            let piece = Delta::decode(&content).map_err(Error::corrupt("a delta"))?;
+            for change in &piece.changes {
+                let entity = entity_hash(&session.info.id, &change.key);
+                let place = of(number).bytes(&entity).branch(on).number(sequence).build();
+                self.rows.put(key::HISTORY, place, (ordinal as u32).to_be_bytes().to_vec());
+                let size = |side| side_bytes(change.key.len(), side);
+                state_bytes = (state_bytes + size(&change.new)).saturating_sub(size(&change.old));
+            }
+            parts.push(object);
+        }
+        let id = Header::id_of(encoded);
+        let row = RevisionRow {
+            header: encoded.to_vec(),
+            body: body.to_vec(),
+            effective: time,
+            parts,
+            bytes,
+            state_bytes,
+        };
+        let place = of(number).branch(on).number(sequence).build();
+        if let Some(reset) = &header.reset {
+            let target = match reset {
+                Reset::Empty => of(0).number(0),
+                Reset::To(parent) => {
+                    of(self.branch_of(number, parent.sequence)?).number(parent.sequence)
+                }
+            };
+            self.rows.put(key::RESETS, place.clone(), target.build());
+        }
+        self.rows.put(key::REVISIONS, place, row.encode());
+        self.rows.put(
+            key::SEQUENCES,
+            of(number).number(sequence).build(),
+            SequenceRow::Revision(on).encode(),
+        );
+        let time_place = of(number).branch(on).time(time).number(sequence).build();
+        self.rows.put(key::TIMES, time_place, Vec::new());
+        let half: &[u8; 16] = id.as_bytes().first_chunk().expect("16 of 32 bytes");
+        self.rows.put(key::IDS, half.to_vec(), of(number).number(sequence).build());
+        Ok(Effect::Revision { branch: on, sequence })
+    }
+
+    /// How many bytes the state has that a revision begins with.
+    fn inherited_bytes(&self, number: SessionNumber, header: &Header) -> Result<u64> {
+        let from = match (&header.reset, header.parents.first()) {
+            (Some(Reset::Empty), _) | (None, None) => return Ok(0),
+            (Some(Reset::To(parent)), _) | (None, Some(parent)) => parent.sequence,
+        };
+        let at = At { branch: self.branch_of(number, from)?, sequence: from };
+        Ok(lineage::revision(&self.view(), number, at)?.state_bytes)
+    }
+
+    fn branch_of(&self, session: SessionNumber, sequence: u64) -> Result<u32> {
+        let row = self.view().get(key::SEQUENCES, &of(session).number(sequence).build())?;
+        let row = row.ok_or_else(|| Error::missing(format!("revision #{sequence}")))?;
+        match SequenceRow::decode(&row).map_err(Error::corrupt("a sequence number"))? {
+            SequenceRow::Revision(branch) => Ok(branch),
+            SequenceRow::Checkpoint(_) => {
+                Err(Error::Internal(format!("#{sequence} is no revision")))
+            }
+        }
+    }
+
+    fn checkpoint(&mut self, session: SessionNumber, checkpoint: &Checkpoint) -> Result<Effect> {
+        let old = super::checkpoint::by_id(&self.view(), session, &checkpoint.id)?;
+        if let Some(old) = &old {
+            self.forget_checkpoint(session, old);
+        }
+        let (time, sequence) = (checkpoint.time, checkpoint.sequence);
+        let row = CheckpointRow {
+            checkpoint: checkpoint.clone(),
+            operation: self.placed.record.operation.id,
+        };
+        let number = of(session).number(sequence).build();
+        self.rows.put(
+            key::CHECKPOINTS,
+            of(session).time(time).number(sequence).build(),
+            row.encode(),
+        );
+        self.rows.put(
+            key::CHECKPOINT_TIMES,
+            number.clone(),
+            time.as_micros().to_be_bytes().to_vec(),
+        );
+        let all = key::KeyBuilder::new().time(time).session(session).number(sequence).build();
+        self.rows.put(key::ALL_CHECKPOINTS, all, Vec::new());
+        for tag in &checkpoint.tags {
+            let place = of(session).text(tag).time(time).number(sequence).build();
+            self.rows.put(key::TAGS, place, Vec::new());
+        }
+        if let Some(event) = &checkpoint.key {
+            let place = of(session).text(event).build();
+            self.rows.put(key::CHECKPOINT_KEYS, place, key::checkpoint_id(&checkpoint.id));
+        }
+        self.rows.put(key::SEQUENCES, number, SequenceRow::Checkpoint(checkpoint.id).encode());
+        let place = of(session).number(sequence).build();
+        self.rows.put(key::IDS, key::checkpoint_id(&checkpoint.id), place);
+        Ok(match old {
+            Some(old) => Effect::CheckpointChanged { old: Box::new(old) },
+            None => Effect::CheckpointMade { id: checkpoint.id },
+        })
+    }
+
+    /// Takes a checkpoint out of every table that finds it by something other than its number.
+    fn forget_checkpoint(&mut self, session: SessionNumber, old: &Checkpoint) {
+        let (time, sequence) = (old.time, old.sequence);
+        self.rows.delete(key::CHECKPOINTS, of(session).time(time).number(sequence).build());
+        self.rows.delete(key::CHECKPOINT_TIMES, of(session).number(sequence).build());
+        let all = key::KeyBuilder::new().time(time).session(session).number(sequence).build();
+        self.rows.delete(key::ALL_CHECKPOINTS, all);
+        for tag in &old.tags {
+            let place = of(session).text(tag).time(time).number(sequence).build();
+            self.rows.delete(key::TAGS, place);
+        }
+        if let Some(event) = &old.key {
+            self.rows.delete(key::CHECKPOINT_KEYS, of(session).text(event).build());
+        }
+        self.rows.delete(key::IDS, key::checkpoint_id(&old.id));
+    }
+
+    fn facts(&mut self, session: SessionNumber, page: &DeltaPart) -> Result<()> {
+        let number = self.part(page)?;
+        let content = match page {
+            DeltaPart::Inline(sealed) => {
+                open(ObjectKind::Page, &sealed.0).map_err(Error::corrupt("a page of facts"))?
+            }
+            DeltaPart::Named(_) => object::content(&self.view(), ObjectKind::Page, number)?,
+        };
+        let page = Page::decode(&content).map_err(Error::corrupt("a page of facts"))?;
+        for (ordinal, fact) in page.facts.iter().enumerate() {
+            let row = FactRow {
+                page: number,
+                ordinal: ordinal as u32,
+                origin: fact.origin,
+                operation: self.placed.record.operation.id,
+            };
+            let value = row.encode();
+            let by_time = of(session)
+                .kind(fact.kind)
+                .time(fact.at)
+                .number(fact.place)
+                .text(&fact.id)
+                .number(number)
+                .build();
+            let by_id = of(session)
+                .kind(fact.kind)
+                .text(&fact.id)
+                .time(fact.at)
+                .number(fact.place)
+                .number(number)
+                .build();
+            self.rows.put(key::FACTS, by_time, value.clone());
+            self.rows.put(key::FACT_IDS, by_id, value);
+        }
+        Ok(())
+    }
+
+    fn operation_row<'b>(
+        &self,
+        current: &'b mut Option<OperationRow>,
+        refs: &Refs,
+        number: SessionNumber,
+    ) -> Result<&'b mut OperationRow> {
+        if current.is_none() {
+            let operation = &self.placed.record.operation;
+            *current = Some(match find_operation(&self.view(), &operation.id)? {
+                Some(row) => row,
+                None => OperationRow {
+                    operation: operation.clone(),
+                    effects: Vec::new(),
+                    takes_back: None,
+                    taken_back_by: None,
+                    sequence: session(refs, number)?.next_sequence - 1,
+                    session: number,
+                },
+            });
+        }
+        Ok(current.as_mut().expect("filled above"))
+    }
+
+    fn put_operation(&mut self, row: &OperationRow) {
+        let id = &row.operation.id;
+        let place = of(row.session).time(row.operation.time).bytes(id.as_bytes()).build();
+        self.rows.put(key::OPERATIONS, place.clone(), row.encode());
+        self.rows.put(key::OPERATION_IDS, key::operation_id(id), place);
+    }
+
+    /// Notes in an operation's row which operation took it back.
+    fn take_back(&mut self, other: OperationId, by: OperationId) -> Result<()> {
+        let Some(mut row) = find_operation(&self.view(), &other)? else {
+            return Err(Error::missing(format!("the operation {other}")));
+        };
+        row.taken_back_by = Some(by);
+        // An undo that is taken back no longer hides what it took back.
+        if let Some(first) = row.takes_back
+            && let Some(mut first) = find_operation(&self.view(), &first)?
+        {
+            first.taken_back_by = None;
+            self.put_operation(&first);
+        }
+        self.put_operation(&row);
+        Ok(())
+    }
+}
+
+/// The operation of this id.
+pub(crate) fn find_operation(
+    view: &dyn Snapshot,
+    id: &OperationId,
+) -> Result<Option<OperationRow>> {
+    let Some(place) = view.get(key::OPERATION_IDS, &key::operation_id(id))? else {
+        return Ok(None);
+    };
+    let row = view
+        .get(key::OPERATIONS, &place)?
+        .ok_or_else(|| Error::missing(format!("the operation {id}")))?;
+    OperationRow::decode(&row).map(Some).map_err(Error::corrupt("an operation"))
+}
+
+/// Checks that a snapshot's counters equal its last rows: a missing row would look like a shorter store.
+pub(crate) fn check_density(view: &dyn Snapshot, refs: &Refs) -> Result<()> {
+    for (number, session) in refs.sessions.iter().enumerate() {
+        let number = number as u32;
+        let last = view.scan(
+            key::SEQUENCES,
+            &of(number).build(),
+            &of(number).end(),
+            Direction::Descending,
+            1,
+        )?;
+        let last = last.first().and_then(|(place, _)| key::last_number(place)).unwrap_or(0);
+        if last + 1 != session.next_sequence {
+            return Err(Error::Corrupt {
+                what: format!("the index of the session '{}'", session.info.name),
+                source: format!("it ends at #{last}, not at #{}", session.next_sequence - 1).into(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn side_bytes(key: usize, side: &Side) -> u64 {
+    match side {
+        Side::Absent => 0,
+        Side::Inline(entry) => (key + entry.len()) as u64,
+        // Its size is not known here; it is large.
+        Side::Blob(_) => 16 << 10,
+    }
+}

@@ -1,0 +1,161 @@
+//! Keyframes: full states kept so that no state is far from one. Derived data; made by the applier.
+
+use super::lineage::{self, At, Stretch};
+use super::materialize::{self, cost};
+use super::object;
+use super::refs::session;
+use super::rows::{Merged, Rows};
+use super::state::State;
+use crate::backend::{Direction, Position, Snapshot};
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{
+    Bytes, CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, Chunk, Header, KeyframeChunk, KeyframeRow, ObjectKind,
+    Refs, RevisionRow, entity_hash, entry_hash, is_boundary, seal,
+};
+use crate::model::{Digest, SessionId, SessionNumber};
+
+/// Two milliseconds' worth of replay at one byte a nanosecond: no keyframe is worth making for less.
+const MIN_REPLAY_COST: u64 = 2_000_000;
+/// A larger state takes more than about 50 ms to write down: that is left to `maintain`.
+const MAX_STATE_BYTES: u64 = 96 << 20;
+
+/// Whether a keyframe is due: replaying since the last one costs more than reading one.
+///
+/// Reading the state costs its bytes; so any state is read in about twice that at most, and the keyframes of a
+/// history take no more room than its deltas do.
+#[must_use]
+pub(crate) const fn is_due(replay_cost: u64, state_bytes: u64) -> bool {
+    let bound = if state_bytes > MIN_REPLAY_COST { state_bytes } else { MIN_REPLAY_COST };
+    replay_cost > bound
+}
+
+/// How far the newest revision of a branch is from a keyframe.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Distance {
+    /// What replaying from there costs.
+    replay: u64,
+    /// Whether there is one; else the deltas themselves are read from the beginning.
+    keyframed: bool,
+}
+
+impl Distance {
+    /// The distance of a revision.
+    pub(crate) fn of(
+        view: &dyn Snapshot,
+        refs: &Refs,
+        number: SessionNumber,
+        at: At,
+    ) -> Result<Self> {
+        let mut replay = 0;
+        for stretch in lineage::stretches(view, refs, number, at)? {
+            let place = of(number).branch(stretch.branch);
+            let from = place.clone().number(stretch.after.saturating_add(1)).build();
+            let to = place.number(stretch.to.saturating_add(1)).build();
+            let found = view.scan(key::KEYFRAMES, &from, &to, Direction::Descending, 1)?;
+            let keyframe = found.first().map(|(place, _)| key::last_number(place).unwrap_or(0));
+            let rest = Stretch { after: keyframe.unwrap_or(stretch.after), ..stretch };
+            let rows = lineage::revisions(view, number, rest, Direction::Descending, usize::MAX)?;
+            replay += rows.iter().map(|(_, row)| cost(row)).sum::<u64>();
+            if keyframe.is_some() {
+                return Ok(Self { replay, keyframed: true });
+            }
+        }
+        Ok(Self { replay, keyframed: false })
+    }
+
+    /// The distance of the next revision.
+    pub(crate) fn step(&mut self, row: &RevisionRow) {
+        self.replay += cost(row);
+    }
+
+    /// Whether a keyframe should be made here.
+    pub(crate) fn is_due(&self, row: &RevisionRow) -> bool {
+        // Without a keyframe the deltas hold the state itself: reading that much of them is reading it.
+        let read = if self.keyframed { 0 } else { row.state_bytes };
+        row.state_bytes <= MAX_STATE_BYTES
+            && is_due(self.replay.saturating_sub(read), row.state_bytes)
+    }
+}
+
+/// Makes a keyframe of a revision.
+pub(crate) fn make(
+    base: &dyn Snapshot,
+    rows: &mut Rows,
+    refs: &Refs,
+    position: Position,
+    number: SessionNumber,
+    at: At,
+) -> Result<Distance> {
+    let view = Merged { base, rows, position };
+    let state = materialize::materialize(&view, refs, number, at)?;
+    let row = lineage::revision(&view, number, at)?;
+    let header = Header::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
+    let digest = digest(&state);
+    if digest != header.digest {
+        return Err(Error::Corrupt {
+            what: format!("the state of #{}", at.sequence),
+            source: "its digest is not the revision's".into(),
+        });
+    }
+    let session_id = session(refs, number)?.info.id;
+    let place = of(number).branch(at.branch).number(at.sequence).build();
+    write(base, rows, position, &session_id, &state, digest, place)?;
+    Ok(Distance { replay: 0, keyframed: true })
+}
+
+/// The digest of a state, from all its entries.
+pub(crate) fn digest(state: &State) -> Digest {
+    state.encoded().fold(Digest::EMPTY, |sum, (key, entry)| sum.plus(&entry_hash(key, entry)))
+}
+
+fn write(
+    base: &dyn Snapshot,
+    rows: &mut Rows,
+    position: Position,
+    session: &SessionId,
+    state: &State,
+    digest: Digest,
+    place: Vec<u8>,
+) -> Result<()> {
+    let mut chunks = Vec::new();
+    let mut bytes = 0;
+    let mut chunk = Chunk::default();
+    let mut first = Vec::new();
+    let mut next = object::next_number(&Merged { base, rows, position })?;
+    let mut entries = state.encoded().peekable();
+    while let Some((key, entry)) = entries.next() {
+        if chunk.count() == 0 {
+            first = key.to_vec();
+        }
+        chunk.push(key, entry);
+        let full = chunk.bytes() >= CHUNK_MAX_BYTES
+            || (chunk.bytes() >= CHUNK_MIN_BYTES && is_boundary(entity_hash(session, key)));
+        if full || entries.peek().is_none() {
+            let content = chunk.encode();
+            bytes += content.len() as u64;
+            let (_, sealed) = seal(ObjectKind::Chunk, &content);
+            let known = object::number_of(&Merged { base, rows, position }, &sealed)?;
+            let object = match known {
+                Some(number) => number,
+                None => {
+                    object::put(rows, next, &sealed)?;
+                    next += 1;
+                    next - 1
+                }
+            };
+            let first = Bytes(std::mem::take(&mut first));
+            chunks.push(KeyframeChunk { object, count: chunk.count(), first });
+            chunk = Chunk::default();
+        }
+    }
+    rows.put(key::COUNTERS, key::NEXT_OBJECT.to_vec(), next.to_be_bytes().to_vec());
+    let row = KeyframeRow {
+        digest: Bytes(digest.to_bytes().to_vec()),
+        count: state.len() as u64,
+        bytes,
+        chunks,
+    };
+    rows.put(key::KEYFRAMES, place, row.encode());
+    Ok(())
+}

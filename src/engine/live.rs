@@ -1,0 +1,237 @@
+//! Where a process stands: the newest generation it knows and the journal's tail behind it.
+
+use super::index::{self, Placed};
+use super::refs::advance;
+use super::rows::{Merged, Rows};
+use crate::backend::{self, Direction, Index, Log, Position, Row, Snapshot, Table, Tail};
+use crate::error::{Error, Result};
+use crate::format::{Record, RecordChange, Refs};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// One consistent moment of a store, to read from.
+#[derive(Clone)]
+pub(crate) struct View {
+    base: Arc<dyn Snapshot>,
+    rows: Arc<Rows>,
+    position: Position,
+    pub(crate) refs: Arc<Refs>,
+}
+
+impl View {
+    fn merged(&self) -> Merged<'_> {
+        Merged { base: &*self.base, rows: &self.rows, position: self.position }
+    }
+}
+
+impl Snapshot for View {
+    fn position(&self) -> Position {
+        self.position
+    }
+
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, backend::Error> {
+        self.merged().get(table, key)
+    }
+
+    fn get_many(
+        &self,
+        table: Table,
+        keys: &[Vec<u8>],
+    ) -> Result<Vec<Option<Vec<u8>>>, backend::Error> {
+        self.merged().get_many(table, keys)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Row>, backend::Error> {
+        self.merged().scan(table, from, to, direction, limit)
+    }
+}
+
+/// What is known of the journal's tail.
+#[derive(Default)]
+struct Known {
+    /// Where the tail begins: the position of the generation it stands on.
+    start: Position,
+    /// Where it ends.
+    end: Position,
+    records: Vec<Arc<Placed>>,
+    /// The refs at the end.
+    refs: Arc<Refs>,
+    /// The generation, once somebody needed it.
+    base: Option<Arc<dyn Snapshot>>,
+    /// The rows of the first `indexed` records.
+    rows: Arc<Rows>,
+    rows_refs: Refs,
+    indexed: usize,
+    loaded: bool,
+}
+
+/// Follows a store. Shared by all that work with it in one process.
+pub(crate) struct Live {
+    pub(crate) log: Arc<dyn Log>,
+    pub(crate) index: Arc<dyn Index>,
+    known: Mutex<Known>,
+}
+
+/// One read of the journal takes about this many bytes.
+const READ_BYTES: u64 = 8 << 20;
+/// With a longer tail it is worth looking for a newer generation.
+const LONG_TAIL_BYTES: u64 = 2 << 20;
+/// A generation may be replaced while it is being opened; more often than this in a row something is wrong.
+const MAX_ATTEMPTS: usize = 100;
+
+impl Live {
+    pub(crate) fn new(log: Arc<dyn Log>, index: Arc<dyn Index>) -> Self {
+        Self { log, index, known: Mutex::default() }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // A panic while it was held leaves at worst a known prefix, and every change to it is one assignment.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where this process stands, without looking at the store.
+    pub(crate) fn end(&self) -> Position {
+        self.known().end
+    }
+
+    /// The refs now. Opens nothing but the journal.
+    pub(crate) fn refs(&self) -> Result<(Arc<Refs>, Position)> {
+        let mut known = self.known();
+        self.catch_up(&mut known)?;
+        Ok((Arc::clone(&known.refs), known.end))
+    }
+
+    /// How many bytes of journal stand behind the generation.
+    pub(crate) fn tail_bytes(&self) -> u64 {
+        let known = self.known();
+        known.end - known.start
+    }
+
+    /// One consistent moment: now.
+    pub(crate) fn view(&self) -> Result<View> {
+        let mut known = self.known();
+        for _ in 0..MAX_ATTEMPTS {
+            self.catch_up(&mut known)?;
+            if known.end - known.start > LONG_TAIL_BYTES && self.index.position()? > known.start {
+                *known = Known::default();
+                continue;
+            }
+            if self.ensure_base(&mut known)? {
+                return Self::indexed(&mut known);
+            }
+            *known = Known::default();
+        }
+        Err(Error::Internal("the index is replaced faster than it can be opened".to_owned()))
+    }
+
+    /// Takes in records that this process has read or written by itself. Those it knows already are passed over.
+    pub(crate) fn take_in(&self, tail: &Tail) -> Result<Arc<Refs>> {
+        let mut known = self.known();
+        Self::extend(&mut known, tail)?;
+        Ok(Arc::clone(&known.refs))
+    }
+
+    /// Takes in a record that this process has just written.
+    pub(crate) fn wrote(&self, placed: Placed, end: Position) -> Result<()> {
+        let mut known = self.known();
+        // Another thread may have read it from the journal already.
+        if known.loaded && known.end == placed.position {
+            advance(Arc::make_mut(&mut known.refs), &placed.record)?;
+            known.end = end;
+            known.records.push(Arc::new(placed));
+        }
+        Ok(())
+    }
+
+    /// Forgets the tail: a newer generation holds most of it.
+    pub(crate) fn forget(&self) {
+        *self.known() = Known::default();
+    }
+
+    /// As [`Live::view`], but of what is known, without reading the journal: for use under the append lock, after
+    /// [`Live::take_in`].
+    pub(crate) fn view_known(&self) -> Result<View> {
+        let mut known = self.known();
+        if known.loaded && self.ensure_base(&mut known)? {
+            return Self::indexed(&mut known);
+        }
+        drop(known);
+        self.view()
+    }
+
+    fn catch_up(&self, known: &mut Known) -> Result<()> {
+        for _ in 0..MAX_ATTEMPTS {
+            if !known.loaded {
+                let start = self.index.position()?;
+                *known = Known { start, end: start, loaded: true, ..Known::default() };
+            }
+            match self.log.read(known.end, READ_BYTES) {
+                Ok(tail) if tail.frames.is_empty() => return Ok(()),
+                Ok(tail) => Self::extend(known, &tail)?,
+                Err(backend::Error::Gone { .. }) => *known = Known::default(),
+                Err(other) => return Err(other.into()),
+            }
+        }
+        // Somebody writes faster than we read: what is known is a moment too.
+        Ok(())
+    }
+
+    fn extend(known: &mut Known, tail: &Tail) -> Result<()> {
+        for frame in &tail.frames {
+            if frame.position < known.end {
+                continue;
+            }
+            let record = Record::decode(&frame.payload)
+                .map_err(Error::corrupt(format!("the record at {}", frame.position)))?;
+            advance(Arc::make_mut(&mut known.refs), &record)?;
+            known.records.push(Arc::new(Placed {
+                position: frame.position,
+                hash: frame.hash,
+                record,
+            }));
+            known.end = frame.end;
+        }
+        Ok(())
+    }
+
+    /// Opens the generation that the tail stands on. `false`: it is another one by now, begin again.
+    fn ensure_base(&self, known: &mut Known) -> Result<bool> {
+        if known.base.is_some() {
+            return Ok(true);
+        }
+        let base = self.index.snapshot()?;
+        if base.position() != known.start {
+            return Ok(false);
+        }
+        if let Some(first) = known.records.first()
+            && let Some(RecordChange::Refs(refs)) = first.record.changes.first()
+        {
+            index::check_density(&*base, refs)?;
+        }
+        known.base = Some(base);
+        Ok(true)
+    }
+
+    fn indexed(known: &mut Known) -> Result<View> {
+        let base = Arc::clone(known.base.as_ref().expect("opened by the caller"));
+        if known.indexed < known.records.len() {
+            let rows = Arc::make_mut(&mut known.rows);
+            for placed in known.records.get(known.indexed..).unwrap_or_default() {
+                index::apply(&*base, rows, &mut known.rows_refs, placed)?;
+                known.indexed += 1;
+            }
+        }
+        Ok(View {
+            base,
+            rows: Arc::clone(&known.rows),
+            position: known.end,
+            refs: Arc::clone(&known.refs),
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! Applies the journal's tail to the index and publishes the next generation. Whoever has the time does it, after
+//! it has answered; nobody waits for it.
+
+use super::commit::Engine;
+use super::index::{self, Placed};
+use super::keyframe::{self, Distance};
+use super::lineage::{self, At};
+use super::rows::{Merged, Rows};
+use crate::backend::{Applier, Position, Snapshot};
+use crate::error::{Error, Result};
+use crate::format::{Header, Record, RecordChange, Refs};
+use crate::model::{Author, BranchNumber, Operation, OperationId, SessionNumber, Timestamp};
+use std::collections::BTreeMap;
+
+/// A tail of this many bytes is worth a new generation.
+pub const APPLY_BYTES: u64 = 1 << 20;
+/// So many rows are collected before they are written.
+const BATCH_ROWS: usize = 20_000;
+/// So many bytes of journal are read at once.
+const READ_BYTES: u64 = 4 << 20;
+
+impl Engine {
+    /// Applies the tail if it is long enough and nobody else is at it. Returns whether it did.
+    pub(crate) fn apply_if_long(&self, bytes: u64) -> Result<bool> {
+        if self.check_writable().is_err() || self.live.tail_bytes() < bytes {
+            return Ok(false);
+        }
+        self.apply()
+    }
+
+    /// Applies the tail, unless somebody else is at it. Returns whether it did.
+    pub(crate) fn apply(&self) -> Result<bool> {
+        self.check_writable()?;
+        let Some(mut applier) = self.live.index.try_applier()? else { return Ok(false) };
+        let from = applier.view().position();
+        let (_, end) = self.live.refs()?;
+        if end <= from {
+            return Ok(false);
+        }
+        // Everything before the new segment is synced by the rotation, so only durable records are ever applied.
+        let rotated = self.rotate()?;
+        let Some(position) = rotated else { return Ok(false) };
+        let mut work = Work { refs: Refs::default(), distances: BTreeMap::new() };
+        let mut at = from;
+        let mut rows = Rows::default();
+        while at < position {
+            let tail = self.live.log.read(at, READ_BYTES)?;
+            if tail.frames.is_empty() {
+                return Err(Error::Internal(format!(
+                    "the journal ends at {at}, before the segment at {position}"
+                )));
+            }
+            for frame in tail.frames {
+                if frame.position >= position {
+                    at = position;
+                    break;
+                }
+                at = frame.end;
+                let record = Record::decode(&frame.payload)
+                    .map_err(Error::corrupt(format!("the record at {}", frame.position)))?;
+                let placed = Placed { position: frame.position, hash: frame.hash, record };
+                work.record(applier.view(), &mut rows, &placed)?;
+                if rows.len() >= BATCH_ROWS {
+                    applier.write(std::mem::take(&mut rows).into_batch())?;
+                }
+            }
+        }
+        applier.write(rows.into_batch())?;
+        publish(applier, position)?;
+        self.live.log.remove_before(position)?;
+        self.live.forget();
+        Ok(true)
+    }
+
+    /// Begins a new segment with the refs of now.
+    fn rotate(&self) -> Result<Option<Position>> {
+        let from = self.live.end();
+        let mut failure = None;
+        let rotated =
+            self.live.log.rotate(from, self.options.lock_timeout, &mut |tail| match self
+                .live
+                .take_in(tail)
+            {
+                Ok(refs) => Some(refs_record((*refs).clone()).encode()),
+                Err(error) => {
+                    failure = Some(error);
+                    None
+                }
+            })?;
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(rotated.map(|appended| appended.position)),
+        }
+    }
+}
+
+/// The first record of a segment.
+pub(crate) fn refs_record(refs: Refs) -> Record {
+    let operation = Operation {
+        id: OperationId::from_bytes([0; 16]),
+        verb: "rotate".to_owned(),
+        author: Author::Hook,
+        time: Timestamp::default(),
+    };
+    Record { operation, changes: vec![RecordChange::Refs(Box::new(refs))] }
+}
+
+fn publish(applier: Box<dyn Applier>, position: Position) -> Result<()> {
+    Ok(applier.publish(position)?)
+}
+
+struct Work {
+    refs: Refs,
+    distances: BTreeMap<(SessionNumber, BranchNumber), Distance>,
+}
+
+impl Work {
+    fn record(&mut self, base: &dyn Snapshot, rows: &mut Rows, placed: &Placed) -> Result<()> {
+        index::apply(base, rows, &mut self.refs, placed)?;
+        for change in &placed.record.changes {
+            if let RecordChange::Revision { session, header, .. } = change {
+                let header =
+                    Header::decode(&header.0).map_err(Error::corrupt("a revision's header"))?;
+                let at = At { branch: header.branch, sequence: header.sequence };
+                self.keyframe(base, rows, placed.position, *session, at, header.reset.is_some())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keyframe(
+        &mut self,
+        base: &dyn Snapshot,
+        rows: &mut Rows,
+        position: Position,
+        session: SessionNumber,
+        at: At,
+        reset: bool,
+    ) -> Result<()> {
+        let view = Merged { base, rows, position };
+        let row = lineage::revision(&view, session, at)?;
+        let place = (session, at.branch);
+        let distance = match self.distances.get(&place) {
+            Some(known) if !reset => {
+                let mut distance = *known;
+                distance.step(&row);
+                distance
+            }
+            _ => Distance::of(&view, &self.refs, session, at)?,
+        };
+        let distance = if distance.is_due(&row) {
+            keyframe::make(base, rows, &self.refs, position, session, at)?
+        } else {
+            distance
+        };
+        self.distances.insert(place, distance);
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! Objects in the index.
+
+use super::rows::Rows;
+use crate::backend::Snapshot;
+use crate::error::{Error, Result};
+use crate::format::key;
+use crate::format::{self, ObjectKind, sealed_id};
+use crate::model::ObjectId;
+
+fn place(number: u64) -> Vec<u8> {
+    key::KeyBuilder::new().number(number).build()
+}
+
+/// The number of the object of this name.
+pub(crate) fn number(view: &dyn Snapshot, id: &ObjectId) -> Result<Option<u64>> {
+    let row = view.get(key::OBJECT_NAMES, &key::object_name(id))?;
+    Ok(row.and_then(|bytes| key::last_number(&bytes)))
+}
+
+/// The number of the object that is stored as these bytes, or as others with the same content.
+pub(crate) fn number_of(view: &dyn Snapshot, sealed: &[u8]) -> Result<Option<u64>> {
+    let id = sealed_id(sealed).map_err(Error::corrupt("an object in the journal"))?;
+    number(view, &id)
+}
+
+/// How many bytes of content a stored object has.
+pub(crate) fn length(sealed: &[u8]) -> Result<u64> {
+    format::content_length(sealed).map_err(Error::corrupt("an object in the journal"))
+}
+
+/// The number that the next object gets.
+pub(crate) fn next_number(view: &dyn Snapshot) -> Result<u64> {
+    let row = view.get(key::COUNTERS, key::NEXT_OBJECT)?;
+    Ok(row.and_then(|bytes| key::last_number(&bytes)).unwrap_or(1))
+}
+
+/// Stores an object under its number and its name.
+pub(crate) fn put(rows: &mut Rows, number: u64, sealed: &[u8]) -> Result<()> {
+    let id = sealed_id(sealed).map_err(Error::corrupt("an object in the journal"))?;
+    rows.put(key::OBJECTS, place(number), sealed.to_vec());
+    rows.put(key::OBJECT_NAMES, key::object_name(&id), number.to_be_bytes().to_vec());
+    Ok(())
+}
+
+/// The stored bytes of an object.
+pub(crate) fn sealed(view: &dyn Snapshot, number: u64) -> Result<Vec<u8>> {
+    view.get(key::OBJECTS, &place(number))?
+        .ok_or_else(|| Error::missing(format!("the object number {number}")))
+}
+
+/// The stored bytes of several objects.
+pub(crate) fn sealed_many(view: &dyn Snapshot, numbers: &[u64]) -> Result<Vec<Vec<u8>>> {
+    let keys: Vec<_> = numbers.iter().map(|number| place(*number)).collect();
+    let found = view.get_many(key::OBJECTS, &keys)?;
+    found
+        .into_iter()
+        .zip(numbers)
+        .map(|(bytes, number)| {
+            bytes.ok_or_else(|| Error::missing(format!("the object number {number}")))
+        })
+        .collect()
+}
+
+/// The content of an object, checked against its name.
+pub(crate) fn content(view: &dyn Snapshot, kind: ObjectKind, number: u64) -> Result<Vec<u8>> {
+    format::open(kind, &sealed(view, number)?)
+        .map_err(Error::corrupt(format!("the object number {number}")))
+}
+
+/// The content of the object of this name.
+pub(crate) fn content_of(view: &dyn Snapshot, kind: ObjectKind, id: &ObjectId) -> Result<Vec<u8>> {
+    let number = number(view, id)?.ok_or_else(|| Error::missing(format!("the object {id}")))?;
+    content(view, kind, number)
+}

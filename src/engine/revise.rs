@@ -1,0 +1,346 @@
+//! Plans revisions: from what should change to a delta, a header and an id.
+
+use super::commit::{Desk, blob, random};
+use super::refs::{effective, session};
+use crate::error::{Error, Result};
+use crate::format::{
+    Body, Bytes, Delta, DeltaChange, DeltaPart, EntryBytes, Head, Header, ObjectKind, Parent,
+    RecordChange, Reset, Side, decode_entry, encode_entry, encode_key, entry_hash, seal,
+};
+use crate::model::claim;
+use crate::model::{
+    BranchNumber, Digest, Entry, Key, ObjectId, Operation, RevisionId, SessionNumber, Timestamp,
+    Value,
+};
+use std::collections::BTreeMap;
+
+/// What must be true of a claim before it is changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expect {
+    /// Nothing.
+    #[default]
+    Any,
+    /// It is not there yet.
+    Absent,
+    /// It is there.
+    Present,
+}
+
+/// What should become of one claim.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClaimChange {
+    /// Which claim.
+    pub key: Key,
+    /// Its fields from then on; `None` takes it out.
+    pub value: Option<Value>,
+    /// What must be true of it before.
+    pub expect: Expect,
+    /// Its own time, if it is not that of the revision that adds it (as where a stream says so).
+    pub added_at: Option<Timestamp>,
+}
+
+impl ClaimChange {
+    /// The claim has these fields from then on.
+    #[must_use]
+    pub const fn put(key: Key, value: Value) -> Self {
+        Self { key, value: Some(value), expect: Expect::Any, added_at: None }
+    }
+
+    /// A new claim with these fields.
+    #[must_use]
+    pub const fn add(key: Key, value: Value) -> Self {
+        Self { key, value: Some(value), expect: Expect::Absent, added_at: None }
+    }
+
+    /// The claim is no longer there.
+    #[must_use]
+    pub const fn remove(key: Key) -> Self {
+        Self { key, value: None, expect: Expect::Any, added_at: None }
+    }
+}
+
+/// A revision as planned.
+pub(crate) struct Planned {
+    /// The large values it refers to, then the revision itself.
+    pub(crate) changes: Vec<RecordChange>,
+    /// The branch's head once it is committed.
+    pub(crate) head: Head,
+    pub(crate) parent: Option<RevisionId>,
+    /// The new entries, for whoever remembers heads.
+    pub(crate) entries: Vec<(Vec<u8>, Option<EntryBytes>)>,
+}
+
+/// Larger entries are blobs of their own.
+const MAX_INLINE_ENTRY_BYTES: usize = 4096;
+/// Deltas are cut into pieces of about this many bytes.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// Where a revision goes and when.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) session: SessionNumber,
+    pub(crate) branch: BranchNumber,
+    pub(crate) time: Timestamp,
+    pub(crate) operation: &'a Operation,
+}
+
+/// A delta that is ready, for as long as the head stays what it was.
+pub(crate) struct Sealed {
+    head: Option<RevisionId>,
+    blobs: Vec<RecordChange>,
+    parts: Vec<DeltaPart>,
+    delta: ObjectId,
+    digest: Digest,
+    count: u64,
+    entries: Vec<(Vec<u8>, Option<EntryBytes>)>,
+}
+
+/// Plans changes of claims on a branch; `None` if they change nothing. `memo` keeps what need not be done again when
+/// planning again under the lock.
+pub(crate) fn plan(
+    desk: &Desk<'_>,
+    place: Place<'_>,
+    changes: &[ClaimChange],
+    memo: &mut Option<Sealed>,
+) -> Result<Option<Planned>> {
+    let head = session(&desk.refs, place.session)?.branch(place.branch)?.head;
+    if memo.as_ref().is_none_or(|memo| memo.head != head.map(|head| head.id)) {
+        *memo = seal_changes(desk, place, head.as_ref(), changes)?;
+    }
+    let Some(sealed) = memo else { return Ok(None) };
+    let planned = finish(desk, place, head.as_ref(), sealed, None, &[])?;
+    Ok(Some(planned))
+}
+
+/// Plans a revision whose claims are those of an earlier one (or none), as they were.
+pub(crate) fn plan_reset(
+    desk: &Desk<'_>,
+    place: Place<'_>,
+    reset: Reset,
+    digest: Digest,
+    count: u64,
+) -> Result<Planned> {
+    let head = session(&desk.refs, place.session)?.branch(place.branch)?.head;
+    let sealed = Sealed {
+        head: head.map(|head| head.id),
+        blobs: Vec::new(),
+        parts: Vec::new(),
+        delta: list_id(&[]),
+        digest,
+        count,
+        entries: Vec::new(),
+    };
+    finish(desk, place, head.as_ref(), &sealed, Some(reset), &[])
+}
+
+fn seal_changes(
+    desk: &Desk<'_>,
+    place: Place<'_>,
+    head: Option<&Head>,
+    changes: &[ClaimChange],
+) -> Result<Option<Sealed>> {
+    // The last change of a claim in one revision is the one that counts.
+    let wanted: BTreeMap<Vec<u8>, &ClaimChange> =
+        changes.iter().map(|change| (encode_key(&change.key), change)).collect();
+    let keys: Vec<Vec<u8>> = wanted.keys().cloned().collect();
+    let olds = desk.engine.heads.entries(desk, place.session, place.branch, head, &keys)?;
+    let mut delta = Vec::with_capacity(keys.len());
+    let mut digest = head.map_or(Digest::EMPTY, |head| head.digest);
+    let mut count = head.map_or(0, |head| head.count);
+    let mut entries = Vec::with_capacity(keys.len());
+    for ((key, change), old) in wanted.into_iter().zip(olds) {
+        check_expected(change, old.is_some())?;
+        let new = new_entry(place, change, old.as_deref())?;
+        if new == old {
+            continue;
+        }
+        if let Some(old) = &old {
+            digest = digest.minus(&entry_hash(&key, old));
+            count -= 1;
+        }
+        if let Some(new) = &new {
+            digest = digest.plus(&entry_hash(&key, new));
+            count += 1;
+        }
+        entries.push((key.clone(), new.clone()));
+        delta.push((key, old, new));
+    }
+    if delta.is_empty() {
+        return Ok(None);
+    }
+    check_references(desk, place, head, changes, &entries)?;
+    let (blobs, parts, delta) = seal_delta(delta)?;
+    Ok(Some(Sealed { head: head.map(|head| head.id), blobs, parts, delta, digest, count, entries }))
+}
+
+fn check_expected(change: &ClaimChange, present: bool) -> Result<()> {
+    match (change.expect, present) {
+        (Expect::Absent, true) => {
+            Err(Error::Duplicate { kind: change.key.kind.name(), id: change.key.id.clone() })
+        }
+        (Expect::Present, false) => {
+            Err(Error::not_found(change.key.kind.name(), change.key.id.clone()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn new_entry(
+    place: Place<'_>,
+    change: &ClaimChange,
+    old: Option<&[u8]>,
+) -> Result<Option<EntryBytes>> {
+    let Some(value) = &change.value else { return Ok(None) };
+    let added_at = match (change.added_at, old) {
+        (Some(time), _) => time,
+        (None, Some(old)) => {
+            decode_entry(old).map_err(Error::corrupt(format!("the {}", change.key)))?.added_at
+        }
+        (None, None) => place.time,
+    };
+    Ok(Some(encode_entry(&Entry { added_at, value: value.clone() })))
+}
+
+/// Every claim that a changed one refers to must be there at the end of the revision.
+fn check_references(
+    desk: &Desk<'_>,
+    place: Place<'_>,
+    head: Option<&Head>,
+    changes: &[ClaimChange],
+    entries: &[(Vec<u8>, Option<EntryBytes>)],
+) -> Result<()> {
+    let mut wanted: Vec<(Vec<u8>, &Key, Key)> = Vec::new();
+    for change in changes {
+        if let Some(value) = &change.value {
+            for target in claim::references(change.key.kind, value) {
+                wanted.push((encode_key(&target), &change.key, target));
+            }
+        }
+    }
+    let written: BTreeMap<&[u8], bool> =
+        entries.iter().map(|(key, entry)| (key.as_slice(), entry.is_some())).collect();
+    let mut elsewhere = Vec::new();
+    for (key, from, to) in &wanted {
+        match written.get(key.as_slice()) {
+            Some(true) => {}
+            Some(false) => return Err(dangling(from, to)),
+            None => elsewhere.push((key.clone(), *from, to)),
+        }
+    }
+    if elsewhere.is_empty() {
+        return Ok(());
+    }
+    let keys: Vec<_> = elsewhere.iter().map(|(key, _, _)| key.clone()).collect();
+    let found = desk.engine.heads.entries(desk, place.session, place.branch, head, &keys)?;
+    for ((_, from, to), entry) in elsewhere.iter().zip(found) {
+        if entry.is_none() {
+            return Err(dangling(from, to));
+        }
+    }
+    Ok(())
+}
+
+fn dangling(from: &Key, to: &Key) -> Error {
+    Error::Dangling { from: from.to_string(), to: to.to_string() }
+}
+
+type Triple = (Vec<u8>, Option<EntryBytes>, Option<EntryBytes>);
+
+fn seal_delta(delta: Vec<Triple>) -> Result<(Vec<RecordChange>, Vec<DeltaPart>, ObjectId)> {
+    let mut blobs = Vec::new();
+    let mut side = |entry: Option<EntryBytes>| match entry {
+        None => Side::Absent,
+        Some(entry) if entry.len() <= MAX_INLINE_ENTRY_BYTES => Side::Inline(entry),
+        Some(entry) => {
+            let (id, object) = blob(&entry);
+            blobs.push(object);
+            Side::Blob(id)
+        }
+    };
+    let mut pieces = vec![(Delta::default(), 0)];
+    for (key, old, new) in delta {
+        let change = DeltaChange { key, old: side(old), new: side(new) };
+        let bytes = change.key.len() + side_bytes(&change.old) + side_bytes(&change.new);
+        let (piece, size) = pieces.last_mut().expect("never empty");
+        if *size > 0 && *size + bytes > PIECE_BYTES {
+            pieces.push((Delta { changes: vec![change] }, bytes));
+        } else {
+            piece.changes.push(change);
+            *size += bytes;
+        }
+    }
+    let mut ids = Vec::with_capacity(pieces.len());
+    let mut parts = Vec::with_capacity(pieces.len());
+    for (piece, _) in pieces {
+        let (id, sealed) = seal(ObjectKind::Delta, &piece.encode(random()?));
+        ids.push(id);
+        parts.push(DeltaPart::Inline(Bytes(sealed)));
+    }
+    Ok((blobs, parts, list_id(&ids)))
+}
+
+fn side_bytes(side: &Side) -> usize {
+    match side {
+        Side::Absent => 0,
+        Side::Inline(entry) => entry.len(),
+        Side::Blob(_) => 32,
+    }
+}
+
+/// The hash that a header holds of its delta's parts.
+pub(crate) fn list_id(parts: &[ObjectId]) -> ObjectId {
+    if let [only] = parts {
+        return *only;
+    }
+    let mut hasher = blake3::Hasher::new();
+    parts.iter().for_each(|id| {
+        hasher.update(id.as_bytes());
+    });
+    ObjectId::from_bytes(*hasher.finalize().as_bytes())
+}
+
+fn finish(
+    desk: &Desk<'_>,
+    place: Place<'_>,
+    head: Option<&Head>,
+    sealed: &Sealed,
+    reset: Option<Reset>,
+    merged: &[Parent],
+) -> Result<Planned> {
+    let session = session(&desk.refs, place.session)?;
+    let body = Body { salt: random()?, operation: place.operation.clone() }.encode();
+    let own = head.map(|head| Parent { sequence: head.sequence, id: head.id });
+    let header = Header {
+        session: session.info.id,
+        branch: place.branch,
+        sequence: session.next_sequence,
+        parents: own.into_iter().chain(merged.iter().copied()).collect(),
+        reset,
+        time: place.time,
+        body: ObjectId::from_bytes(*blake3::hash(&body).as_bytes()),
+        delta: sealed.delta,
+        digest: sealed.digest,
+        count: sealed.count,
+    };
+    let encoded = header.encode();
+    let new_head = Head {
+        sequence: header.sequence,
+        id: Header::id_of(&encoded),
+        effective: effective(head, place.time),
+        digest: sealed.digest,
+        count: sealed.count,
+    };
+    let mut changes = sealed.blobs.clone();
+    changes.push(RecordChange::Revision {
+        session: place.session,
+        header: Bytes(encoded),
+        body: Bytes(body),
+        delta: sealed.parts.clone(),
+    });
+    Ok(Planned {
+        changes,
+        head: new_head,
+        parent: head.map(|head| head.id),
+        entries: sealed.entries.clone(),
+    })
+}

@@ -1,0 +1,196 @@
+//! Which branch, revision and checkpoint a time means.
+
+use super::head;
+use super::lineage::{self, At};
+use super::refs::session;
+use crate::backend::{Direction, Snapshot};
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{Head, Header, Refs, SequenceRow};
+use crate::model::{BranchNumber, RevisionId, SessionNumber, Timestamp};
+
+/// The branch checked out at a time: `main` before the first switch.
+pub(crate) fn branch_at(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    time: Timestamp,
+) -> Result<BranchNumber> {
+    let from = of(number).build();
+    let to = of(number).time(time).end();
+    let rows = view.scan(key::SWITCHES, &from, &to, Direction::Descending, 1)?;
+    Ok(rows.first().and_then(|(_, branch)| key::short_at(branch, 0)).unwrap_or(0))
+}
+
+/// The times and branches of all switches up to a time, earliest first.
+pub(crate) fn switches(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+) -> Result<Vec<(Timestamp, BranchNumber)>> {
+    let rows = view.scan(
+        key::SWITCHES,
+        &of(number).build(),
+        &of(number).end(),
+        Direction::Ascending,
+        usize::MAX,
+    )?;
+    Ok(rows
+        .iter()
+        .filter_map(|(place, branch)| Some((key::time_at(place, 4)?, key::short_at(branch, 0)?)))
+        .collect())
+}
+
+/// A branch's last revision at or before a time, along first parents and on into the base.
+pub(crate) fn revision_at(
+    view: &dyn Snapshot,
+    refs: &Refs,
+    number: SessionNumber,
+    branch: BranchNumber,
+    time: Timestamp,
+) -> Result<Option<(At, Timestamp)>> {
+    let session = session(refs, number)?;
+    let (mut branch, mut upto) = (branch, u64::MAX);
+    loop {
+        let from = of(number).branch(branch).build();
+        let mut to = of(number).branch(branch).time(time).end();
+        // Of a base only what was there before the fork counts; effective times grow with sequence numbers, so a
+        // few rows back suffice.
+        loop {
+            let rows = view.scan(key::TIMES, &from, &to, Direction::Descending, 16)?;
+            for (place, _) in &rows {
+                let sequence = key::last_number(place).unwrap_or(0);
+                if sequence <= upto {
+                    let effective = key::time_at(place, 8).unwrap_or_default();
+                    return Ok(Some((At { branch, sequence }, effective)));
+                }
+            }
+            match rows.last() {
+                Some((oldest, _)) => to.clone_from(oldest),
+                None => break,
+            }
+        }
+        match session.branch(branch)?.base {
+            Some((base, sequence)) if sequence > 0 => {
+                branch = base;
+                upto = upto.min(sequence);
+            }
+            _ => return Ok(None),
+        }
+    }
+}
+
+/// What a number of the session's one count is.
+pub(crate) fn sequence(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    sequence: u64,
+) -> Result<Option<SequenceRow>> {
+    view.get(key::SEQUENCES, &of(number).number(sequence).build())?
+        .map(|row| SequenceRow::decode(&row).map_err(Error::corrupt("a sequence number")))
+        .transpose()
+}
+
+/// Where a branch's head lies.
+pub(crate) fn head_of(
+    refs: &Refs,
+    number: SessionNumber,
+    branch: BranchNumber,
+) -> Result<Option<At>> {
+    let Some(head) = session(refs, number)?.branch(branch)?.head else { return Ok(None) };
+    let on = head::head_branch(refs, number, branch, head.sequence)?;
+    Ok(Some(At { branch: on, sequence: head.sequence }))
+}
+
+/// A revision in short, with its effective time.
+pub(crate) fn head_at(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    at: At,
+) -> Result<(Head, Header)> {
+    let row = lineage::revision(view, number, at)?;
+    let header = Header::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
+    let head = Head {
+        sequence: header.sequence,
+        id: Header::id_of(&row.header),
+        effective: row.effective,
+        digest: header.digest,
+        count: header.count,
+    };
+    Ok((head, header))
+}
+
+/// The revision `back` steps before this one along first parents; `None` if there are not so many.
+pub(crate) fn back(
+    view: &dyn Snapshot,
+    refs: &Refs,
+    number: SessionNumber,
+    at: At,
+    back: u64,
+) -> Result<Option<At>> {
+    let mut left = usize::try_from(back).unwrap_or(usize::MAX);
+    for stretch in lineage::parents(refs, number, at)? {
+        let from = of(number).branch(stretch.branch).number(stretch.after + 1).build();
+        let to = of(number).branch(stretch.branch).number(stretch.to.saturating_add(1)).build();
+        let limit = left.saturating_add(1);
+        let rows = view.scan(key::REVISIONS, &from, &to, Direction::Descending, limit)?;
+        if let Some((place, _)) = rows.get(left) {
+            let sequence = key::last_number(place).unwrap_or(0);
+            return Ok(Some(At { branch: stretch.branch, sequence }));
+        }
+        left -= rows.len();
+    }
+    Ok(None)
+}
+
+/// What an id's beginning may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub(crate) id: [u8; 16],
+    pub(crate) session: SessionNumber,
+    pub(crate) sequence: u64,
+}
+
+/// The revisions and checkpoints whose ids lie between two keys.
+pub(crate) fn ids_between(
+    view: &dyn Snapshot,
+    from: &[u8],
+    to: &[u8],
+    limit: usize,
+) -> Result<Vec<Named>> {
+    let rows = view.scan(key::IDS, from, to, Direction::Ascending, limit)?;
+    Ok(rows
+        .iter()
+        .filter_map(|(id, place)| {
+            Some(Named {
+                id: *id.first_chunk()?,
+                session: key::short_at(place, 0)?,
+                sequence: key::last_number(place)?,
+            })
+        })
+        .collect())
+}
+
+/// The whole id of a revision.
+pub(crate) fn revision_id(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    at: At,
+) -> Result<RevisionId> {
+    Ok(head_at(view, number, at)?.0.id)
+}
+
+/// The effective times of a session's revisions up to a time, over all branches.
+pub(crate) fn revision_times(
+    view: &dyn Snapshot,
+    refs: &Refs,
+    number: SessionNumber,
+    until: Timestamp,
+) -> Result<Vec<Timestamp>> {
+    let mut times = Vec::new();
+    for branch in 0..session(refs, number)?.branches.len() as u32 {
+        let from = of(number).branch(branch).build();
+        let to = of(number).branch(branch).time(until).end();
+        let rows = view.scan(key::TIMES, &from, &to, Direction::Ascending, usize::MAX)?;
+        times.extend(rows.iter().filter_map(|(place, _)| key::time_at(place, 8)));
+    }
+    Ok(times)
+}

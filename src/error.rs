@@ -1,0 +1,187 @@
+//! What can go wrong, grouped by what to do next.
+
+use crate::backend;
+use crate::format::{DecodeError, MarkerError};
+use crate::model::Timestamp;
+use std::path::PathBuf;
+
+/// What to do next about an error. Exhaustive on purpose: the compiler then points at every edge when one is added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// What was named is not there: name something else.
+    NotFound,
+    /// What was asked for makes no sense: ask differently.
+    Invalid,
+    /// Somebody else changed the same thing: look, and try again.
+    Conflict,
+    /// Somebody else is busy: try again later.
+    Locked,
+    /// The disk, a permission: mend that and try again.
+    Unavailable,
+    /// What is stored is damaged: verify and repair.
+    Corrupt,
+    /// Another version of forge is needed.
+    Unsupported,
+    /// A fault of forge itself: report it.
+    Internal,
+}
+
+/// What can go wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// What was named is not there.
+    #[error("there is no {what} '{name}'")]
+    NotFound {
+        /// What kind of thing was named.
+        what: &'static str,
+        /// How.
+        name: String,
+    },
+    /// A beginning of an id that several ids have.
+    #[error("'{prefix}' is the beginning of {} ids: {}", matches.len(), matches.join(", "))]
+    Ambiguous {
+        /// The beginning.
+        prefix: String,
+        /// What begins so, each with what it is.
+        matches: Vec<String>,
+    },
+    /// A time before anything happened.
+    #[error("nothing is known at {time}: the session '{session}' begins at {earliest}")]
+    NothingAt {
+        /// The time asked for.
+        time: Timestamp,
+        /// The session asked.
+        session: String,
+        /// When it begins.
+        earliest: Timestamp,
+        /// A session that something is known of at that time.
+        other: Option<String>,
+    },
+    /// Nothing has been recorded at all.
+    #[error("the session '{session}' is empty")]
+    EmptySession {
+        /// The session.
+        session: String,
+    },
+    /// What was asked for makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+    /// A claim that is there already.
+    #[error("there is a {kind} '{id}' already")]
+    Duplicate {
+        /// Its kind.
+        kind: &'static str,
+        /// Its id.
+        id: String,
+    },
+    /// A claim that refers to one that is not there.
+    #[error("{from} refers to {to}, which is not there")]
+    Dangling {
+        /// The claim that refers.
+        from: String,
+        /// What it refers to.
+        to: String,
+    },
+    /// Somebody else changed the same thing.
+    #[error("{0}")]
+    Conflict(String),
+    /// A folder without a store.
+    #[error("there is no store at {}", path.display())]
+    NoStore {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A folder that is a store already.
+    #[error("there is a store at {} already", path.display())]
+    StoreExists {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The store is opened for reading only, or can only be read.
+    #[error("the store cannot be written: {reason}")]
+    ReadOnly {
+        /// Why.
+        reason: String,
+    },
+    /// The folder is something else, or another version's.
+    #[error(transparent)]
+    Marker(#[from] MarkerError),
+    /// What is stored is damaged.
+    #[error("{what} is damaged")]
+    Corrupt {
+        /// What.
+        what: String,
+        /// How it was found out.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// Where bytes are kept.
+    #[error(transparent)]
+    Backend(#[from] backend::Error),
+    /// A part of what connected systems keep could not be captured or restored.
+    #[error("the connected system '{system}' could not be {action}")]
+    Connected {
+        /// The system.
+        system: String,
+        /// What was tried.
+        action: &'static str,
+        /// Why not.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A fault of forge itself.
+    #[error("forge contradicts itself: {0}")]
+    Internal(String),
+}
+
+/// Most functions of this crate return this.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Something asked for makes no sense.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::Invalid(message.into())
+    }
+
+    /// Something named is not there.
+    pub fn not_found(what: &'static str, name: impl Into<String>) -> Self {
+        Self::NotFound { what, name: name.into() }
+    }
+
+    /// Says what is damaged.
+    pub fn corrupt(what: impl Into<String>) -> impl FnOnce(DecodeError) -> Self {
+        let what = what.into();
+        move |source| Self::Corrupt { what, source: Box::new(source) }
+    }
+
+    /// Says that a row is missing that another one points to.
+    pub fn missing(what: impl Into<String>) -> Self {
+        Self::Corrupt { what: what.into(), source: "it is not in the index".into() }
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotFound { .. }
+            | Self::NothingAt { .. }
+            | Self::EmptySession { .. }
+            | Self::NoStore { .. } => ErrorKind::NotFound,
+            Self::Ambiguous { .. }
+            | Self::Invalid(_)
+            | Self::Duplicate { .. }
+            | Self::Dangling { .. }
+            | Self::StoreExists { .. } => ErrorKind::Invalid,
+            Self::Conflict(_) => ErrorKind::Conflict,
+            Self::ReadOnly { .. } | Self::Connected { .. } => ErrorKind::Unavailable,
+            Self::Marker(MarkerError::Foreign(_)) => ErrorKind::Invalid,
+            Self::Marker(_) => ErrorKind::Unsupported,
+            Self::Corrupt { .. } => ErrorKind::Corrupt,
+            Self::Backend(backend::Error::Busy { .. }) => ErrorKind::Locked,
+            Self::Backend(backend::Error::Damaged { .. } | backend::Error::Gone { .. }) => {
+                ErrorKind::Corrupt
+            }
+            Self::Backend(_) => ErrorKind::Unavailable,
+            Self::Internal(_) => ErrorKind::Internal,
+        }
+    }
+}

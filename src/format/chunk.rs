@@ -1,0 +1,127 @@
+//! Chunks of a full state: runs of entries, cut where their keys say, so that equal runs are equal objects.
+
+use super::codec::{DecodeError, Reader, put_bytes, put_varint};
+use std::ops::Range;
+
+/// A chunk is not cut below this many bytes of content.
+pub const CHUNK_MIN_BYTES: usize = 16 << 10;
+/// A chunk is always cut at this many bytes of content.
+pub const CHUNK_MAX_BYTES: usize = 256 << 10;
+
+/// Whether a chunk may end behind the entity of this hash: one in 256, whatever its neighbours are. Content-defined
+/// chunking with the key as content: a value that changes never moves a boundary.
+#[must_use]
+pub const fn is_boundary(entity_hash: [u8; 8]) -> bool {
+    entity_hash[7] == 0
+}
+
+/// Where one entry lies in a chunk's content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkEntry {
+    /// The encoded key.
+    pub key: Range<u32>,
+    /// The encoded entry.
+    pub entry: Range<u32>,
+}
+
+/// A run of entries of a state, keys ascending.
+#[derive(Debug, Default)]
+pub struct Chunk {
+    content: Vec<u8>,
+    count: u64,
+}
+
+const VERSION: u8 = 1;
+
+impl Chunk {
+    /// Adds an entry behind the last one.
+    pub fn push(&mut self, key: &[u8], entry: &[u8]) {
+        put_bytes(&mut self.content, key);
+        put_bytes(&mut self.content, entry);
+        self.count += 1;
+    }
+
+    /// How many bytes of entries it holds.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.content.len()
+    }
+
+    /// How many entries it holds.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The bytes of this chunk.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.content.len() + 8);
+        out.push(VERSION);
+        put_varint(&mut out, self.count);
+        out.extend_from_slice(&self.content);
+        out
+    }
+
+    /// Where the entries lie in the bytes of a chunk.
+    ///
+    /// # Errors
+    /// If they are not a chunk.
+    pub fn decode(bytes: &[u8]) -> Result<Vec<ChunkEntry>, DecodeError> {
+        let mut reader = Reader::new("chunk", bytes);
+        let total = bytes.len();
+        if u32::try_from(total).is_err() {
+            return Err(reader.error("it is too large"));
+        }
+        if reader.byte()? != VERSION {
+            return Err(reader.error("unknown version"));
+        }
+        let count = reader.length()?;
+        let mut entries = Vec::with_capacity(count.min(1 << 16));
+        let mut previous: &[u8] = &[];
+        for _ in 0..count {
+            let key = reader.bytes()?;
+            if key <= previous {
+                return Err(reader.error("its keys are not in order"));
+            }
+            previous = key;
+            let key_end = total - reader.remaining();
+            let entry = reader.bytes()?;
+            let entry_end = total - reader.remaining();
+            let range = |end: usize, length: usize| (end - length) as u32..end as u32;
+            entries.push(ChunkEntry {
+                key: range(key_end, key.len()),
+                entry: range(entry_end, entry.len()),
+            });
+        }
+        reader.end()?;
+        Ok(entries)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test may panic")]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn entries_come_back(entries in prop::collection::btree_map(
+            prop::collection::vec(any::<u8>(), 1..9), prop::collection::vec(any::<u8>(), 0..50), 0..40
+        )) {
+            let mut chunk = Chunk::default();
+            entries.iter().for_each(|(key, entry)| chunk.push(key, entry));
+            let bytes = chunk.encode();
+            let at = |range: &Range<u32>| bytes[range.start as usize..range.end as usize].to_vec();
+            let read: Vec<_> =
+                Chunk::decode(&bytes).unwrap().iter().map(|e| (at(&e.key), at(&e.entry))).collect();
+            prop_assert_eq!(read, entries.into_iter().collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn any_bytes_decode_or_fail_cleanly(bytes: Vec<u8>) {
+            let _ = Chunk::decode(&bytes);
+        }
+    }
+}

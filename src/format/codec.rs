@@ -1,0 +1,185 @@
+//! Numbers and byte strings in a row.
+
+use std::fmt;
+
+/// Bytes that are not what they should be: damaged, or written by something else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodeError {
+    what: &'static str,
+    reason: String,
+}
+
+impl DecodeError {
+    /// Says what was being decoded and what was wrong with it.
+    pub fn new(what: &'static str, reason: impl Into<String>) -> Self {
+        Self { what, reason: reason.into() }
+    }
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "not a valid {}: {}", self.what, self.reason)
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+/// Appends an unsigned number in LEB128: seven bits a byte, low ones first.
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Appends a signed number: zigzag, then LEB128.
+pub(crate) fn put_signed(out: &mut Vec<u8>, number: i64) {
+    put_varint(out, ((number << 1) ^ (number >> 63)).cast_unsigned());
+}
+
+/// Appends a byte string with its length before it.
+pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Takes values off the front of a slice.
+pub(crate) struct Reader<'a> {
+    rest: &'a [u8],
+    what: &'static str,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(what: &'static str, bytes: &'a [u8]) -> Self {
+        Self { rest: bytes, what }
+    }
+
+    pub(crate) fn error(&self, reason: impl Into<String>) -> DecodeError {
+        DecodeError::new(self.what, reason)
+    }
+
+    pub(crate) fn remaining(&self) -> usize {
+        self.rest.len()
+    }
+
+    pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
+        let (taken, rest) =
+            self.rest.split_at_checked(length).ok_or_else(|| self.error("it ends too early"))?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let (taken, rest) =
+            self.rest.split_first_chunk::<N>().ok_or_else(|| self.error("it ends too early"))?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+
+    pub(crate) fn byte(&mut self) -> Result<u8, DecodeError> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    pub(crate) fn varint(&mut self) -> Result<u64, DecodeError> {
+        let mut number = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7f);
+            if shift == 63 && bits > 1 {
+                break;
+            }
+            number |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err(self.error("a number is too large"))
+    }
+
+    pub(crate) fn signed(&mut self) -> Result<i64, DecodeError> {
+        let zigzag = self.varint()?;
+        Ok((zigzag >> 1).cast_signed() ^ -((zigzag & 1).cast_signed()))
+    }
+
+    pub(crate) fn length(&mut self) -> Result<usize, DecodeError> {
+        let length = self.varint()?;
+        usize::try_from(length)
+            .ok()
+            .filter(|length| *length <= self.rest.len())
+            .ok_or_else(|| self.error("a length is larger than what is left"))
+    }
+
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], DecodeError> {
+        let length = self.length()?;
+        self.take(length)
+    }
+
+    pub(crate) fn text(&mut self) -> Result<&'a str, DecodeError> {
+        let bytes = self.bytes()?;
+        std::str::from_utf8(bytes).map_err(|_| self.error("a text is not UTF-8"))
+    }
+
+    pub(crate) fn end(&self) -> Result<(), DecodeError> {
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(self.error(format!("{} bytes too many", self.rest.len())))
+        }
+    }
+}
+
+/// Encodes one of forge's own records: MessagePack with named fields.
+pub(crate) fn pack<T: serde::Serialize>(value: &T) -> Vec<u8> {
+    rmp_serde::to_vec_named(value).expect("plain data encodes into memory")
+}
+
+/// Decodes one of forge's own records and refuses bytes behind it.
+pub(crate) fn unpack<T: serde::de::DeserializeOwned>(
+    what: &'static str,
+    bytes: &[u8],
+) -> Result<T, DecodeError> {
+    let mut rest = bytes;
+    let mut reader = rmp_serde::Deserializer::new(&mut rest);
+    reader.set_max_depth(MAX_DEPTH);
+    let value =
+        T::deserialize(&mut reader).map_err(|error| DecodeError::new(what, error.to_string()))?;
+    if rest.is_empty() { Ok(value) } else { Err(DecodeError::new(what, "bytes behind its end")) }
+}
+
+/// How deep values may be nested: enough for data, too little to exhaust a stack.
+const MAX_DEPTH: usize = 160;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn numbers_come_back(number: u64, signed: i64) {
+            let mut bytes = Vec::new();
+            put_varint(&mut bytes, number);
+            put_signed(&mut bytes, signed);
+            let mut reader = Reader::new("pair", &bytes);
+            prop_assert_eq!(reader.varint().unwrap(), number);
+            prop_assert_eq!(reader.signed().unwrap(), signed);
+            prop_assert!(reader.end().is_ok());
+        }
+
+        #[test]
+        fn any_bytes_decode_or_fail_cleanly(bytes: Vec<u8>) {
+            let mut reader = Reader::new("anything", &bytes);
+            while reader.varint().is_ok() && reader.bytes().is_ok() {}
+            let _ = unpack::<crate::model::Value>("value", &bytes);
+        }
+    }
+
+    #[test]
+    fn bytes_behind_a_record_are_refused() {
+        let mut bytes = pack(&crate::model::Value::from("x"));
+        assert!(unpack::<crate::model::Value>("value", &bytes).is_ok());
+        bytes.push(0);
+        assert!(unpack::<crate::model::Value>("value", &bytes).is_err());
+    }
+}

@@ -1,0 +1,139 @@
+//! Deltas: what a revision changed, with the values before and after.
+
+use super::codec::{DecodeError, Reader, put_bytes, put_varint};
+use super::entry::EntryBytes;
+use crate::model::ObjectId;
+
+/// A claim's entry before or after a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// There is none.
+    Absent,
+    /// The entry itself.
+    Inline(EntryBytes),
+    /// A large entry: the blob that holds it.
+    Blob(ObjectId),
+}
+
+/// One claim's change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeltaChange {
+    /// The encoded key.
+    pub key: Vec<u8>,
+    /// Before.
+    pub old: Side,
+    /// After.
+    pub new: Side,
+}
+
+/// The changes of one revision, or of one piece of a large one, by key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delta {
+    /// The changes, keys ascending, each once.
+    pub changes: Vec<DeltaChange>,
+}
+
+const VERSION: u8 = 1;
+
+impl Delta {
+    /// The bytes of this delta behind 16 random ones, so that the hash of a dropped delta cannot be used to guess it.
+    #[must_use]
+    pub fn encode(&self, salt: [u8; 16]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(32 + self.changes.len() * 64);
+        out.extend_from_slice(&salt);
+        out.push(VERSION);
+        put_varint(&mut out, self.changes.len() as u64);
+        for change in &self.changes {
+            put_bytes(&mut out, &change.key);
+            for side in [&change.old, &change.new] {
+                match side {
+                    Side::Absent => out.push(0),
+                    Side::Inline(bytes) => {
+                        out.push(1);
+                        put_bytes(&mut out, bytes);
+                    }
+                    Side::Blob(id) => {
+                        out.push(2);
+                        out.extend_from_slice(id.as_bytes());
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    /// The delta these bytes stand for.
+    ///
+    /// # Errors
+    /// If they are not a delta.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new("delta", bytes);
+        reader.take(16)?;
+        if reader.byte()? != VERSION {
+            return Err(reader.error("unknown version"));
+        }
+        let count = reader.length()?;
+        let mut changes: Vec<DeltaChange> = Vec::with_capacity(count.min(1 << 16));
+        for _ in 0..count {
+            let key = reader.bytes()?.to_vec();
+            if changes.last().is_some_and(|last| last.key >= key) {
+                return Err(reader.error("its keys are not in order"));
+            }
+            let old = side(&mut reader)?;
+            let new = side(&mut reader)?;
+            changes.push(DeltaChange { key, old, new });
+        }
+        reader.end()?;
+        Ok(Self { changes })
+    }
+}
+
+fn side(reader: &mut Reader<'_>) -> Result<Side, DecodeError> {
+    match reader.byte()? {
+        0 => Ok(Side::Absent),
+        1 => Ok(Side::Inline(reader.bytes()?.into())),
+        2 => Ok(Side::Blob(ObjectId::from_bytes(reader.array()?))),
+        _ => Err(reader.error("unknown mark of a value")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_side() -> impl Strategy<Value = Side> {
+        prop_oneof![
+            Just(Side::Absent),
+            prop::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| Side::Inline(bytes.into())),
+            any::<[u8; 32]>().prop_map(|bytes| Side::Blob(ObjectId::from_bytes(bytes))),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_delta_comes_back(changes in prop::collection::btree_map(
+            prop::collection::vec(any::<u8>(), 1..9), (any_side(), any_side()), 0..30
+        )) {
+            let changes = changes.into_iter().map(|(key, (old, new))| DeltaChange { key, old, new });
+            let delta = Delta { changes: changes.collect() };
+            prop_assert_eq!(Delta::decode(&delta.encode([7; 16])).unwrap(), delta);
+        }
+
+        #[test]
+        fn any_bytes_decode_or_fail_cleanly(bytes: Vec<u8>) {
+            let _ = Delta::decode(&bytes);
+        }
+    }
+
+    #[test]
+    fn keys_out_of_order_are_refused() {
+        let change = |key: &[u8]| DeltaChange {
+            key: key.to_vec(),
+            old: Side::Absent,
+            new: Side::Inline(b"x".as_slice().into()),
+        };
+        let delta = Delta { changes: vec![change(b"b"), change(b"a")] };
+        assert!(Delta::decode(&delta.encode([0; 16])).is_err());
+    }
+}

@@ -1,0 +1,182 @@
+//! Headers of revisions: kept for ever, their hash is the revision's id.
+
+use super::codec::{DecodeError, Reader};
+use crate::model::{BranchNumber, Digest, ObjectId, RevisionId, SessionId, Timestamp};
+
+/// A revision that another one follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parent {
+    /// Its sequence number.
+    pub sequence: u64,
+    /// Its id.
+    pub id: RevisionId,
+}
+
+/// Where the claims of a revision come from, if not from its first parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reset {
+    /// From nothing.
+    Empty,
+    /// From this revision.
+    To(Parent),
+}
+
+/// What is known of a revision for ever.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The session.
+    pub session: SessionId,
+    /// The branch.
+    pub branch: BranchNumber,
+    /// Its number in the session's one count of revisions and checkpoints, from 1.
+    pub sequence: u64,
+    /// The revisions it follows, the branch's own first; none for the first of a session, two after a merge.
+    pub parents: Vec<Parent>,
+    /// Where its claims come from, if not from the first parent.
+    pub reset: Option<Reset>,
+    /// The clock when it was made.
+    pub time: Timestamp,
+    /// The hash of the body.
+    pub body: ObjectId,
+    /// The hash of the delta, or of the list of its pieces' hashes.
+    pub delta: ObjectId,
+    /// The digest of its state.
+    pub digest: Digest,
+    /// How many claims its state has.
+    pub count: u64,
+}
+
+const MAGIC: &[u8; 4] = b"fRv1";
+
+impl Header {
+    /// The bytes of this header.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(240);
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(self.session.as_bytes());
+        out.extend_from_slice(&self.branch.to_le_bytes());
+        out.extend_from_slice(&self.sequence.to_le_bytes());
+        out.extend_from_slice(&self.time.as_micros().to_le_bytes());
+        out.extend_from_slice(self.body.as_bytes());
+        out.extend_from_slice(self.delta.as_bytes());
+        out.extend_from_slice(&self.digest.to_bytes());
+        out.extend_from_slice(&self.count.to_le_bytes());
+        // A revision has at most two parents.
+        out.push(self.parents.len() as u8);
+        for parent in &self.parents {
+            put_parent(&mut out, parent);
+        }
+        match &self.reset {
+            None => out.push(0),
+            Some(Reset::Empty) => out.push(1),
+            Some(Reset::To(parent)) => {
+                out.push(2);
+                put_parent(&mut out, parent);
+            }
+        }
+        out
+    }
+
+    /// The header these bytes stand for.
+    ///
+    /// # Errors
+    /// If they are not a header.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new("revision header", bytes);
+        if &reader.array::<4>()? != MAGIC {
+            return Err(reader.error("unknown format"));
+        }
+        let session = SessionId::from_bytes(reader.array()?);
+        let branch = u32::from_le_bytes(reader.array()?);
+        let sequence = u64::from_le_bytes(reader.array()?);
+        let time = Timestamp::from_micros(i64::from_le_bytes(reader.array()?));
+        let body = ObjectId::from_bytes(reader.array()?);
+        let delta = ObjectId::from_bytes(reader.array()?);
+        let digest = Digest::from_bytes(&reader.array()?);
+        let count = u64::from_le_bytes(reader.array()?);
+        let parents =
+            (0..reader.byte()?).map(|_| parent(&mut reader)).collect::<Result<Vec<_>, _>>()?;
+        let reset = match reader.byte()? {
+            0 => None,
+            1 => Some(Reset::Empty),
+            2 => Some(Reset::To(parent(&mut reader)?)),
+            _ => return Err(reader.error("unknown kind of reset")),
+        };
+        reader.end()?;
+        let header =
+            Self { session, branch, sequence, parents, reset, time, body, delta, digest, count };
+        if header.parents.iter().any(|parent| parent.sequence >= sequence) {
+            return Err(DecodeError::new("revision header", "it is older than its parent"));
+        }
+        Ok(header)
+    }
+
+    /// The revision's id: the hash of its header.
+    #[must_use]
+    pub fn id(&self) -> RevisionId {
+        Self::id_of(&self.encode())
+    }
+
+    /// The id of the revision with this encoded header.
+    #[must_use]
+    pub fn id_of(encoded: &[u8]) -> RevisionId {
+        RevisionId::from_bytes(*blake3::hash(encoded).as_bytes())
+    }
+}
+
+fn put_parent(out: &mut Vec<u8>, parent: &Parent) {
+    out.extend_from_slice(&parent.sequence.to_le_bytes());
+    out.extend_from_slice(parent.id.as_bytes());
+}
+
+fn parent(reader: &mut Reader<'_>) -> Result<Parent, DecodeError> {
+    Ok(Parent {
+        sequence: u64::from_le_bytes(reader.array()?),
+        id: RevisionId::from_bytes(reader.array()?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Header {
+        let parent = Parent { sequence: 3, id: RevisionId::from_bytes([9; 32]) };
+        Header {
+            session: SessionId::from_bytes([1; 16]),
+            branch: 2,
+            sequence: 7,
+            parents: vec![parent],
+            reset: Some(Reset::To(parent)),
+            time: Timestamp::from_micros(-4),
+            body: ObjectId::from_bytes([5; 32]),
+            delta: ObjectId::from_bytes([6; 32]),
+            digest: Digest::from_bytes(&[7; 32]),
+            count: 8,
+        }
+    }
+
+    #[test]
+    fn a_header_comes_back_whatever_its_reset() {
+        for reset in [None, Some(Reset::Empty), sample().reset] {
+            let header = Header { reset, ..sample() };
+            assert_eq!(Header::decode(&header.encode()).unwrap(), header);
+        }
+    }
+
+    #[test]
+    fn a_header_cut_short_or_with_more_behind_it_is_refused() {
+        let bytes = sample().encode();
+        for length in 0..bytes.len() {
+            assert!(Header::decode(&bytes[..length]).is_err());
+        }
+        assert!(Header::decode(&[bytes.as_slice(), &[0]].concat()).is_err());
+    }
+
+    #[test]
+    fn a_parent_that_is_not_older_is_refused() {
+        let header = Header { sequence: 3, ..sample() };
+        assert!(Header::decode(&header.encode()).is_err());
+    }
+}

@@ -1,0 +1,209 @@
+//! The index's tables and their keys: big-endian numbers and hashes, no text.
+
+use crate::backend::Table;
+use crate::model::{
+    BranchNumber, CheckpointId, Kind, ObjectId, OperationId, SessionNumber, Timestamp,
+};
+
+/// Object number -> stored object.
+pub use crate::backend::OBJECTS;
+/// First half of an object's name -> its number.
+pub const OBJECT_NAMES: Table = Table(1);
+/// Session, branch, sequence -> [`super::RevisionRow`].
+pub const REVISIONS: Table = Table(2);
+/// Session, sequence -> [`super::SequenceRow`].
+pub const SEQUENCES: Table = Table(3);
+/// Session, branch, effective time, sequence -> nothing.
+pub const TIMES: Table = Table(4);
+/// First half of a revision's or checkpoint's id -> session, sequence.
+pub const IDS: Table = Table(5);
+/// Session, time, sequence -> [`super::CheckpointRow`].
+pub const CHECKPOINTS: Table = Table(6);
+/// Session, sequence of a checkpoint -> its time.
+pub const CHECKPOINT_TIMES: Table = Table(7);
+/// Time, session, sequence -> nothing: the checkpoints of all sessions.
+pub const ALL_CHECKPOINTS: Table = Table(8);
+/// Session, hash of a tag, time, sequence -> nothing.
+pub const TAGS: Table = Table(9);
+/// Session, hash of an entity, branch, sequence -> which part of that revision's delta holds it.
+pub const HISTORY: Table = Table(10);
+/// Session, kind, time, place, hash of the id -> [`super::FactRow`].
+pub const FACTS: Table = Table(11);
+/// Session, kind, hash of the id, time, place -> [`super::FactRow`].
+pub const FACT_IDS: Table = Table(12);
+/// Session, time, count of switches -> branch.
+pub const SWITCHES: Table = Table(13);
+/// Session, branch, sequence -> [`super::KeyframeRow`].
+pub const KEYFRAMES: Table = Table(14);
+/// Session, branch, sequence -> the branch and sequence that the claims of this revision come from.
+pub const RESETS: Table = Table(15);
+/// Session, time, operation id -> [`super::OperationRow`].
+pub const OPERATIONS: Table = Table(16);
+/// Operation id -> session, time.
+pub const OPERATION_IDS: Table = Table(17);
+/// Position -> hash of the record that begins there.
+pub const RECORDS: Table = Table(18);
+/// Session, hash of a source -> [`super::BookmarkRow`].
+pub const BOOKMARKS: Table = Table(19);
+/// Session, hash of a blob's name, offset -> [`super::SegmentRow`].
+pub const SEGMENTS: Table = Table(20);
+/// Number of a counter -> its value.
+pub const COUNTERS: Table = Table(21);
+/// Session, hash of an event's key -> the id of its checkpoint.
+pub const CHECKPOINT_KEYS: Table = Table(22);
+
+/// The counter of objects.
+pub const NEXT_OBJECT: &[u8] = &[0];
+
+/// Builds keys of tables.
+#[derive(Clone, Debug, Default)]
+pub struct KeyBuilder(Vec<u8>);
+
+/// A key that begins with a session.
+#[must_use]
+pub fn of(session: SessionNumber) -> KeyBuilder {
+    KeyBuilder(session.to_be_bytes().to_vec())
+}
+
+impl KeyBuilder {
+    /// A key without a session.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Followed by this number.
+    #[must_use]
+    pub fn number(mut self, number: u64) -> Self {
+        self.0.extend_from_slice(&number.to_be_bytes());
+        self
+    }
+
+    /// Followed by this branch.
+    #[must_use]
+    pub fn branch(mut self, branch: BranchNumber) -> Self {
+        self.0.extend_from_slice(&branch.to_be_bytes());
+        self
+    }
+
+    /// Followed by this session.
+    #[must_use]
+    pub fn session(self, session: SessionNumber) -> Self {
+        self.branch(session)
+    }
+
+    /// Followed by this time: earlier times sort first, also those before 1970.
+    #[must_use]
+    pub fn time(self, time: Timestamp) -> Self {
+        self.number(time.as_micros().cast_unsigned() ^ (1 << 63))
+    }
+
+    /// Followed by this kind.
+    #[must_use]
+    pub fn kind(mut self, kind: Kind) -> Self {
+        self.0.push(kind.code());
+        self
+    }
+
+    /// Followed by these bytes.
+    #[must_use]
+    pub fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    /// Followed by a hash of this text.
+    #[must_use]
+    pub fn text(self, text: &str) -> Self {
+        let short = text_hash(text);
+        self.bytes(&short)
+    }
+
+    /// The key.
+    #[must_use]
+    pub fn build(self) -> Vec<u8> {
+        self.0
+    }
+
+    /// The first key behind all that begin with this one.
+    #[must_use]
+    pub fn end(mut self) -> Vec<u8> {
+        while let Some(last) = self.0.pop() {
+            if last < u8::MAX {
+                self.0.push(last + 1);
+                break;
+            }
+        }
+        self.0
+    }
+}
+
+const TEXT_CONTEXT: &[u8; 32] = b"forge text in table keys, vers 1";
+
+/// Eight bytes that stand for a text in the keys of tables.
+#[must_use]
+pub fn text_hash(text: &str) -> [u8; 8] {
+    let hash = blake3::keyed_hash(TEXT_CONTEXT, text.as_bytes());
+    *hash.as_bytes().first_chunk().expect("8 of 32 bytes")
+}
+
+/// The key of an object's name.
+#[must_use]
+pub fn object_name(id: &ObjectId) -> Vec<u8> {
+    super::row::object_key(id).to_vec()
+}
+
+/// The key of a checkpoint's id.
+#[must_use]
+pub fn checkpoint_id(id: &CheckpointId) -> Vec<u8> {
+    id.as_bytes().to_vec()
+}
+
+/// The key of an operation's id.
+#[must_use]
+pub fn operation_id(id: &OperationId) -> Vec<u8> {
+    id.as_bytes().to_vec()
+}
+
+/// Reads numbers from the end of a key; the caller knows that they are there.
+#[must_use]
+pub fn last_number(key: &[u8]) -> Option<u64> {
+    key.last_chunk().map(|bytes| u64::from_be_bytes(*bytes))
+}
+
+/// The number that begins at this byte of a key.
+#[must_use]
+pub fn number_at(key: &[u8], offset: usize) -> Option<u64> {
+    key.get(offset..)?.first_chunk().map(|bytes| u64::from_be_bytes(*bytes))
+}
+
+/// The session or branch that begins at this byte of a key.
+#[must_use]
+pub fn short_at(key: &[u8], offset: usize) -> Option<u32> {
+    key.get(offset..)?.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))
+}
+
+/// The time that begins at this byte of a key.
+#[must_use]
+pub fn time_at(key: &[u8], offset: usize) -> Option<Timestamp> {
+    number_at(key, offset).map(|number| Timestamp::from_micros((number ^ (1 << 63)).cast_signed()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_sort_as_times_do() {
+        let key = |micros| of(1).time(Timestamp::from_micros(micros)).build();
+        assert!(key(-2) < key(-1) && key(-1) < key(0) && key(0) < key(i64::MAX));
+        assert_eq!(time_at(&key(-2), 4), Some(Timestamp::from_micros(-2)));
+    }
+
+    #[test]
+    fn the_end_of_a_prefix_is_behind_all_keys_with_it() {
+        assert_eq!(of(u32::MAX).end(), Vec::<u8>::new());
+        assert_eq!(of(7).branch(u32::MAX).end(), of(8).build());
+        assert!(of(7).branch(3).number(u64::MAX).build() < of(7).branch(3).end());
+    }
+}

@@ -1,0 +1,252 @@
+//! Objects: content under the name of its hash, compressed, with enough around it to find it in raw bytes.
+
+use super::codec::{DecodeError, Reader};
+use crate::model::ObjectId;
+use std::cell::RefCell;
+use std::io::{Read, Write};
+
+/// What an object holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ObjectKind {
+    /// A delta or a piece of one.
+    Delta = 1,
+    /// A chunk of a full state.
+    Chunk = 2,
+    /// A page of facts.
+    Page = 3,
+    /// A large value, or a segment of a growing blob.
+    Blob = 4,
+}
+
+impl ObjectKind {
+    const fn from_code(code: u8) -> Option<Self> {
+        match code {
+            1 => Some(Self::Delta),
+            2 => Some(Self::Chunk),
+            3 => Some(Self::Page),
+            4 => Some(Self::Blob),
+            _ => None,
+        }
+    }
+}
+
+/// The largest content of one object in bytes.
+pub const MAX_OBJECT_BYTES: usize = 64 << 20;
+
+const MAGIC: &[u8; 4] = b"fOb1";
+const CODEC_RAW: u8 = 0;
+const CODEC_ZSTD: u8 = 1;
+const CODEC_ZSTD_PREFIX: u8 = 2;
+const HEADER_BYTES: usize = 4 + 1 + 1 + 4 + 4 + 32;
+const LEVEL: i32 = 3;
+/// Below this compressing costs more than it saves.
+const MIN_COMPRESSED_BYTES: usize = 64;
+
+thread_local! {
+    // Making a context costs more than compressing a small delta.
+    static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+fn compress(content: &[u8]) -> Option<Vec<u8>> {
+    COMPRESSOR.with_borrow_mut(|context| {
+        if context.is_none() {
+            *context = zstd::bulk::Compressor::new(LEVEL).ok();
+        }
+        context.as_mut()?.compress(content).ok()
+    })
+}
+
+fn decompress(stored: &[u8], length: usize) -> std::io::Result<Vec<u8>> {
+    DECOMPRESSOR.with_borrow_mut(|context| {
+        let context = match context {
+            Some(context) => context,
+            None => context.insert(zstd::bulk::Decompressor::new()?),
+        };
+        context.decompress(stored, length)
+    })
+}
+
+fn assemble(kind: ObjectKind, codec: u8, content: &[u8], stored: &[u8]) -> (ObjectId, Vec<u8>) {
+    let hash = *blake3::hash(content).as_bytes();
+    let mut sealed = Vec::with_capacity(HEADER_BYTES + stored.len());
+    sealed.extend_from_slice(MAGIC);
+    sealed.extend_from_slice(&[kind as u8, codec]);
+    // Content is at most MAX_OBJECT_BYTES, so both lengths fit.
+    sealed.extend_from_slice(&(content.len() as u32).to_le_bytes());
+    sealed.extend_from_slice(&(stored.len() as u32).to_le_bytes());
+    sealed.extend_from_slice(&hash);
+    sealed.extend_from_slice(stored);
+    (ObjectId::from_bytes(hash), sealed)
+}
+
+/// Puts content into an object: its name, and the bytes to store.
+///
+/// # Panics
+/// If the content is larger than [`MAX_OBJECT_BYTES`]: callers cut it before.
+#[must_use]
+pub fn seal(kind: ObjectKind, content: &[u8]) -> (ObjectId, Vec<u8>) {
+    assert!(content.len() <= MAX_OBJECT_BYTES, "an object is cut before it is sealed");
+    if content.len() >= MIN_COMPRESSED_BYTES
+        && let Some(smaller) = compress(content).filter(|bytes| bytes.len() < content.len())
+    {
+        return assemble(kind, CODEC_ZSTD, content, &smaller);
+    }
+    assemble(kind, CODEC_RAW, content, content)
+}
+
+/// As [`seal`], compressed with what precedes it: to open it takes the same prefix.
+///
+/// # Panics
+/// As [`seal`].
+#[must_use]
+pub fn seal_with_prefix(kind: ObjectKind, prefix: &[u8], content: &[u8]) -> (ObjectId, Vec<u8>) {
+    assert!(content.len() <= MAX_OBJECT_BYTES, "an object is cut before it is sealed");
+    let compressed = || -> std::io::Result<Vec<u8>> {
+        let mut encoder = zstd::stream::Encoder::with_ref_prefix(Vec::new(), LEVEL, prefix)?;
+        encoder.window_log(WINDOW_LOG)?;
+        encoder.long_distance_matching(true)?;
+        encoder.set_pledged_src_size(Some(content.len() as u64))?;
+        encoder.write_all(content)?;
+        encoder.finish()
+    };
+    match compressed() {
+        Ok(smaller) if !prefix.is_empty() && smaller.len() < content.len() => {
+            assemble(kind, CODEC_ZSTD_PREFIX, content, &smaller)
+        }
+        _ => seal(kind, content),
+    }
+}
+
+/// The window must reach over the longest prefix and the content behind it: 16 MiB.
+const WINDOW_LOG: u32 = 24;
+
+struct Sealed<'a> {
+    kind: ObjectKind,
+    codec: u8,
+    length: usize,
+    id: [u8; 32],
+    stored: &'a [u8],
+}
+
+fn parse(sealed: &[u8]) -> Result<Sealed<'_>, DecodeError> {
+    let mut reader = Reader::new("object", sealed);
+    if &reader.array::<4>()? != MAGIC {
+        return Err(reader.error("it does not begin with the mark of an object"));
+    }
+    let kind = ObjectKind::from_code(reader.byte()?).ok_or_else(|| reader.error("unknown kind"))?;
+    let codec = reader.byte()?;
+    let length = u32::from_le_bytes(reader.array()?) as usize;
+    let stored = u32::from_le_bytes(reader.array()?) as usize;
+    let id = reader.array()?;
+    let stored = reader.take(stored)?;
+    reader.end()?;
+    if length > MAX_OBJECT_BYTES {
+        return Err(reader.error("it says it is larger than any object"));
+    }
+    Ok(Sealed { kind, codec, length, id, stored })
+}
+
+/// The name of a stored object, without opening it.
+///
+/// # Errors
+/// If these bytes are no object.
+pub fn sealed_id(sealed: &[u8]) -> Result<ObjectId, DecodeError> {
+    parse(sealed).map(|object| ObjectId::from_bytes(object.id))
+}
+
+/// How many bytes of content a stored object has, as it says.
+///
+/// # Errors
+/// If these bytes are no object.
+pub fn content_length(sealed: &[u8]) -> Result<u64, DecodeError> {
+    parse(sealed).map(|object| object.length as u64)
+}
+
+/// The content of a stored object, checked against its name.
+///
+/// # Errors
+/// If these bytes are no object of this kind, or not what was written.
+pub fn open(kind: ObjectKind, sealed: &[u8]) -> Result<Vec<u8>, DecodeError> {
+    open_with_prefix(kind, &[], sealed)
+}
+
+/// As [`open`], for an object that was sealed with this prefix.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with_prefix(
+    kind: ObjectKind,
+    prefix: &[u8],
+    sealed: &[u8],
+) -> Result<Vec<u8>, DecodeError> {
+    let wrong = |reason: &str| DecodeError::new("object", reason);
+    let object = parse(sealed)?;
+    if object.kind != kind {
+        return Err(wrong("it is of another kind"));
+    }
+    let content = match object.codec {
+        CODEC_RAW => object.stored.to_vec(),
+        CODEC_ZSTD => decompress(object.stored, object.length)
+            .map_err(|error| wrong(&format!("it does not decompress: {error}")))?,
+        CODEC_ZSTD_PREFIX => decompress_with_prefix(prefix, &object)
+            .map_err(|error| wrong(&format!("it does not decompress: {error}")))?,
+        _ => return Err(wrong("unknown compression")),
+    };
+    if content.len() != object.length || blake3::hash(&content).as_bytes() != &object.id {
+        return Err(wrong("its content does not match its name"));
+    }
+    Ok(content)
+}
+
+fn decompress_with_prefix(prefix: &[u8], object: &Sealed<'_>) -> std::io::Result<Vec<u8>> {
+    let mut decoder = zstd::stream::read::Decoder::with_ref_prefix(object.stored, prefix)?;
+    decoder.window_log_max(WINDOW_LOG)?;
+    let mut content = Vec::new();
+    decoder.take(object.length as u64 + 1).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn content_comes_back_and_damage_is_found(
+            content in prop::collection::vec(0_u8..4, 0..2000),
+            place: prop::sample::Index,
+            bit in 0..8,
+        ) {
+            let (id, mut sealed) = seal(ObjectKind::Delta, &content);
+            prop_assert_eq!(sealed_id(&sealed).unwrap(), id);
+            prop_assert_eq!(&open(ObjectKind::Delta, &sealed).unwrap(), &content);
+            prop_assert!(open(ObjectKind::Page, &sealed).is_err());
+            let place = place.index(sealed.len());
+            sealed[place] ^= 1 << bit;
+            // A flipped bit is an error, or, inside a compressed frame's unused bits, still the same content.
+            if let Ok(read) = open(ObjectKind::Delta, &sealed) {
+                prop_assert_eq!(read, content);
+            }
+        }
+
+        #[test]
+        fn a_prefix_is_needed_to_open_what_was_sealed_with_it(words in prop::collection::vec("[a-z]{1,9}", 200..300)) {
+            let prefix = words.join(" ").into_bytes();
+            let content = [prefix.as_slice(), b"and a little more"].concat();
+            let (_, sealed) = seal_with_prefix(ObjectKind::Blob, &prefix, &content);
+            prop_assert!(sealed.len() < 200);
+            prop_assert_eq!(open_with_prefix(ObjectKind::Blob, &prefix, &sealed).unwrap(), content);
+            prop_assert!(open(ObjectKind::Blob, &sealed).is_err());
+        }
+    }
+
+    #[test]
+    fn an_object_that_lies_about_its_length_allocates_nothing() {
+        let (_, mut sealed) = seal(ObjectKind::Blob, &[0; 100_000]);
+        sealed[6..10].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(open(ObjectKind::Blob, &sealed).is_err());
+    }
+}

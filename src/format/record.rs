@@ -1,0 +1,286 @@
+//! Records: what one append to the journal says.
+
+use super::codec::{DecodeError, pack, unpack};
+use super::refs::{BranchChange, Head, Refs};
+use super::row::BookmarkRow;
+use crate::model::{
+    BranchNumber, Checkpoint, CheckpointId, ObjectId, Operation, OperationId, SessionInfo,
+    SessionNumber, Timestamp,
+};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::fmt;
+
+/// Bytes inside a record.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Bytes(pub Vec<u8>);
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} bytes", self.0.len())
+    }
+}
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl de::Visitor<'_> for Visitor {
+            type Value = Bytes;
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("bytes")
+            }
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Bytes, E> {
+                Ok(Bytes(bytes.to_vec()))
+            }
+            fn visit_byte_buf<E>(self, bytes: Vec<u8>) -> Result<Bytes, E> {
+                Ok(Bytes(bytes))
+            }
+        }
+        deserializer.deserialize_byte_buf(Visitor)
+    }
+}
+
+/// A part of a revision's delta.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DeltaPart {
+    /// The stored object itself.
+    Inline(Bytes),
+    /// An object in a record before this one.
+    Named(ObjectId),
+}
+
+/// One thing a record says. Names and fields are durable.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum RecordChange {
+    /// All refs as they are before this record: the first thing in every segment.
+    Refs(Box<Refs>),
+    /// A session begins; its number is the count of sessions before it. It has the branch `main`.
+    Session {
+        /// What it is.
+        info: SessionInfo,
+    },
+    /// Which session is current for commands that name none; `None` lets the last one used be it.
+    Pinned {
+        /// The session.
+        session: Option<SessionNumber>,
+    },
+    /// A person or a hook worked in this session: it is current unless another one is pinned.
+    Used {
+        /// The session.
+        session: SessionNumber,
+    },
+    /// A branch begins; its number is the count of the session's branches before it.
+    Branch {
+        /// The session.
+        session: SessionNumber,
+        /// Its name.
+        name: String,
+        /// The branch it begins on.
+        base: BranchNumber,
+        /// The revision it begins with, if that branch had one.
+        head: Option<Head>,
+        /// When, and as what.
+        change: BranchChange,
+    },
+    /// A branch's status or metadata changes.
+    BranchChanged {
+        /// The session.
+        session: SessionNumber,
+        /// The branch.
+        branch: BranchNumber,
+        /// To what, when.
+        change: BranchChange,
+    },
+    /// A branch was made by mistake and is taken back, or that is taken back.
+    BranchHidden {
+        /// The session.
+        session: SessionNumber,
+        /// The branch.
+        branch: BranchNumber,
+        /// Whether it is hidden from now on.
+        hidden: bool,
+    },
+    /// Another branch is checked out.
+    Switched {
+        /// The session.
+        session: SessionNumber,
+        /// The branch.
+        branch: BranchNumber,
+        /// When.
+        time: Timestamp,
+    },
+    /// An object that a later record names, or that is named by its content.
+    Object {
+        /// The stored object.
+        object: Bytes,
+    },
+    /// A segment of a growing blob.
+    Segment {
+        /// The session.
+        session: SessionNumber,
+        /// The blob.
+        blob: String,
+        /// Where in the blob it begins, in bytes.
+        offset: u64,
+        /// How many bytes before it were its prefix when it was compressed.
+        prefix: u64,
+        /// The stored object.
+        object: Bytes,
+    },
+    /// A revision.
+    Revision {
+        /// The session.
+        session: SessionNumber,
+        /// The encoded header.
+        header: Bytes,
+        /// The encoded body.
+        body: Bytes,
+        /// The delta.
+        delta: Vec<DeltaPart>,
+    },
+    /// A checkpoint, new or with the id of one that it replaces.
+    Checkpoint {
+        /// The session.
+        session: SessionNumber,
+        /// The checkpoint.
+        checkpoint: Box<Checkpoint>,
+    },
+    /// A checkpoint was made by mistake and is taken back.
+    CheckpointHidden {
+        /// The session.
+        session: SessionNumber,
+        /// The checkpoint.
+        id: CheckpointId,
+    },
+    /// Facts.
+    Facts {
+        /// The session.
+        session: SessionNumber,
+        /// How many.
+        count: u64,
+        /// The earliest.
+        first: Timestamp,
+        /// The latest.
+        last: Timestamp,
+        /// Whether they are versions of earlier facts of the same ids at most (then the count of facts stays).
+        page: DeltaPart,
+    },
+    /// How far a source has been imported; `None` is forgotten.
+    Bookmark {
+        /// The session.
+        session: SessionNumber,
+        /// The source.
+        source: String,
+        /// How far.
+        bookmark: Option<Box<BookmarkRow>>,
+    },
+    /// This operation takes another one back (an undo), which may itself have been an undo (then this is a redo).
+    TakesBack {
+        /// The session.
+        session: SessionNumber,
+        /// The operation taken back.
+        operation: OperationId,
+        /// Whether facts of that operation are hidden from now on, or seen again.
+        facts_hidden: bool,
+    },
+    /// The session's schedule of checkpoints: one is due at the next write this long after the last.
+    Schedule {
+        /// The session.
+        session: SessionNumber,
+        /// Microseconds between two; `None` for no schedule.
+        every_micros: Option<i64>,
+    },
+}
+
+/// One atomic append: all of it counts, or none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// What it is part of.
+    pub operation: Operation,
+    /// What it says, in order.
+    pub changes: Vec<RecordChange>,
+}
+
+const RAW: u8 = 1;
+const COMPRESSED: u8 = 2;
+/// Below this compressing a record is not worth its time; above, most of it is refs or a body full of words.
+const MIN_COMPRESSED_BYTES: usize = 4096;
+
+impl Record {
+    /// The bytes of this record: the payload of a frame.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let packed = pack(self);
+        let compressible =
+            self.changes.iter().any(|change| matches!(change, RecordChange::Refs(_)));
+        if compressible
+            && packed.len() > MIN_COMPRESSED_BYTES
+            && let Ok(smaller) = zstd::bulk::compress(&packed, 3)
+        {
+            let mut out = vec![COMPRESSED];
+            out.extend_from_slice(&(packed.len() as u64).to_le_bytes());
+            out.extend_from_slice(&smaller);
+            return out;
+        }
+        let mut out = Vec::with_capacity(packed.len() + 1);
+        out.push(RAW);
+        out.extend_from_slice(&packed);
+        out
+    }
+
+    /// The record these bytes stand for.
+    ///
+    /// # Errors
+    /// If they are not a record.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let wrong = |reason: String| DecodeError::new("record", reason);
+        match bytes.split_first() {
+            Some((&RAW, packed)) => unpack("record", packed),
+            Some((&COMPRESSED, rest)) => {
+                let (length, compressed) =
+                    rest.split_first_chunk().ok_or_else(|| wrong("it ends too early".into()))?;
+                let length = usize::try_from(u64::from_le_bytes(*length))
+                    .ok()
+                    .filter(|length| *length <= super::MAX_OBJECT_BYTES)
+                    .ok_or_else(|| wrong("it says it is larger than any record".into()))?;
+                let packed = zstd::bulk::decompress(compressed, length)
+                    .map_err(|error| wrong(format!("it does not decompress: {error}")))?;
+                unpack("record", &packed)
+            }
+            _ => Err(wrong("unknown version".into())),
+        }
+    }
+}
+
+/// What is known of a revision besides its header, and may be dropped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Body {
+    /// Random bytes, so that a kept hash of a dropped body cannot be used to guess it.
+    pub salt: [u8; 16],
+    /// What it is part of.
+    pub operation: Operation,
+}
+
+impl Body {
+    /// The bytes of this body.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        pack(self)
+    }
+
+    /// The body these bytes stand for.
+    ///
+    /// # Errors
+    /// If they are not a body.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        unpack("revision body", bytes)
+    }
+}

@@ -1,0 +1,114 @@
+//! Refs: where everything stands now, small enough to be read whole.
+
+use crate::model::{
+    BranchMetadata, BranchName, BranchNumber, BranchStatus, Digest, OperationId, RevisionId,
+    SessionInfo, SessionNumber, Timestamp,
+};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A branch's newest revision (its base's, before it has one of its own).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Head {
+    /// Its sequence number.
+    pub sequence: u64,
+    /// Its id.
+    pub id: RevisionId,
+    /// Its effective time: its own clock, but never before its parent's.
+    pub effective: Timestamp,
+    /// The digest of its state.
+    #[serde(serialize_with = "write_digest", deserialize_with = "read_digest")]
+    pub digest: Digest,
+    /// How many claims its state has.
+    pub count: u64,
+}
+
+fn write_digest<S: Serializer>(digest: &Digest, serializer: S) -> Result<S::Ok, S::Error> {
+    RevisionId::from_bytes(digest.to_bytes()).serialize(serializer)
+}
+
+fn read_digest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
+    Ok(Digest::from_bytes(RevisionId::deserialize(deserializer)?.as_bytes()))
+}
+
+/// What a branch became at a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BranchChange {
+    /// When.
+    pub time: Timestamp,
+    /// Its status from then on.
+    pub status: BranchStatus,
+    /// Its metadata from then on.
+    pub metadata: BranchMetadata,
+}
+
+/// A branch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BranchRefs {
+    /// Its name.
+    pub name: BranchName,
+    /// The branch and the revision it began with (0: before the first one); `None` for `main`.
+    pub base: Option<(BranchNumber, u64)>,
+    /// Its newest revision.
+    pub head: Option<Head>,
+    /// What it became when, earliest first; the first is its making.
+    pub changes: Vec<BranchChange>,
+    /// Taken back by an undo.
+    pub hidden: bool,
+}
+
+/// How far a source has been imported, in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BookmarkRef {
+    /// The source.
+    pub source: String,
+    /// Bytes of it that have been taken.
+    pub bytes: u64,
+}
+
+/// A session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionRefs {
+    /// What it is.
+    pub info: SessionInfo,
+    /// The next number in its count of revisions and checkpoints.
+    pub next_sequence: u64,
+    /// Its branches by number.
+    pub branches: Vec<BranchRefs>,
+    /// The branch checked out.
+    pub current_branch: BranchNumber,
+    /// The time of its earliest revision, checkpoint or fact.
+    pub first_event: Option<Timestamp>,
+    /// The time of its latest revision, checkpoint or fact.
+    pub last_event: Option<Timestamp>,
+    /// How many checkpoints it has.
+    pub checkpoints: u64,
+    /// The time of its latest checkpoint.
+    pub last_checkpoint: Option<Timestamp>,
+    /// How many pages of facts it has.
+    pub pages: u64,
+    /// How many facts were recorded in it.
+    pub facts: u64,
+    /// Operations whose facts are hidden.
+    pub hidden: Vec<OperationId>,
+    /// How far its sources have been imported.
+    pub bookmarks: Vec<BookmarkRef>,
+    /// Microseconds between scheduled checkpoints.
+    pub schedule: Option<i64>,
+}
+
+/// Where everything stands.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refs {
+    /// The sessions by number.
+    pub sessions: Vec<SessionRefs>,
+    /// The session chosen to be current.
+    pub pinned: Option<SessionNumber>,
+    /// The session last worked in by a person or a hook.
+    pub last_used: Option<SessionNumber>,
+}

@@ -1,0 +1,349 @@
+//! Values of the index's tables.
+
+use super::codec::{DecodeError, Reader, pack, put_bytes, put_signed, put_varint, unpack};
+use super::record::Bytes;
+use super::refs::BranchChange;
+use crate::model::{
+    BranchNumber, Checkpoint, CheckpointId, ObjectId, Operation, OperationId, Origin,
+    SessionNumber, Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+/// Primary values begin with this mark, their length and a hash, so that they are found in raw bytes.
+const MAGIC: &[u8; 4] = b"fRw1";
+
+fn wrap(content: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(24 + content.len());
+    out.extend_from_slice(MAGIC);
+    out.extend_from_slice(&(content.len() as u32).to_le_bytes());
+    out.extend_from_slice(blake3::hash(content).as_bytes().first_chunk::<16>().expect("16 of 32"));
+    out.extend_from_slice(content);
+    out
+}
+
+fn unwrap<'a>(what: &'static str, bytes: &'a [u8]) -> Result<&'a [u8], DecodeError> {
+    let mut reader = Reader::new(what, bytes);
+    if &reader.array::<4>()? != MAGIC {
+        return Err(reader.error("it does not begin with its mark"));
+    }
+    let length = u32::from_le_bytes(reader.array()?) as usize;
+    let hash = reader.array::<16>()?;
+    let content = reader.take(length)?;
+    reader.end()?;
+    if blake3::hash(content).as_bytes().first_chunk() != Some(&hash) {
+        return Err(reader.error("its content does not match its hash"));
+    }
+    Ok(content)
+}
+
+macro_rules! packed_row {
+    ($name:ident, $what:literal) => {
+        impl $name {
+            /// The bytes of this row's value.
+            #[must_use]
+            pub fn encode(&self) -> Vec<u8> {
+                wrap(&pack(self))
+            }
+
+            /// The value these bytes stand for.
+            ///
+            /// # Errors
+            /// If they are damaged.
+            pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+                unpack($what, unwrap($what, bytes)?)
+            }
+        }
+    };
+}
+
+/// A revision in its table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RevisionRow {
+    /// The encoded header.
+    pub header: Vec<u8>,
+    /// The encoded body.
+    pub body: Vec<u8>,
+    /// Its effective time.
+    pub effective: Timestamp,
+    /// The numbers of the objects that hold its delta, in key order.
+    pub parts: Vec<u64>,
+    /// How many bytes those hold, uncompressed.
+    pub bytes: u64,
+    /// How many bytes the keys and entries of its state have.
+    pub state_bytes: u64,
+}
+
+impl RevisionRow {
+    /// The bytes of this row's value.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.header.len() + self.body.len() + 32);
+        put_bytes(&mut out, &self.header);
+        put_bytes(&mut out, &self.body);
+        put_signed(&mut out, self.effective.as_micros());
+        put_varint(&mut out, self.bytes);
+        put_varint(&mut out, self.state_bytes);
+        put_varint(&mut out, self.parts.len() as u64);
+        self.parts.iter().for_each(|number| put_varint(&mut out, *number));
+        wrap(&out)
+    }
+
+    /// The value these bytes stand for.
+    ///
+    /// # Errors
+    /// If they are damaged.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new("revision", unwrap("revision", bytes)?);
+        let header = reader.bytes()?.to_vec();
+        let body = reader.bytes()?.to_vec();
+        let effective = Timestamp::from_micros(reader.signed()?);
+        let delta_bytes = reader.varint()?;
+        let state_bytes = reader.varint()?;
+        let count = reader.length()?;
+        let parts = (0..count).map(|_| reader.varint()).collect::<Result<_, _>>()?;
+        reader.end()?;
+        Ok(Self { header, body, effective, parts, bytes: delta_bytes, state_bytes })
+    }
+}
+
+/// What a number of a session's one count is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SequenceRow {
+    /// A revision on this branch.
+    Revision(BranchNumber),
+    /// A checkpoint.
+    Checkpoint(CheckpointId),
+}
+
+impl SequenceRow {
+    /// The bytes of this row's value.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Revision(branch) => [&[0], branch.to_le_bytes().as_slice()].concat(),
+            Self::Checkpoint(id) => [&[1], id.as_bytes().as_slice()].concat(),
+        }
+    }
+
+    /// The value these bytes stand for.
+    ///
+    /// # Errors
+    /// If they are damaged.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new("sequence number", bytes);
+        let row = match reader.byte()? {
+            0 => Self::Revision(u32::from_le_bytes(reader.array()?)),
+            1 => Self::Checkpoint(CheckpointId::from_bytes(reader.array()?)),
+            _ => return Err(reader.error("unknown mark")),
+        };
+        reader.end()?;
+        Ok(row)
+    }
+}
+
+/// Where a fact lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FactRow {
+    /// The number of the object that holds its page.
+    pub page: u64,
+    /// Its place on the page.
+    pub ordinal: u32,
+    /// How forge knows of it.
+    pub origin: Origin,
+    /// The operation that recorded it.
+    pub operation: OperationId,
+}
+
+impl FactRow {
+    /// The bytes of this row's value.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(24);
+        out.push(match self.origin {
+            Origin::Hook => 0,
+            Origin::Recorded => 1,
+            Origin::Imported => 2,
+        });
+        out.extend_from_slice(self.operation.as_bytes());
+        put_varint(&mut out, self.page);
+        put_varint(&mut out, u64::from(self.ordinal));
+        out
+    }
+
+    /// The value these bytes stand for.
+    ///
+    /// # Errors
+    /// If they are damaged.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new("fact", bytes);
+        let origin = match reader.byte()? {
+            0 => Origin::Hook,
+            1 => Origin::Recorded,
+            2 => Origin::Imported,
+            _ => return Err(reader.error("unknown origin")),
+        };
+        let operation = OperationId::from_bytes(reader.array()?);
+        let page = reader.varint()?;
+        let ordinal = u32::try_from(reader.varint()?).map_err(|_| reader.error("ordinal"))?;
+        reader.end()?;
+        Ok(Self { page, ordinal, origin, operation })
+    }
+}
+
+/// A chunk of a keyframe.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyframeChunk {
+    /// The number of the object.
+    pub object: u64,
+    /// How many entries it holds.
+    pub count: u64,
+    /// Its first key.
+    pub first: Bytes,
+}
+
+/// A keyframe: the full state of a revision.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyframeRow {
+    /// The digest of the state.
+    pub digest: Bytes,
+    /// How many entries it has.
+    pub count: u64,
+    /// How many bytes its chunks hold, uncompressed.
+    pub bytes: u64,
+    /// The chunks in key order.
+    pub chunks: Vec<KeyframeChunk>,
+}
+packed_row!(KeyframeRow, "keyframe");
+
+/// A checkpoint in its table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckpointRow {
+    /// The checkpoint.
+    pub checkpoint: Checkpoint,
+    /// The operation that made it.
+    pub operation: OperationId,
+}
+packed_row!(CheckpointRow, "checkpoint");
+
+/// How far a source has been imported.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BookmarkRow {
+    /// The blob that keeps the source's bytes; empty if none does.
+    pub blob: String,
+    /// Bytes of the source that have been taken.
+    pub bytes: u64,
+    /// Lines of the source that have been taken.
+    pub lines: u64,
+    /// Keyed hashes of the taken bytes, one for every 64 KiB; the last one may be of less.
+    pub blocks: Bytes,
+    /// What whoever reads the source needs to go on.
+    pub carry: Bytes,
+}
+packed_row!(BookmarkRow, "bookmark");
+
+/// A segment of a growing blob.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SegmentRow {
+    /// The number of the object.
+    pub object: u64,
+    /// How many bytes it holds.
+    pub length: u64,
+    /// How many bytes before it were its prefix when it was compressed.
+    pub prefix: u64,
+}
+packed_row!(SegmentRow, "blob segment");
+
+/// Something an operation did, with what it takes to take it back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Effect {
+    /// Made a revision.
+    Revision {
+        /// On this branch.
+        branch: BranchNumber,
+        /// This one.
+        sequence: u64,
+    },
+    /// Made a checkpoint.
+    CheckpointMade {
+        /// This one.
+        id: CheckpointId,
+    },
+    /// Replaced or took back a checkpoint.
+    CheckpointChanged {
+        /// As it was.
+        old: Box<Checkpoint>,
+    },
+    /// Made a branch.
+    BranchMade {
+        /// This one.
+        branch: BranchNumber,
+    },
+    /// Changed a branch.
+    BranchChanged {
+        /// This one.
+        branch: BranchNumber,
+        /// As it was.
+        old: BranchChange,
+    },
+    /// Hid a branch, or brought it back.
+    BranchHidden {
+        /// This one.
+        branch: BranchNumber,
+        /// Whether it is hidden now.
+        hidden: bool,
+    },
+    /// Checked out another branch.
+    Switched {
+        /// The branch checked out before.
+        old: BranchNumber,
+    },
+    /// Recorded facts.
+    Facts {
+        /// How many.
+        count: u64,
+    },
+    /// Moved a bookmark.
+    Bookmark {
+        /// The source.
+        source: String,
+        /// As it was.
+        old: Option<Box<BookmarkRow>>,
+        /// Bytes taken now.
+        bytes: u64,
+    },
+    /// Changed the schedule.
+    Schedule {
+        /// As it was.
+        old: Option<i64>,
+    },
+}
+
+/// An operation in its table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperationRow {
+    /// The operation.
+    pub operation: Operation,
+    /// What it did, in order.
+    pub effects: Vec<Effect>,
+    /// The operation it took back.
+    pub takes_back: Option<OperationId>,
+    /// The operation that took it back.
+    pub taken_back_by: Option<OperationId>,
+    /// The number of revisions and checkpoints in the session when it began.
+    pub sequence: u64,
+    /// The session.
+    pub session: SessionNumber,
+}
+packed_row!(OperationRow, "operation");
+
+/// The name of an object in the table of names: enough of its hash.
+#[must_use]
+pub(crate) fn object_key(id: &ObjectId) -> [u8; 16] {
+    *id.as_bytes().first_chunk().expect("16 of 32 bytes")
+}

@@ -1,0 +1,34 @@
+//! Code: facts.
+
+use super::field::{Text, record};
+use std::collections::BTreeMap;
+
+record! {
+    /// An edit with its patch, or a captured state of the code.
+    CodeState, Code {
+        /// The file an edit changed.
+        "path" => path: Text,
+        /// What an edit changed, as a unified diff.
+        "patch" => patch: Text,
+        /// The tool that made an edit.
+        "tool" => tool: Text,
+        /// How many lines an edit added.
+        "lines_added" => lines_added: u64,
+        /// How many lines an edit took away.
+        "lines_removed" => lines_removed: u64,
+        /// What the file held before.
+        "original_file" => original_file: Text,
+        /// Whether a person changed what the agent proposed.
+        "user_modified" => user_modified: bool,
+        /// The commit a captured state stands on.
+        "commit" => commit: Text,
+        /// The branch of the version control checked out then.
+        "branch" => branch: Text,
+        /// What a captured state has on top of its commit, as unified diffs.
+        "patches" => patches: Vec<Text>,
+        /// The environment variables a captured state needs.
+        "env_vars" => env_vars: BTreeMap<String, Text>,
+        /// The sub-agent that made the edit.
+        "agent" => agent: String,
+    }
+}

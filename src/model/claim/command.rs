@@ -1,0 +1,50 @@
+//! Commands: facts.
+
+use super::field::{Text, record};
+use super::word::words;
+
+words! {
+    /// How a command ended.
+    CommandOutcome, "command outcome" {
+        /// By itself, with whatever code.
+        Finished = "finished",
+        /// With an error and no code that is known.
+        Failed = "failed",
+        /// It was not allowed to run.
+        Refused = "refused",
+        /// It was stopped.
+        Interrupted = "interrupted",
+        /// It went on in the background.
+        Background = "background",
+    }
+}
+
+record! {
+    /// A command that was run.
+    ExecutedCommand, Command {
+        /// The command line.
+        "command" => command: Text,
+        /// The folder it ran in.
+        "working_dir" => working_dir: Text,
+        /// With which code it ended; absent if that is not known.
+        "exit_code" => exit_code: i64,
+        /// How it ended.
+        "outcome" => outcome: CommandOutcome,
+        /// What it printed, or its beginning.
+        "stdout_preview" => stdout_preview: Text,
+        /// What it printed on its error output, or its beginning.
+        "stderr_preview" => stderr_preview: Text,
+        /// `merged` if both outputs are kept as one.
+        "streams" => streams: Text,
+        /// What it was run for.
+        "description" => description: Text,
+        /// Why it was refused.
+        "reason" => reason: Text,
+        /// When it was asked for; it ended at the fact's own time.
+        "called_at" => called_at: Text,
+        /// How long it took, in milliseconds.
+        "duration_ms" => duration_ms: u64,
+        /// The sub-agent that ran it.
+        "agent" => agent: String,
+    }
+}

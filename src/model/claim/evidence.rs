@@ -1,0 +1,46 @@
+//! Evidence.
+
+use super::field::{Strength, record};
+use super::word::words;
+
+words! {
+    /// How evidence was come by.
+    EvidenceKind, "evidence kind" {
+        /// Somebody saw it happen.
+        Observation = "observation",
+        /// A number was taken.
+        Measurement = "measurement",
+        /// A test, build or check said so.
+        Test = "test",
+        /// An experiment made for the purpose.
+        Experiment = "experiment",
+        /// It stands in the code.
+        CodeReading = "code_reading",
+        /// It stands in a log or trace.
+        Log = "log",
+        /// It stands in a manual, a specification, a report.
+        Documentation = "documentation",
+        /// Somebody who should know said so.
+        Testimony = "testimony",
+        /// It follows from something else.
+        Reasoning = "reasoning",
+        /// None of these.
+        Other = "other",
+    }
+}
+
+record! {
+    /// What speaks for or against a hypothesis.
+    Evidence, Evidence {
+        /// The id of the hypothesis it bears on.
+        "hypothesis" => hypothesis: String,
+        /// How it was come by.
+        "kind" => kind: EvidenceKind,
+        /// How strongly it speaks for (up to 1) or against (down to -1) the hypothesis; counts as 0 when absent.
+        "strength" => strength: Strength,
+        /// Where it is to be found.
+        "source" => source: String,
+        /// What it says.
+        "description" => description: String,
+    }
+}

@@ -1,0 +1,354 @@
+//! Fields: what they may hold, and the macro that makes a typed record of them.
+
+use crate::model::{Map, TextRef, Value};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A field that forge knows of a kind.
+#[derive(Clone, Copy)]
+pub struct Field {
+    /// Its name in a value.
+    pub name: &'static str,
+    /// What it says, in a sentence.
+    pub about: &'static str,
+    pub(super) allowed: fn() -> String,
+}
+
+impl Field {
+    /// What it may hold, in words.
+    #[must_use]
+    pub fn allowed(&self) -> String {
+        (self.allowed)()
+    }
+}
+
+impl fmt::Debug for Field {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} ({})", self.name, self.allowed())
+    }
+}
+
+/// What a field holds: how it is read from a value and written into one.
+///
+/// Law: of a value without nulls, `write(read(v))` is `v`, but that a whole number may become a float (or a float
+/// without fraction a whole number) where the field asks for it.
+pub trait Shape: Sized {
+    /// The value as this type; `None` if it does not fit.
+    fn read(value: &Value) -> Option<Self>;
+    /// This as a value.
+    fn write(&self) -> Value;
+    /// What fits, in words.
+    fn allowed() -> String;
+}
+
+/// A number within bounds that are part of its type.
+macro_rules! bounded {
+    ($(#[$doc:meta])* $name:ident, $low:literal, $high:literal, $allowed:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+        pub struct $name(f64);
+
+        impl $name {
+            /// This number, if it is within bounds (NaN never is).
+            #[must_use]
+            pub fn new(number: f64) -> Option<Self> {
+                // Adding zero makes a positive zero of a negative one: equal values have equal bytes.
+                ($low..=$high).contains(&number).then_some(Self(number + 0.0))
+            }
+
+            /// The number.
+            #[must_use]
+            pub const fn value(self) -> f64 {
+                self.0
+            }
+        }
+
+        impl Shape for $name {
+            fn read(value: &Value) -> Option<Self> {
+                Self::new(value.as_f64()?)
+            }
+
+            fn write(&self) -> Value {
+                Value::Float(self.0)
+            }
+
+            fn allowed() -> String {
+                $allowed.to_owned()
+            }
+        }
+    };
+}
+
+bounded!(
+    /// How sure somebody is: 0 (certainly not) to 1 (certainly).
+    Confidence, 0.0, 1.0, "a number from 0 to 1"
+);
+bounded!(
+    /// How strongly something speaks for (up to 1) or against (down to -1) something else.
+    Strength, -1.0, 1.0, "a number from -1 to 1"
+);
+
+/// A text of a fact, which may be long: then only its beginning and where the rest lies.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Text(Value);
+
+impl Text {
+    /// The text; of a long one its beginning.
+    #[must_use]
+    pub fn preview(&self) -> &str {
+        match &self.0 {
+            Value::Text(text) => text,
+            long => long
+                .field(TextRef::FIELD)
+                .and_then(|fields| fields.field("preview")?.as_text())
+                .unwrap_or_default(),
+        }
+    }
+
+    /// Where the whole text lies, if this is only its beginning.
+    #[must_use]
+    pub fn whole(&self) -> Option<TextRef> {
+        TextRef::from_value(&self.0)
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<TextRef> for Text {
+    fn from(text: TextRef) -> Self {
+        Self(text.into_value())
+    }
+}
+
+impl Shape for Text {
+    fn read(value: &Value) -> Option<Self> {
+        let fits = matches!(value, Value::Text(_)) || TextRef::from_value(value).is_some();
+        fits.then(|| Self(value.clone()))
+    }
+
+    fn write(&self) -> Value {
+        self.0.clone()
+    }
+
+    fn allowed() -> String {
+        "a text".to_owned()
+    }
+}
+
+impl Shape for String {
+    fn read(value: &Value) -> Option<Self> {
+        value.as_text().map(str::to_owned)
+    }
+
+    fn write(&self) -> Value {
+        self.as_str().into()
+    }
+
+    fn allowed() -> String {
+        "a text".to_owned()
+    }
+}
+
+impl Shape for bool {
+    fn read(value: &Value) -> Option<Self> {
+        value.as_bool()
+    }
+
+    fn write(&self) -> Value {
+        (*self).into()
+    }
+
+    fn allowed() -> String {
+        "true or false".to_owned()
+    }
+}
+
+impl Shape for i64 {
+    #[expect(clippy::cast_possible_truncation, reason = "only whole numbers below 2^53 get there")]
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::Float(number) if number.fract() == 0.0 && number.abs() < 9.0e15 => {
+                Some(*number as Self)
+            }
+            other => other.as_i64(),
+        }
+    }
+
+    fn write(&self) -> Value {
+        (*self).into()
+    }
+
+    fn allowed() -> String {
+        "a whole number".to_owned()
+    }
+}
+
+impl Shape for u64 {
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::UInt(number) => Some(*number),
+            other => i64::read(other)?.try_into().ok(),
+        }
+    }
+
+    fn write(&self) -> Value {
+        (*self).into()
+    }
+
+    fn allowed() -> String {
+        "a whole number from 0 on".to_owned()
+    }
+}
+
+/// Any value: forge hands it on as it is.
+impl Shape for Value {
+    fn read(value: &Value) -> Option<Self> {
+        Some(value.clone())
+    }
+
+    fn write(&self) -> Value {
+        self.clone()
+    }
+
+    fn allowed() -> String {
+        "any value".to_owned()
+    }
+}
+
+impl<T: Shape> Shape for Vec<T> {
+    fn read(value: &Value) -> Option<Self> {
+        value.as_list()?.iter().map(T::read).collect()
+    }
+
+    fn write(&self) -> Value {
+        Value::List(self.iter().map(T::write).collect())
+    }
+
+    fn allowed() -> String {
+        format!("a list, each {}", T::allowed())
+    }
+}
+
+impl<T: Shape> Shape for BTreeMap<String, T> {
+    fn read(value: &Value) -> Option<Self> {
+        let fields = value.as_map()?;
+        fields.iter().map(|(name, value)| Some((name.clone(), T::read(value)?))).collect()
+    }
+
+    fn write(&self) -> Value {
+        Value::Map(self.iter().map(|(name, value)| (name.clone(), value.write())).collect())
+    }
+
+    fn allowed() -> String {
+        format!("a map, each {}", T::allowed())
+    }
+}
+
+/// A measured value: a number, a truth value or a text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scalar(Value);
+
+impl Scalar {
+    /// The value itself.
+    #[must_use]
+    pub const fn value(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl Shape for Scalar {
+    fn read(value: &Value) -> Option<Self> {
+        let fits = !matches!(value, Value::Null | Value::List(_) | Value::Map(_));
+        fits.then(|| Self(value.clone()))
+    }
+
+    fn write(&self) -> Value {
+        self.0.clone()
+    }
+
+    fn allowed() -> String {
+        "a number, a text, true or false".to_owned()
+    }
+}
+
+/// Takes the field of this name out of `fields` and reads it; the value and what was allowed if it does not fit.
+pub(super) fn take<T: Shape>(fields: &mut Map, name: &str) -> Result<Option<T>, (Value, String)> {
+    match fields.remove(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match T::read(&value) {
+            Some(read) => Ok(Some(read)),
+            None => Err((value, T::allowed())),
+        },
+    }
+}
+
+/// Puts a field that is there into `fields`.
+pub(super) fn put<T: Shape>(fields: &mut Map, name: &str, value: Option<&T>) {
+    if let Some(value) = value {
+        fields.insert(name.to_owned(), value.write());
+    }
+}
+
+macro_rules! record {
+    ($(#[$doc:meta])* $name:ident, $kind:ident {
+        $($(#[doc = $about:literal])+ $key:literal => $field:ident: $type:ty,)*
+    }) => {
+        $(#[$doc])*
+        ///
+        /// Every field may be absent. The law is `to_value(from_value(v)) == v.without_nulls()` for what
+        /// [`check`](crate::model::claim::check) returned.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct $name {
+            $($(#[doc = $about])+ pub $field: Option<$type>,)*
+            /// Fields forge does not know.
+            pub extra: $crate::model::Map,
+        }
+
+        impl $name {
+            /// The kind these are the fields of.
+            pub const KIND: $crate::model::Kind = $crate::model::Kind::$kind;
+
+            /// The fields forge knows.
+            pub const FIELDS: &'static [$crate::model::claim::Field] = &[
+                $($crate::model::claim::Field {
+                    name: $key,
+                    about: concat!($($about),+).trim_ascii(),
+                    allowed: <$type as $crate::model::claim::field::Shape>::allowed,
+                },)*
+            ];
+
+            /// Reads the fields of a value. Nulls count as absent, at any depth.
+            ///
+            /// # Errors
+            /// [`InvalidField`](crate::model::claim::InvalidField) for the first known field that does not fit, or
+            /// a value that is no map.
+            pub fn from_value(
+                value: &$crate::model::Value,
+            ) -> Result<Self, $crate::model::claim::InvalidField> {
+                use $crate::model::{Value, claim::{InvalidField, field}};
+                let Value::Map(mut fields) = value.clone().without_nulls() else {
+                    return Err(InvalidField::no_map(Self::KIND, value));
+                };
+                Ok(Self {
+                    $($field: field::take(&mut fields, $key).map_err(|(found, allowed)| {
+                        InvalidField::new(Self::KIND, $key, &found, allowed)
+                    })?,)*
+                    extra: fields,
+                })
+            }
+
+            /// The value with these fields; absent ones are left out.
+            #[must_use]
+            pub fn to_value(&self) -> $crate::model::Value {
+                let mut fields = self.extra.clone();
+                $($crate::model::claim::field::put(&mut fields, $key, self.$field.as_ref());)*
+                $crate::model::Value::Map(fields)
+            }
+        }
+    };
+}
+pub(super) use record;

@@ -1,0 +1,163 @@
+//! Gaps in what is known.
+
+use super::field::{Shape, record};
+use super::word::words;
+use crate::model::Value;
+
+words! {
+    /// What is missing.
+    GapType, "gap type" {
+        /// Something that somebody or some document knows.
+        MissingInformation = "missing_information",
+        /// Something taken to be so that nobody has checked.
+        UntestedAssumption = "untested_assumption",
+        /// Two sources say different things.
+        ContradictoryInformation = "contradictory_information",
+        /// It happens and nobody knows why.
+        UnknownCause = "unknown_cause",
+        /// Numbers, logs or inputs that were never taken.
+        MissingData = "missing_data",
+        /// It was seen, and cannot be made to happen again.
+        Unreproduced = "unreproduced",
+        /// None of these.
+        Other = "other",
+    }
+}
+
+words! {
+    /// How much depends on a gap.
+    Criticality, "gap criticality" {
+        /// Good to know.
+        Low = "low",
+        /// Worth the effort.
+        Medium = "medium",
+        /// The effort may fail without it.
+        High = "high",
+        /// Nothing goes on without it.
+        Critical = "critical",
+    }
+}
+
+words! {
+    /// What has become of a gap.
+    GapStatus, "gap status" {
+        /// Nobody works on it.
+        Open = "open",
+        /// Somebody works on it.
+        Filling = "filling",
+        /// It is known now.
+        Filled = "filled",
+        /// It cannot be known.
+        Unfillable = "unfillable",
+        /// It no longer matters.
+        Obsolete = "obsolete",
+    }
+}
+
+words! {
+    /// How a gap might be filled.
+    FillStrategy, "gap fill strategy" {
+        /// Run a test, build or check.
+        RunTest = "run_test",
+        /// Read the code.
+        ReadCode = "read_code",
+        /// Read what is written about it.
+        ReadDocumentation = "read_documentation",
+        /// Look for it elsewhere.
+        Search = "search",
+        /// Take a number.
+        Measure = "measure",
+        /// Make the program say more: logs, traces, assertions.
+        Instrument = "instrument",
+        /// Make it happen again.
+        Reproduce = "reproduce",
+        /// Change something and see.
+        Experiment = "experiment",
+        /// Narrow down the change that brought it.
+        Bisect = "bisect",
+        /// Ask somebody.
+        Ask = "ask",
+        /// Think.
+        Reason = "reason",
+        /// None of these.
+        Other = "other",
+    }
+}
+
+words! {
+    /// How much work filling a gap takes.
+    Effort, "gap effort" {
+        /// Minutes.
+        Trivial = "trivial",
+        /// An hour.
+        Small = "small",
+        /// Half a day.
+        Medium = "medium",
+        /// Days.
+        Large = "large",
+        /// Nobody can say.
+        Unknown = "unknown",
+    }
+}
+
+/// What a gap holds up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Blocking {
+    /// Everything, or nothing.
+    All(bool),
+    /// The hypotheses of these ids.
+    Hypotheses(Vec<String>),
+}
+
+impl Blocking {
+    /// Whether anything is held up.
+    #[must_use]
+    pub const fn blocks(&self) -> bool {
+        match self {
+            Self::All(blocks) => *blocks,
+            Self::Hypotheses(ids) => !ids.is_empty(),
+        }
+    }
+}
+
+impl Shape for Blocking {
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::Bool(blocks) => Some(Self::All(*blocks)),
+            other => Vec::read(other).map(Self::Hypotheses),
+        }
+    }
+
+    fn write(&self) -> Value {
+        match self {
+            Self::All(blocks) => (*blocks).into(),
+            Self::Hypotheses(ids) => ids.write(),
+        }
+    }
+
+    fn allowed() -> String {
+        "true, false or a list of hypothesis ids".to_owned()
+    }
+}
+
+record! {
+    /// What is not known and should be.
+    Gap, Gap {
+        /// What is not known.
+        "description" => description: String,
+        /// What is missing.
+        "type" => gap_type: GapType,
+        /// How much depends on it; `medium` when absent.
+        "criticality" => criticality: Criticality,
+        /// What has become of it; `open` when absent.
+        "status" => status: GapStatus,
+        /// What it holds up: everything (true), nothing, or the hypotheses of these ids.
+        "blocking" => blocking: Blocking,
+        /// How it might be filled.
+        "fill_strategy" => fill_strategy: FillStrategy,
+        /// How much work that takes.
+        "effort" => effort: Effort,
+        /// What filled it, or why nothing can.
+        "resolution" => resolution: String,
+    }
+}

@@ -1,0 +1,83 @@
+//! Figures of a session: computed, never stored.
+
+use super::field::Shape;
+use super::{GapStatus, HypothesisStatus, VerificationStatus};
+use crate::model::{Timestamp, Value};
+use serde::{Serialize, Serializer};
+use std::time::Duration;
+
+/// A pause between two events that is longer than this does not count as time in debugging.
+pub const IDLE_AFTER: Duration = Duration::from_secs(5 * 60);
+
+/// Figures of a session up to a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SessionMetrics {
+    /// Checkpoints made, by whom and whatever trigger.
+    pub checkpoints_created: u64,
+    /// Hypotheses that are `under_test`, `confirmed` or `rejected`.
+    pub hypotheses_tested: u64,
+    /// Verifications that were run: all but those `skipped`.
+    pub verifications_run: u64,
+    /// Gaps that are `filled`.
+    pub gaps_filled: u64,
+    /// The time between consecutive events, without pauses over [`IDLE_AFTER`]; in JSON
+    /// `time_in_debugging_seconds`.
+    #[serde(rename = "time_in_debugging_seconds", serialize_with = "seconds")]
+    pub time_in_debugging: Duration,
+}
+
+impl SessionMetrics {
+    /// The figures of a state: its checkpoints so far, its hypotheses, gaps and verifications, and the times of
+    /// everything that happened (facts, revisions, checkpoints) in any order.
+    #[must_use]
+    pub fn of<'a>(
+        checkpoints: u64,
+        hypotheses: impl IntoIterator<Item = &'a Value>,
+        gaps: impl IntoIterator<Item = &'a Value>,
+        verifications: impl IntoIterator<Item = &'a Value>,
+        times: impl IntoIterator<Item = Timestamp>,
+    ) -> Self {
+        Self {
+            checkpoints_created: checkpoints,
+            hypotheses_tested: count(hypotheses, |status| {
+                matches!(
+                    status,
+                    Some(
+                        HypothesisStatus::UnderTest
+                            | HypothesisStatus::Confirmed
+                            | HypothesisStatus::Rejected
+                    )
+                )
+            }),
+            verifications_run: count(verifications, |status| {
+                status != Some(VerificationStatus::Skipped)
+            }),
+            gaps_filled: count(gaps, |status| status == Some(GapStatus::Filled)),
+            time_in_debugging: time_in_debugging(times),
+        }
+    }
+}
+
+/// The sum of the pauses between consecutive times, without those longer than [`IDLE_AFTER`].
+#[must_use]
+pub fn time_in_debugging(times: impl IntoIterator<Item = Timestamp>) -> Duration {
+    let mut times: Vec<_> = times.into_iter().collect();
+    times.sort_unstable();
+    let pauses = times.windows(2).filter_map(|pair| match pair {
+        [earlier, later] => u64::try_from(later.micros_since(*earlier)).ok(),
+        _ => None,
+    });
+    pauses.map(Duration::from_micros).filter(|pause| *pause <= IDLE_AFTER).sum()
+}
+
+fn count<'a, S: Shape>(
+    values: impl IntoIterator<Item = &'a Value>,
+    counts: impl Fn(Option<S>) -> bool,
+) -> u64 {
+    let status = |value: &Value| value.field("status").and_then(S::read);
+    values.into_iter().filter(|value| counts(status(value))).count() as u64
+}
+
+fn seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(duration.as_secs_f64())
+}

@@ -1,0 +1,41 @@
+//! Which other claims a claim refers to.
+
+use super::{Belief, Blocking, Dependency, Evidence, Gap, Hypothesis};
+use crate::model::{Key, Kind, Value};
+
+/// The claims that a claim refers to, each once, sorted. They must be there at the end of the revision that adds the
+/// reference. Facts refer to nothing that is checked; neither does a value whose fields do not fit.
+#[must_use]
+pub fn references(kind: Kind, value: &Value) -> Vec<Key> {
+    let mut keys = found(kind, value).unwrap_or_default();
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
+fn found(kind: Kind, value: &Value) -> Option<Vec<Key>> {
+    let hypothesis = |id: String| Key::new(Kind::Hypothesis, id);
+    Some(match kind {
+        Kind::Hypothesis => {
+            Hypothesis::from_value(value).ok()?.parent.into_iter().map(hypothesis).collect()
+        }
+        Kind::Evidence => {
+            Evidence::from_value(value).ok()?.hypothesis.into_iter().map(hypothesis).collect()
+        }
+        Kind::Belief => {
+            let belief = Belief::from_value(value).ok()?;
+            let evidence = belief.evidence.unwrap_or_default();
+            let evidence = evidence.into_iter().map(|id| Key::new(Kind::Evidence, id));
+            belief.hypothesis.into_iter().map(hypothesis).chain(evidence).collect()
+        }
+        Kind::Dependency => {
+            let Dependency { from, to, .. } = Dependency::from_value(value).ok()?;
+            from.into_iter().chain(to).map(|id| Key::new(Kind::Belief, id)).collect()
+        }
+        Kind::Gap => match Gap::from_value(value).ok()?.blocking {
+            Some(Blocking::Hypotheses(ids)) => ids.into_iter().map(hypothesis).collect(),
+            Some(Blocking::All(_)) | None => Vec::new(),
+        },
+        _ => Vec::new(),
+    })
+}

@@ -1,0 +1,338 @@
+use super::*;
+use crate::model::{
+    Author, AutoTrigger, BranchStatus, Key, Kind, Map, Origin, SessionKind, Timestamp, Trigger,
+    Value,
+};
+use proptest::prelude::*;
+use std::time::Duration;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// Values that fit a field, by the words that say what fits.
+fn fitting(allowed: &str) -> BoxedStrategy<Value> {
+    if let Some(words) = allowed.strip_prefix("one of ") {
+        let words: Vec<String> = words.split(", ").map(str::to_owned).collect();
+        return prop::sample::select(words).prop_map(Value::from).boxed();
+    }
+    match allowed {
+        "a text" => "[ -~]{0,8}".prop_map(Value::from).boxed(),
+        "true or false" => any::<bool>().prop_map(Value::from).boxed(),
+        "a whole number" => any::<i64>().prop_map(Value::from).boxed(),
+        "a whole number from 0 on" | "a number, a text, true or false" => {
+            any::<u64>().prop_map(Value::from).boxed()
+        }
+        "a number from 0 to 1" => (0.0..=1.0).prop_map(Value::Float).boxed(),
+        "a number from -1 to 1" => (-1.0..=1.0).prop_map(|n: f64| Value::Float(n + 0.0)).boxed(),
+        "true, false or a list of hypothesis ids" | "a list, each a text" => {
+            prop::collection::vec("[a-z]{1,3}", 0..3).prop_map(Value::from).boxed()
+        }
+        "a map, each a text" => prop::collection::btree_map("[a-z]{1,3}", "[a-z]{1,3}", 0..3)
+            .prop_map(|map| Value::Map(map.into_iter().map(|(k, v)| (k, v.into())).collect()))
+            .boxed(),
+        "any value" => unknown(),
+        other => panic!("no strategy for {other}"),
+    }
+}
+
+fn unknown() -> BoxedStrategy<Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        (-1e9..1e9).prop_map(|n: f64| Value::Float(n + 0.0)),
+        "[ -~]{0,6}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::List),
+            prop::collection::btree_map("[a-z]{1,3}", inner, 0..3).prop_map(Value::Map),
+        ]
+    })
+    .boxed()
+}
+
+/// Values of a kind with known fields that fit, nulls, and unknown fields.
+fn value_of(kind: Kind) -> BoxedStrategy<Value> {
+    let known: Vec<_> = fields(kind)
+        .iter()
+        .map(|field| {
+            prop::option::of(prop_oneof![4 => fitting(&field.allowed()), 1 => Just(Value::Null)])
+                .prop_map(|value| value.map(|value| (field.name.to_owned(), value)))
+        })
+        .collect();
+    (known, prop::collection::btree_map("x_[a-z]{1,3}", unknown(), 0..3))
+        .prop_map(|(known, mut unknown)| {
+            unknown.extend(known.into_iter().flatten());
+            Value::Map(unknown)
+        })
+        .boxed()
+}
+
+proptest! {
+    #[test]
+    fn a_fitting_value_comes_back_without_nulls(
+        (kind, value) in prop::sample::select(Kind::ALL)
+            .prop_flat_map(|kind| (Just(kind), value_of(kind)))
+    ) {
+        let checked = check(kind, &value).unwrap();
+        prop_assert_eq!(&checked, &value.without_nulls());
+        prop_assert_eq!(check(kind, &checked), Ok(checked));
+    }
+
+    #[test]
+    fn a_known_field_with_anything_fits_or_is_named(
+        (kind, field, value) in prop::sample::select(Kind::ALL).prop_flat_map(|kind| {
+            let names: Vec<_> = fields(kind).iter().map(|field| field.name).collect();
+            (Just(kind), prop::sample::select(names), unknown())
+        })
+    ) {
+        let map = Value::Map(Map::from([(field.to_owned(), value)]));
+        if let Err(error) = check(kind, &map) {
+            prop_assert_eq!(error.field.as_deref(), Some(field));
+            prop_assert_eq!(error.kind, kind);
+        }
+    }
+}
+
+#[test]
+fn check_when_a_field_does_not_fit_says_kind_field_found_and_allowed() {
+    for (kind, text, message) in [
+        (
+            Kind::Hypothesis,
+            r#"{"confidence": 1.7}"#,
+            "field 'confidence' of hypothesis is 1.7: use a number from 0 to 1",
+        ),
+        (
+            Kind::Hypothesis,
+            r#"{"status": "maybe"}"#,
+            "field 'status' of hypothesis is \"maybe\": \
+             use one of active, under_test, confirmed, rejected, archived",
+        ),
+        (
+            Kind::Evidence,
+            r#"{"strength": -2}"#,
+            "field 'strength' of evidence is -2: use a number from -1 to 1",
+        ),
+        (
+            Kind::Belief,
+            r#"{"evidence": ["e1", 3]}"#,
+            "field 'evidence' of belief is a list with 3: use a list, each a text",
+        ),
+        (
+            Kind::Gap,
+            r#"{"blocking": "H1"}"#,
+            "field 'blocking' of gap is \"H1\": use true, false or a list of hypothesis ids",
+        ),
+        (Kind::Note, "[]", "note is a list: use a map of fields"),
+        (
+            Kind::Note,
+            r#"{"description": {"a": 1}}"#,
+            "field 'description' of note is a map: use a text",
+        ),
+        (
+            Kind::Command,
+            r#"{"exit_code": 1.5}"#,
+            "field 'exit_code' of command is 1.5: use a whole number",
+        ),
+    ] {
+        assert_eq!(check(kind, &json(text)).unwrap_err().to_string(), message);
+    }
+}
+
+#[test]
+fn check_when_a_number_is_not_finite_refuses_it_anywhere() {
+    for number in [f64::NAN, f64::INFINITY] {
+        let deep = Value::from([("x", Value::List(vec![Value::Float(number)]))]);
+        assert!(check(Kind::Note, &deep).is_err());
+        assert!(check(Kind::Evidence, &Value::from([("strength", number.into())])).is_err());
+    }
+}
+
+#[test]
+fn check_when_a_value_is_too_deep_refuses_it() {
+    let nested = |depth: usize| (0..depth).fold(Value::Null, |inner, _| Value::List(vec![inner]));
+    let value = |depth| Value::from([("x", nested(depth))]);
+    assert!(check(Kind::Output, &value(MAX_DEPTH)).is_ok());
+    assert!(check(Kind::Output, &value(MAX_DEPTH + 1)).is_err());
+}
+
+#[test]
+fn check_gives_equal_numbers_equal_form() {
+    let checked = check(Kind::Hypothesis, &json(r#"{"confidence": 1, "x": 1}"#)).unwrap();
+    assert_eq!(checked, json(r#"{"confidence": 1.0, "x": 1}"#));
+    let checked = check(Kind::Command, &json(r#"{"exit_code": 2.0}"#)).unwrap();
+    assert_eq!(checked, json(r#"{"exit_code": 2}"#));
+    let Value::Map(checked) = check(Kind::Note, &json(r#"{"x": -0.0}"#)).unwrap() else {
+        panic!("a map went in")
+    };
+    assert_eq!(checked["x"].as_f64().unwrap().to_bits(), 0);
+}
+
+#[test]
+fn a_field_of_another_kind_survives_untouched() {
+    for (kind, text) in [
+        (Kind::Note, r#"{"confidence": 7, "tags": "none"}"#),
+        (Kind::Evidence, r#"{"status": "whatever", "confidence": "high"}"#),
+        (Kind::Dependency, r#"{"description": 3}"#),
+    ] {
+        assert_eq!(check(kind, &json(text)), Ok(json(text)));
+    }
+}
+
+#[test]
+fn a_long_text_of_a_fact_may_be_a_reference_and_of_a_claim_not() {
+    let long = json(&format!(
+        r#"{{"$text": {{"preview": "be", "bytes": 9000, "hash": "{}"}}}}"#,
+        "0".repeat(64)
+    ));
+    let value = Value::from([("command", long.clone())]);
+    assert_eq!(check(Kind::Command, &value), Ok(value.clone()));
+    let command = ExecutedCommand::from_value(&value).unwrap().command.unwrap();
+    assert_eq!((command.preview(), command.whole().unwrap().bytes), ("be", 9000));
+    assert!(check(Kind::Note, &Value::from([("description", long)])).is_err());
+}
+
+#[test]
+fn an_id_of_wrong_form_is_refused_with_the_reason() {
+    for id in ["H1", "b1->b2", "\u{e9}t\u{e9}", &"x".repeat(200), "a b"] {
+        assert_eq!(check_id(id), Ok(()));
+    }
+    for (id, problem) in [
+        ("", "is empty"),
+        (&*"x".repeat(201), "is too long"),
+        ("a\u{1b}[31m", "holds a control character"),
+        ("a\u{9b}", "holds a control character"),
+        (" a", "begins or ends with a space"),
+        ("a ", "begins or ends with a space"),
+    ] {
+        let error = check_id(id).unwrap_err();
+        assert_eq!(error.problem, problem);
+        assert!(!error.to_string().chars().any(char::is_control));
+    }
+}
+
+#[test]
+fn references_name_every_claim_referred_to_once() {
+    let names = |kind, text| -> Vec<String> {
+        references(kind, &json(text)).iter().map(Key::to_string).collect()
+    };
+    assert_eq!(names(Kind::Hypothesis, r#"{"parent": "H1"}"#), ["hypothesis H1"]);
+    assert_eq!(names(Kind::Evidence, r#"{"hypothesis": "H1"}"#), ["hypothesis H1"]);
+    assert_eq!(
+        names(Kind::Belief, r#"{"hypothesis": "H1", "evidence": ["e2", "e1", "e2"]}"#),
+        ["hypothesis H1", "evidence e1", "evidence e2"]
+    );
+    assert_eq!(
+        names(Kind::Dependency, r#"{"from": "b2", "to": "b1"}"#),
+        ["belief b1", "belief b2"]
+    );
+    assert_eq!(names(Kind::Gap, r#"{"blocking": ["H2"]}"#), ["hypothesis H2"]);
+    assert!(names(Kind::Gap, r#"{"blocking": true}"#).is_empty());
+    assert!(names(Kind::Note, r#"{"parent": "H1", "hypothesis": "H2"}"#).is_empty());
+}
+
+#[test]
+fn metrics_count_what_was_done_and_skip_idle_time() {
+    let values = |texts: &[&str]| -> Vec<Value> {
+        texts.iter().map(|status| Value::from([("status", (*status).into())])).collect()
+    };
+    let hypotheses = values(&["active", "under_test", "confirmed", "rejected", "archived"]);
+    let gaps = values(&["open", "filled", "obsolete"]);
+    let mut verifications = values(&["passed", "skipped", "failed"]);
+    verifications.push(Value::from([]));
+    // Out of order; 60 s, then exactly the limit, then more than it.
+    let times = [60, 0, 360, 661].map(|second| Timestamp::from_micros(second * 1_000_000));
+    let metrics = SessionMetrics::of(7, &hypotheses, &gaps, &verifications, times);
+    assert_eq!(
+        metrics,
+        SessionMetrics {
+            checkpoints_created: 7,
+            hypotheses_tested: 3,
+            verifications_run: 3,
+            gaps_filled: 1,
+            time_in_debugging: Duration::from_secs(360),
+        }
+    );
+    let json = serde_json::to_value(metrics).unwrap();
+    assert_eq!(json["time_in_debugging_seconds"], 360.0);
+}
+
+#[test]
+fn every_word_of_a_list_is_read_back() {
+    for status in HypothesisStatus::ALL {
+        assert_eq!(status.word().parse(), Ok(*status));
+    }
+    let error = "done".parse::<GapStatus>().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "unknown gap status \"done\": use one of open, filling, filled, unfillable, obsolete"
+    );
+}
+
+#[test]
+fn the_glossary_has_every_word_and_field_of_the_code() {
+    fn word(word: impl serde::Serialize) -> String {
+        serde_json::to_value(word).unwrap().as_str().unwrap().to_owned()
+    }
+    let page = include_str!("../../../docs/glossary.md");
+    let has = |text: &str| assert!(page.contains(text), "not in docs/glossary.md: {text}");
+    for list in VOCABULARIES {
+        let heading = format!("### {}\n", list.what);
+        let section = page.split(&heading).nth(1).unwrap_or_else(|| panic!("no {heading}"));
+        let section = section.split("\n#").next().unwrap();
+        let words: Vec<_> = section
+            .lines()
+            .filter_map(|line| line.strip_prefix("- `")?.split('`').next())
+            .collect();
+        assert_eq!(words, list.words, "{}", list.what);
+    }
+    for &kind in Kind::ALL {
+        has(&format!("**`{}`**, several `{}`: ", kind.name(), kind.plural()));
+        for field in fields(kind) {
+            has(&format!("| `{}` | {} | {} |", field.name, field.about, field.allowed()));
+        }
+    }
+    let triggers = [
+        AutoTrigger::HypothesisStatusChange,
+        AutoTrigger::NewContradictionDetected,
+        AutoTrigger::VerificationComplete,
+        AutoTrigger::BranchSwitch,
+        AutoTrigger::GapFilled,
+        AutoTrigger::CodeModified,
+        AutoTrigger::SignificantTimePassed,
+        AutoTrigger::ContextCompactionWarning,
+    ];
+    let branches = [
+        BranchStatus::Active,
+        BranchStatus::Merged,
+        BranchStatus::Abandoned,
+        BranchStatus::Archived,
+    ];
+    let sessions = [
+        SessionKind::Debug,
+        SessionKind::Run,
+        SessionKind::Progress,
+        SessionKind::Program,
+        SessionKind::Thread,
+    ];
+    let words = triggers.map(word).into_iter().chain(branches.map(word));
+    let words = words.chain(sessions.map(word));
+    let words = words.chain([Origin::Hook, Origin::Recorded, Origin::Imported].map(word));
+    let words = words.chain([Author::Asked, Author::Hook].map(word));
+    let words = words.chain([Trigger::Manual, Trigger::Scheduled].map(word));
+    words.for_each(|word| has(&format!("`{word}`")));
+}
+
+#[test]
+fn a_task_is_open_until_its_agent_says_otherwise() {
+    let open = |text: &str| Task::from_value(&json(text)).unwrap().is_open();
+    for text in ["{}", r#"{"status": "in_progress"}"#, r#"{"status": "some new word"}"#] {
+        assert!(open(text), "{text}");
+    }
+    for text in [r#"{"status": "completed"}"#, r#"{"status": "dropped"}"#] {
+        assert!(!open(text), "{text}");
+    }
+}

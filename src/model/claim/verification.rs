@@ -1,0 +1,50 @@
+//! Verifications: facts.
+
+use super::field::{Text, record};
+use super::word::words;
+
+words! {
+    /// How a test, build or check came out.
+    VerificationStatus, "verification status" {
+        /// It holds.
+        Passed = "passed",
+        /// It does not hold.
+        Failed = "failed",
+        /// It could not be run.
+        Error = "error",
+        /// It took too long.
+        TimedOut = "timed_out",
+        /// It was left out.
+        Skipped = "skipped",
+        /// Nobody can say.
+        Unknown = "unknown",
+    }
+}
+
+record! {
+    /// A test, build or check and its result.
+    VerificationResult, Verification {
+        /// What was checked.
+        "name" => name: Text,
+        /// What sort of check: test, build, lint.
+        "check" => check: Text,
+        /// The program that checked it.
+        "tool" => tool: Text,
+        /// How it came out; `unknown` when absent.
+        "status" => status: VerificationStatus,
+        /// The command that checked it.
+        "command" => command: Text,
+        /// With which code the command ended.
+        "exit_code" => exit_code: i64,
+        /// What it printed.
+        "output" => output: Text,
+        /// What there is to say about it.
+        "description" => description: Text,
+        /// How long it took, in milliseconds.
+        "duration_ms" => duration_ms: u64,
+        /// The sub-agent that ran it.
+        "agent" => agent: String,
+        /// Where it comes from.
+        "source" => source: Text,
+    }
+}

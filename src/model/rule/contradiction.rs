@@ -1,0 +1,87 @@
+//! Beliefs that contradict each other.
+
+use super::{Claims, Outcome, RuleError, find, in_doubt, new_claim, sorted, text, with};
+use crate::model::claim::{Dependency, DependencyType, Word};
+use crate::model::{AutoTrigger, Key, Kind, Value};
+
+/// Notes that two beliefs cannot both hold: a dependency of type `contradicts` between them, and both are put in
+/// doubt, each with the other and the reason as why. One that is in doubt already gets the new reason behind the old.
+///
+/// Confidence is unchanged: which of the two is wrong is not known. Evidence and people move it.
+///
+/// Trigger: [`AutoTrigger::NewContradictionDetected`].
+///
+/// # Errors
+/// [`RuleError::NotFound`], [`RuleError::OneBelief`], [`RuleError::AlreadyThere`] if the contradiction is noted
+/// already, in either direction, or two other dependencies have both ids that it could have.
+pub fn contradict_beliefs(
+    claims: &impl Claims,
+    first: &str,
+    second: &str,
+    reason: Option<&str>,
+) -> Result<Outcome, RuleError> {
+    let dependency = Dependency {
+        from: Some(first.to_owned()),
+        to: Some(second.to_owned()),
+        dependency_type: Some(DependencyType::Contradicts),
+        reason: reason.map(str::to_owned),
+        ..Dependency::default()
+    };
+    contradict(claims, first, second, &dependency)
+}
+
+/// As [`contradict_beliefs`], with the dependency between the two as it is to be stored.
+pub(super) fn contradict(
+    claims: &impl Claims,
+    first: &str,
+    second: &str,
+    dependency: &Dependency,
+) -> Result<Outcome, RuleError> {
+    let beliefs = [find(claims, Kind::Belief, first)?, find(claims, Kind::Belief, second)?];
+    if first == second {
+        return Err(RuleError::OneBelief(first.to_owned()));
+    }
+    let noted = claims.all(Kind::Dependency).into_iter().find(|(_, noted)| {
+        let ends = (text(noted, "from"), text(noted, "to"));
+        text(noted, "type") == Some(DependencyType::Contradicts.word())
+            && (ends == (Some(first), Some(second)) || ends == (Some(second), Some(first)))
+    });
+    if let Some((id, _)) = noted {
+        return Err(RuleError::AlreadyThere(Key::new(Kind::Dependency, id)));
+    }
+    let reason = dependency.reason.as_deref();
+    let between = |from: &str, to: &str| {
+        let ends = (Some(from.to_owned()), Some(to.to_owned()));
+        let turned = Dependency { from: ends.0, to: ends.1, ..dependency.clone() };
+        new_claim(claims, Kind::Dependency, &Dependency::id(from, to), &turned.to_value())
+    };
+    // A contradiction has no direction: where one already rests on the other, it takes the other id.
+    let added = between(first, second).or_else(|error| match error {
+        RuleError::AlreadyThere(_) => between(second, first),
+        other => Err(other),
+    })?;
+    let mut changes = vec![added];
+    for (value, (id, other)) in beliefs.iter().zip([(first, second), (second, first)]) {
+        let why = match reason {
+            Some(reason) => format!("contradicts belief {other}: {reason}"),
+            None => format!("contradicts belief {other}"),
+        };
+        if let Some(value) = doubted(value, why) {
+            changes.push((Key::new(Kind::Belief, id), value));
+        }
+    }
+    Ok(Outcome {
+        changes: sorted(changes),
+        trigger: Some(AutoTrigger::NewContradictionDetected),
+        tag: Some("contradiction_detected"),
+        contradiction: Some(format!("beliefs {first} and {second} contradict each other")),
+    })
+}
+
+fn doubted(belief: &Value, why: String) -> Option<Value> {
+    let reason = match text(belief, "doubt_reason").filter(|_| in_doubt(belief)) {
+        Some(old) => format!("{old}; {why}"),
+        None => why,
+    };
+    with(belief, [("in_doubt", Some(true.into())), ("doubt_reason", Some(reason.into()))])
+}

@@ -1,0 +1,64 @@
+//! Dependencies between beliefs.
+
+use super::contradiction::contradict;
+use super::{Claims, Outcome, RuleError, dependencies, find, new_claim};
+use crate::model::Kind;
+use crate::model::claim::{Dependency, DependencyType};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Adds a dependency under the id that its ends give it ([`Dependency::id`]). One of type `contradicts` is noted as
+/// [`contradict_beliefs`](super::contradict_beliefs) does; others have no trigger.
+///
+/// # Errors
+/// [`RuleError::NoEnds`], [`RuleError::NotFound`] for a belief, [`RuleError::AlreadyThere`] if there is one from the
+/// same to the same belief, [`RuleError::Cycle`] with the shortest way round if a belief would come to rest on
+/// itself, or what is wrong with its fields or id (both ends together may have 198 bytes).
+pub fn add_dependency(claims: &impl Claims, dependency: &Dependency) -> Result<Outcome, RuleError> {
+    let (Some(from), Some(to)) = (&dependency.from, &dependency.to) else {
+        return Err(RuleError::NoEnds);
+    };
+    if dependency.dependency_type == Some(DependencyType::Contradicts) {
+        return contradict(claims, from, to, dependency);
+    }
+    find(claims, Kind::Belief, from)?;
+    find(claims, Kind::Belief, to)?;
+    let change =
+        new_claim(claims, Kind::Dependency, &Dependency::id(from, to), &dependency.to_value())?;
+    if let Some((rests, ground)) = dependency.rests_on()
+        && let Some(way) = way(claims, ground, rests)
+    {
+        let cycle = std::iter::once(rests.to_owned()).chain(way).collect();
+        return Err(RuleError::Cycle(cycle));
+    }
+    Ok(Outcome { changes: vec![change], ..Outcome::default() })
+}
+
+/// The shortest way along "rests on" from one belief to another, both included; among several the first by id.
+fn way(claims: &impl Claims, start: &str, goal: &str) -> Option<Vec<String>> {
+    let mut grounds: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for dependency in dependencies(claims) {
+        if let Some((rests, ground)) = dependency.rests_on() {
+            grounds.entry(rests.to_owned()).or_default().insert(ground.to_owned());
+        }
+    }
+    let mut came_from: BTreeMap<String, Option<String>> = BTreeMap::new();
+    came_from.insert(start.to_owned(), None);
+    let mut waiting = VecDeque::from([start.to_owned()]);
+    while let Some(here) = waiting.pop_front() {
+        if here == goal {
+            let mut way = vec![here];
+            while let Some(Some(before)) = way.last().and_then(|last| came_from.get(last)) {
+                way.push(before.clone());
+            }
+            way.reverse();
+            return Some(way);
+        }
+        for next in grounds.remove(&here).unwrap_or_default() {
+            if !came_from.contains_key(&next) {
+                came_from.insert(next.clone(), Some(here.clone()));
+                waiting.push_back(next);
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,26 @@
+//! Filling gaps.
+
+use super::{Claims, Outcome, RuleError, find, text, with};
+use crate::model::{AutoTrigger, Key, Kind, Value};
+
+/// Fills a gap: status `filled`, and what filled it. A resolution of `None` leaves the one that is there.
+///
+/// Trigger: [`AutoTrigger::GapFilled`], unless it was filled already.
+///
+/// # Errors
+/// [`RuleError::NotFound`].
+pub fn fill_gap(
+    claims: &impl Claims,
+    id: &str,
+    resolution: Option<&str>,
+) -> Result<Outcome, RuleError> {
+    let value = find(claims, Kind::Gap, id)?;
+    let fields = [("status", Some("filled".into())), ("resolution", resolution.map(Value::from))];
+    let filled = with(&value, fields);
+    let status_changes = text(&value, "status") != Some("filled");
+    Ok(Outcome {
+        changes: filled.map(|value| (Key::new(Kind::Gap, id), value)).into_iter().collect(),
+        trigger: status_changes.then_some(AutoTrigger::GapFilled),
+        ..Outcome::default()
+    })
+}

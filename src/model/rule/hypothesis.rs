@@ -1,0 +1,167 @@
+//! Confirming and rejecting hypotheses.
+
+use super::{Claims, Outcome, RuleError, dependencies, find, in_doubt, sorted, text, with};
+use crate::model::claim::HypothesisStatus;
+use crate::model::{AutoTrigger, Key, Kind, Value};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Confirms a hypothesis: status and reason, nothing else. A reason of `None` leaves the one that is there.
+///
+/// Trigger: [`AutoTrigger::HypothesisStatusChange`], unless it was confirmed already. A confirmed special case of a
+/// rejected hypothesis is reported as a contradiction.
+///
+/// # Errors
+/// [`RuleError::NotFound`].
+pub fn confirm_hypothesis(
+    claims: &impl Claims,
+    id: &str,
+    reason: Option<&str>,
+) -> Result<Outcome, RuleError> {
+    let value = find(claims, Kind::Hypothesis, id)?;
+    let confirmed = decided(&value, "confirmed", reason);
+    let contradiction = text(&value, "parent")
+        .filter(|parent| {
+            let parent = claims.claim(&Key::new(Kind::Hypothesis, *parent));
+            parent.is_some_and(|parent| text(&parent, "status") == Some("rejected"))
+        })
+        .map(|parent| format!("hypothesis {id} is confirmed and its parent {parent} is rejected"));
+    let status_changes = text(&value, "status") != Some("confirmed");
+    Ok(Outcome {
+        changes: confirmed
+            .map(|value| (Key::new(Kind::Hypothesis, id), value))
+            .into_iter()
+            .collect(),
+        trigger: status_changes.then_some(AutoTrigger::HypothesisStatusChange),
+        tag: status_changes.then_some("hypothesis_confirmed"),
+        contradiction,
+    })
+}
+
+/// Rejects a hypothesis and everything below it that is not rejected or archived already, and puts in doubt the
+/// beliefs that rest on what it rejects, at any distance. Confidence stays what the evidence made it. A belief in
+/// doubt already keeps its reason. Doing it again changes nothing.
+///
+/// Trigger: [`AutoTrigger::HypothesisStatusChange`], unless it was rejected already.
+///
+/// # Errors
+/// [`RuleError::NotFound`].
+pub fn reject_hypothesis(
+    claims: &impl Claims,
+    id: &str,
+    reason: Option<&str>,
+) -> Result<Outcome, RuleError> {
+    let value = find(claims, Kind::Hypothesis, id)?;
+    let mut changes = Vec::new();
+    if let Some(value) = decided(&value, "rejected", reason) {
+        changes.push((Key::new(Kind::Hypothesis, id), value));
+    }
+    let mut rejected = BTreeSet::from([id.to_owned()]);
+    for (child, parent, value) in descendants(claims, id) {
+        let status = text(&value, "status");
+        if matches!(status, Some("rejected" | "archived")) {
+            continue;
+        }
+        let why = format!("parent {parent} was rejected");
+        if let Some(value) = decided(&value, "rejected", Some(&why)) {
+            changes.push((Key::new(Kind::Hypothesis, child.clone()), value));
+        }
+        rejected.insert(child);
+    }
+    changes.extend(doubted(claims, &rejected));
+    let status_changes = text(&value, "status") != Some("rejected");
+    Ok(Outcome {
+        changes: sorted(changes),
+        trigger: status_changes.then_some(AutoTrigger::HypothesisStatusChange),
+        tag: status_changes.then_some("hypothesis_rejected"),
+        contradiction: None,
+    })
+}
+
+/// The hypothesis with this status and reason; `None` if it stood so already.
+fn decided(value: &Value, status: &str, reason: Option<&str>) -> Option<Value> {
+    debug_assert!(status.parse::<HypothesisStatus>().is_ok());
+    with(value, [("status", Some(status.into())), ("reason", reason.map(Value::from))])
+}
+
+/// Everything below a hypothesis, each once, with its parent; parents before children, siblings by id.
+fn descendants(claims: &impl Claims, id: &str) -> Vec<(String, String, Value)> {
+    let mut children: BTreeMap<String, BTreeMap<String, Value>> = BTreeMap::new();
+    for (child, value) in claims.all(Kind::Hypothesis) {
+        if let Some(parent) = text(&value, "parent").map(str::to_owned) {
+            children.entry(parent).or_default().insert(child, value);
+        }
+    }
+    let mut seen = BTreeSet::from([id.to_owned()]);
+    let mut waiting = VecDeque::from([id.to_owned()]);
+    let mut found = Vec::new();
+    while let Some(parent) = waiting.pop_front() {
+        for (child, value) in children.remove(&parent).unwrap_or_default() {
+            // Imported claims may hold a cycle of parents.
+            if seen.insert(child.clone()) {
+                waiting.push_back(child.clone());
+                found.push((child, parent.clone(), value));
+            }
+        }
+    }
+    found
+}
+
+/// The beliefs to be put in doubt when these hypotheses are rejected, with their new values.
+fn doubted(claims: &impl Claims, rejected: &BTreeSet<String>) -> Vec<(Key, Value)> {
+    // Evidence that speaks for a rejected hypothesis; what speaks against it stands.
+    let mut shaken = BTreeMap::new();
+    for (id, value) in claims.all(Kind::Evidence) {
+        let against = value.field("strength").and_then(Value::as_f64).is_some_and(|s| s < 0.0);
+        if let Some(hypothesis) = text(&value, "hypothesis").filter(|h| rejected.contains(*h))
+            && !against
+        {
+            shaken.insert(id, hypothesis.to_owned());
+        }
+    }
+    let beliefs: BTreeMap<_, _> = claims.all(Kind::Belief).into_iter().collect();
+    let mut reasons: BTreeMap<String, String> = BTreeMap::new();
+    let mut waiting = VecDeque::new();
+    for (id, value) in &beliefs {
+        if let Some(ground) = shaken_ground(value, rejected, &shaken) {
+            reasons.insert(id.clone(), format!("hypothesis {ground} was rejected"));
+            waiting.push_back((id.clone(), ground));
+        }
+    }
+    let mut resting: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for dependency in dependencies(claims) {
+        if let Some((rests, ground)) = dependency.rests_on() {
+            resting.entry(ground.to_owned()).or_default().insert(rests.to_owned());
+        }
+    }
+    while let Some((ground, hypothesis)) = waiting.pop_front() {
+        for id in resting.remove(&ground).unwrap_or_default() {
+            if !reasons.contains_key(&id) {
+                let reason =
+                    format!("rests on belief {ground}: hypothesis {hypothesis} was rejected");
+                reasons.insert(id.clone(), reason);
+                waiting.push_back((id, hypothesis.clone()));
+            }
+        }
+    }
+    let put_in_doubt = |(id, reason): (String, String)| {
+        let value = beliefs.get(&id).filter(|value| !in_doubt(value))?;
+        let fields = [("in_doubt", Some(true.into())), ("doubt_reason", Some(reason.into()))];
+        Some((Key::new(Kind::Belief, id), with(value, fields)?))
+    };
+    reasons.into_iter().filter_map(put_in_doubt).collect()
+}
+
+/// The rejected hypothesis that a belief rests on by itself, the first by id.
+fn shaken_ground(
+    belief: &Value,
+    rejected: &BTreeSet<String>,
+    shaken: &BTreeMap<String, String>,
+) -> Option<String> {
+    let hypothesis = text(belief, "hypothesis");
+    let source = text(belief, "source");
+    let evidence = belief.field("evidence").and_then(Value::as_list).unwrap_or_default();
+    let by_name = hypothesis.into_iter().chain(source).filter_map(|id| rejected.get(id));
+    let by_evidence =
+        evidence.iter().filter_map(Value::as_text).chain(source).filter_map(|id| shaken.get(id));
+    by_name.chain(by_evidence).min().cloned()
+}

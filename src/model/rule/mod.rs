@@ -1,0 +1,158 @@
+//! Rules that keep the model honest: what follows from a verb.
+//!
+//! They act in commands and API verbs only, never on import, restore, merge or undo. Each is a pure function of the
+//! claims as they stand and returns what to change; nothing changes that the rule does not name.
+//!
+//! Doubt: a belief rests on a hypothesis through its `hypothesis` field, through a `source` that is the id of the
+//! hypothesis or of evidence that speaks for it, through its `evidence` list in the same way, and on other beliefs
+//! through dependencies (all types but `contradicts`; see [`Dependency::rests_on`]). Rejecting the hypothesis puts
+//! what rests on it in doubt, at any distance. A contradiction puts its two beliefs in doubt and no more: which of
+//! them is wrong is not known, so nothing is known of what rests on them.
+
+mod contradiction;
+mod dependency;
+mod evidence;
+mod gap;
+mod hypothesis;
+#[cfg(test)]
+mod tests;
+mod trigger;
+
+pub use contradiction::contradict_beliefs;
+pub use dependency::add_dependency;
+pub use evidence::{
+    LIKELIHOOD_RATIO, MAX_CONFIDENCE, MIN_CONFIDENCE, PRIOR, add_evidence, posterior,
+};
+pub use gap::fill_gap;
+pub use hypothesis::{confirm_hypothesis, reject_hypothesis};
+pub use trigger::trigger_of;
+
+use super::claim::{self, Dependency, InvalidField, InvalidId};
+use super::{AutoTrigger, Key, Kind, Value};
+use std::collections::BTreeMap;
+
+/// The claims as they stand, for a rule to read.
+pub trait Claims {
+    /// The value of a claim, if it is there.
+    fn claim(&self, key: &Key) -> Option<Value>;
+    /// All claims of a kind with their ids, in any order.
+    fn all(&self, kind: Kind) -> Vec<(String, Value)>;
+}
+
+impl Claims for BTreeMap<Key, Value> {
+    fn claim(&self, key: &Key) -> Option<Value> {
+        self.get(key).cloned()
+    }
+
+    fn all(&self, kind: Kind) -> Vec<(String, Value)> {
+        self.range(Key::new(kind, "")..)
+            .take_while(|(key, _)| key.kind == kind)
+            .map(|(key, value)| (key.id.clone(), value.clone()))
+            .collect()
+    }
+}
+
+/// What follows from a verb.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// The claims that change, with their new values, sorted by key; empty if everything stood so already.
+    pub changes: Vec<(Key, Value)>,
+    /// The event this is, if it calls for a checkpoint.
+    pub trigger: Option<AutoTrigger>,
+    /// The tag of that checkpoint, where the event is significant: `hypothesis_confirmed`, `hypothesis_rejected`,
+    /// `contradiction_detected`.
+    pub tag: Option<&'static str>,
+    /// Two things that do not go together, in words: to be shown, never resolved silently.
+    pub contradiction: Option<String>,
+}
+
+/// Why a rule refuses a verb.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuleError {
+    /// A claim that the verb names is not there.
+    #[error(
+        "no {} '{}': list those there are, or add it first",
+        .0.kind,
+        .0.id.escape_debug()
+    )]
+    NotFound(Key),
+    /// A claim of this id is there already.
+    #[error(
+        "{} '{}' is there already: choose another id or update it",
+        .0.kind,
+        .0.id.escape_debug()
+    )]
+    AlreadyThere(Key),
+    /// A belief would rest on itself. `->` reads "rests on".
+    #[error("a dependency cycle: {}; leave one of these out", .0.join(" -> "))]
+    Cycle(Vec<String>),
+    /// A belief cannot contradict itself.
+    #[error("belief '{}' cannot contradict itself: name two beliefs", .0.escape_debug())]
+    OneBelief(String),
+    /// A dependency without both ends.
+    #[error("a dependency needs two beliefs: give both `from` and `to`")]
+    NoEnds,
+    /// A value that cannot be stored.
+    #[error(transparent)]
+    InvalidField(#[from] InvalidField),
+    /// An id that cannot be used.
+    #[error(transparent)]
+    InvalidId(#[from] InvalidId),
+}
+
+/// The value of a claim that a verb names.
+fn find(claims: &impl Claims, kind: Kind, id: &str) -> Result<Value, RuleError> {
+    let key = Key::new(kind, id);
+    claims.claim(&key).ok_or(RuleError::NotFound(key))
+}
+
+/// This value with some fields changed; `None` if they stood so already.
+fn with<const N: usize>(value: &Value, fields: [(&str, Option<Value>); N]) -> Option<Value> {
+    let mut map = value.as_map().cloned().unwrap_or_default();
+    for (name, field) in fields {
+        if let Some(field) = field {
+            map.insert(name.to_owned(), field);
+        }
+    }
+    let changed = Value::Map(map);
+    (changed != *value).then_some(changed)
+}
+
+/// The text in a field of a value.
+fn text<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
+    value.field(field).and_then(Value::as_text)
+}
+
+/// Whether a value says of itself that it is in doubt.
+fn in_doubt(value: &Value) -> bool {
+    value.field("in_doubt").and_then(Value::as_bool) == Some(true)
+}
+
+/// All dependencies that can be read.
+fn dependencies(claims: &impl Claims) -> Vec<Dependency> {
+    let all = claims.all(Kind::Dependency);
+    all.iter().filter_map(|(_, value)| Dependency::from_value(value).ok()).collect()
+}
+
+/// Checks a new claim's id and value and that the id is free; returns its key and the value as stored.
+fn new_claim(
+    claims: &impl Claims,
+    kind: Kind,
+    id: &str,
+    value: &Value,
+) -> Result<(Key, Value), RuleError> {
+    claim::check_id(id)?;
+    let value = claim::check(kind, value)?;
+    let key = Key::new(kind, id);
+    if claims.claim(&key).is_some() {
+        return Err(RuleError::AlreadyThere(key));
+    }
+    Ok((key, value))
+}
+
+/// The changes sorted by key.
+fn sorted(mut changes: Vec<(Key, Value)>) -> Vec<(Key, Value)> {
+    changes.sort_by(|(a, _), (b, _)| a.cmp(b));
+    changes
+}

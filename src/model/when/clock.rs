@@ -1,0 +1,97 @@
+//! A time of day: `14:30`, `14:30:05.25`, `2:30pm`, `noon`.
+
+use super::cursor::Cursor;
+use super::error::Fault;
+use chrono::NaiveTime;
+
+const EXAMPLES: &str = "'14:30', '14:30:59.5' or '2:30pm'";
+
+/// Reads a time of day; `None`, and nothing read, if none stands here.
+pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Option<NaiveTime>, Fault> {
+    let start = *cursor;
+    if cursor.eat_word("midnight") {
+        return Ok(Some(NaiveTime::MIN));
+    }
+    if cursor.eat_word("noon") {
+        return Ok(NaiveTime::from_hms_opt(12, 0, 0));
+    }
+    let hour = cursor.digits();
+    if !(1..=2).contains(&hour.len()) {
+        *cursor = start;
+        return Ok(None);
+    }
+    let hour: u32 = hour.parse().map_err(|_| Fault::syntax(start.rest()))?;
+    let has_minutes = cursor.is_before_digit(':');
+    let (mut minute, mut second, mut micros) = (0, 0, 0);
+    if has_minutes {
+        cursor.eat(':');
+        minute = cursor.two_digits().ok_or_else(|| Fault::syntax(start.rest()))?;
+        if cursor.is_before_digit(':') {
+            cursor.eat(':');
+            second = cursor.two_digits().ok_or_else(|| Fault::syntax(start.rest()))?;
+            micros = read_fraction(cursor);
+        }
+    }
+    let hour = match read_half(cursor) {
+        Some(_) if !(1..=12).contains(&hour) => {
+            return Err(Fault::impossible(
+                format!("there is no hour {hour} with am or pm"),
+                EXAMPLES,
+            ));
+        }
+        Some(half) => hour % 12 + half,
+        None if has_minutes => hour,
+        None => {
+            *cursor = start;
+            return Ok(None);
+        }
+    };
+    if second == 60 {
+        return Err(Fault::impossible(
+            "leap seconds are not counted",
+            "'23:59:59' or '00:00:00' of the next day",
+        ));
+    }
+    let problem = if hour > 23 {
+        format!("there is no hour {hour}")
+    } else if minute > 59 {
+        format!("there is no minute {minute}")
+    } else {
+        format!("there is no second {second}")
+    };
+    NaiveTime::from_hms_micro_opt(hour, minute, second, micros)
+        .map(Some)
+        .ok_or_else(|| Fault::impossible(problem, EXAMPLES))
+}
+
+/// Reads `.25` or `,25` as microseconds; digits beyond the sixth are dropped.
+pub(super) fn read_fraction(cursor: &mut Cursor<'_>) -> u32 {
+    let point = if cursor.is_before_digit('.') { '.' } else { ',' };
+    if !cursor.is_before_digit(point) {
+        return 0;
+    }
+    cursor.eat(point);
+    let digits = cursor.digits().bytes().chain(std::iter::repeat(b'0'));
+    digits.take(6).fold(0, |micros, digit| micros * 10 + u32::from(digit - b'0'))
+}
+
+/// Reads `am` or `pm`, and gives the hours it adds.
+fn read_half(cursor: &mut Cursor<'_>) -> Option<u32> {
+    let mut after = *cursor;
+    after.skip_spaces();
+    let half = if after.eat('a') {
+        0
+    } else if after.eat('p') {
+        12
+    } else {
+        return None;
+    };
+    let has_dots = after.eat('.');
+    let is_whole = after.eat('m')
+        && (!has_dots || after.eat('.'))
+        && !after.peek().is_some_and(char::is_alphanumeric);
+    is_whole.then(|| {
+        *cursor = after;
+        half
+    })
+}

@@ -1,0 +1,204 @@
+//! The history of one claim, and of a session.
+
+use super::resolve::Point;
+use super::session::Session;
+use crate::backend::{Direction, Snapshot};
+use crate::engine::checkpoint::{self, CheckpointFilter};
+use crate::engine::lineage::{self, At};
+use crate::engine::lookup;
+use crate::engine::refs::session as session_refs;
+use crate::engine::timeline;
+use crate::error::{Error, Result};
+use crate::format::{Body, Header, Reset, decode_entry, encode_key};
+use crate::model::{Author, Change, Checkpoint, Entry, Key, OperationId, RevisionId, Timestamp};
+
+/// A change of one claim, with the revision that made it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HistoryEntry {
+    /// The revision.
+    pub revision: LogEntry,
+    /// What it changed.
+    pub change: Change,
+}
+
+/// A revision as a log shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogEntry {
+    /// Its number.
+    pub sequence: u64,
+    /// Its id.
+    pub id: RevisionId,
+    /// Its effective time.
+    pub time: Timestamp,
+    /// The branch it lies on.
+    pub branch: String,
+    /// The verb that made it.
+    pub verb: String,
+    /// Who asked.
+    pub author: Author,
+    /// The operation it is part of.
+    pub operation: OperationId,
+    /// The revision whose claims it starts from, if not its parent's: its number, 0 for none.
+    pub reset_to: Option<u64>,
+    /// How many claims its state has.
+    pub claims: u64,
+}
+
+/// Something a log shows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LogItem {
+    /// A revision.
+    Revision(LogEntry),
+    /// A checkpoint.
+    Checkpoint(Checkpoint),
+}
+
+impl LogItem {
+    /// Its time.
+    #[must_use]
+    pub const fn time(&self) -> Timestamp {
+        match self {
+            Self::Revision(entry) => entry.time,
+            Self::Checkpoint(checkpoint) => checkpoint.time,
+        }
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn sequence(&self) -> u64 {
+        match self {
+            Self::Revision(entry) => entry.sequence,
+            Self::Checkpoint(checkpoint) => checkpoint.sequence,
+        }
+    }
+}
+
+impl Session {
+    /// Every change that made a claim what it is at a point, newest first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such claim, nor ever was one on the way there.
+    pub fn history(&self, point: &Point, key: &Key) -> Result<Vec<HistoryEntry>> {
+        let view = self.view()?;
+        let touched = match point.at {
+            None => Vec::new(),
+            Some(at) => lookup::history(&view, &view.refs, self.number, at, &encode_key(key))?,
+        };
+        if touched.is_empty() {
+            return Err(Error::not_found(key.kind.name(), key.id.clone()));
+        }
+        touched
+            .into_iter()
+            .map(|touched| {
+                let decode = |side| -> Result<Option<Entry>> {
+                    lookup::bytes(&view, side)?
+                        .map(|bytes| {
+                            decode_entry(&bytes).map_err(Error::corrupt(format!("the {key}")))
+                        })
+                        .transpose()
+                };
+                let change = Change {
+                    key: key.clone(),
+                    old: decode(&touched.old)?,
+                    new: decode(&touched.new)?,
+                };
+                Ok(HistoryEntry { revision: self.log_entry(&view, touched.at)?, change })
+            })
+            .collect()
+    }
+
+    /// The revisions on the way to a point along first parents, and the checkpoints of the session up to it, newest
+    /// first, at most `limit`.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn log(&self, point: &Point, limit: usize) -> Result<Vec<LogItem>> {
+        let view = self.view()?;
+        let mut items = Vec::new();
+        if let Some(at) = point.at {
+            'stretches: for stretch in lineage::parents(&view.refs, self.number, at)? {
+                let room = limit - items.len();
+                let rows =
+                    lineage::revisions(&view, self.number, stretch, Direction::Descending, room)?;
+                for (sequence, _) in rows {
+                    let at = At { branch: stretch.branch, sequence };
+                    items.push(LogItem::Revision(self.log_entry(&view, at)?));
+                    if items.len() >= limit {
+                        break 'stretches;
+                    }
+                }
+            }
+        }
+        let filter =
+            CheckpointFilter { until: point.time, limit: Some(limit), ..Default::default() };
+        let checkpoints = checkpoint::list(&view, self.number, &filter)?;
+        items.extend(checkpoints.into_iter().map(LogItem::Checkpoint));
+        items.sort_by_key(|item| std::cmp::Reverse((item.time(), item.sequence())));
+        items.truncate(limit);
+        Ok(items)
+    }
+
+    /// All revisions and checkpoints of all branches in the order of their numbers, from `from` on, at most `limit`.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn records(&self, from: u64, limit: usize) -> Result<Vec<LogItem>> {
+        use crate::format::SequenceRow;
+        use crate::format::key::{self, of};
+        let view = self.view()?;
+        let first = of(self.number).number(from).build();
+        let rows =
+            view.scan(key::SEQUENCES, &first, &of(self.number).end(), Direction::Ascending, limit)?;
+        let mut items = Vec::with_capacity(rows.len());
+        for (place, row) in rows {
+            let sequence = key::last_number(&place).unwrap_or(0);
+            match SequenceRow::decode(&row).map_err(Error::corrupt("a sequence number"))? {
+                SequenceRow::Revision(branch) => {
+                    items.push(LogItem::Revision(self.log_entry(&view, At { branch, sequence })?));
+                }
+                SequenceRow::Checkpoint(_) => {
+                    let found = checkpoint::by_sequence(&view, self.number, sequence)?;
+                    items.extend(found.map(LogItem::Checkpoint));
+                }
+            }
+        }
+        Ok(items)
+    }
+
+    /// The changes that one revision made, from its own delta.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such revision.
+    pub fn changes_of(&self, sequence: u64) -> Result<Vec<Change>> {
+        let view = self.view()?;
+        let point = self.sequence(sequence)?;
+        let at = point.at.ok_or_else(|| Error::not_found("revision", format!("#{sequence}")))?;
+        let parent = timeline::head_at(&view, self.number, at)?.1.parents.first().copied();
+        let from = match parent {
+            None => None,
+            Some(parent) => self.sequence(parent.sequence)?.at,
+        };
+        crate::engine::compare::compare(&view, &view.refs, self.number, from, Some(at))
+    }
+
+    fn log_entry(&self, view: &dyn Snapshot, at: At) -> Result<LogEntry> {
+        let row = lineage::revision(view, self.number, at)?;
+        let header = Header::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
+        let body = Body::decode(&row.body).map_err(Error::corrupt("a revision's body"))?;
+        let (refs, _) = self.store.engine.live.refs()?;
+        Ok(LogEntry {
+            sequence: at.sequence,
+            id: Header::id_of(&row.header),
+            time: row.effective,
+            branch: session_refs(&refs, self.number)?.branch(at.branch)?.name.clone(),
+            verb: body.operation.verb,
+            author: body.operation.author,
+            operation: body.operation.id,
+            reset_to: header.reset.map(|reset| match reset {
+                Reset::Empty => 0,
+                Reset::To(parent) => parent.sequence,
+            }),
+            claims: header.count,
+        })
+    }
+}

@@ -1,0 +1,372 @@
+//! The facade: what library users, and every edge, work with.
+//!
+//! A [`Store`] holds [`Session`]s. What is written goes through a [`Write`]: one record, one sync, all or nothing.
+//! What is read is a [`StateAt`] a moment, a diff between two, a history.
+
+mod act;
+mod facts;
+mod history;
+mod resolve;
+mod session;
+mod state;
+mod write;
+
+pub use crate::engine::checkpoint::CheckpointFilter;
+pub use crate::engine::commit::Options;
+pub use crate::engine::fact::{Clock, KnownFact};
+pub use crate::engine::maintain::APPLY_BYTES;
+pub use crate::engine::revise::{ClaimChange, Expect};
+pub use crate::engine::state::State;
+pub use act::Act;
+pub use history::{HistoryEntry, LogEntry, LogItem};
+pub use resolve::Point;
+pub use session::{BranchSummary, NewSession, Session, SessionSummary};
+pub use state::{Comparison, RevisionSummary, StateAt};
+pub use write::{Committed, NewCheckpoint, Write};
+
+use crate::backend::journal::Journal;
+use crate::backend::memory::{MemoryIndex, MemoryLog};
+use crate::backend::rocks::RocksIndex;
+use crate::backend::{self, Index, Log};
+use crate::engine::checkpoint;
+use crate::engine::commit::{Durability, Engine, random};
+use crate::engine::live::Live;
+use crate::engine::maintain::refs_record;
+use crate::error::{Error, Result};
+use crate::format::{Marker, Record, RecordChange, Refs};
+use crate::model::{Checkpoint, SessionId, SessionInfo, SessionKind, SessionNumber};
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A store: sessions, and what happened and was held in them.
+///
+/// Cheap to clone; clones share what they know. Any number of threads and processes may use one store at once.
+///
+/// ```
+/// use forge_store::model::{Key, Kind, Timestamp, Value};
+/// use forge_store::store::{Act, ClaimChange, NewSession, Store};
+///
+/// let store = Store::in_memory()?;
+/// let now = Timestamp::parse_rfc3339("2026-01-01T10:00:00Z").unwrap();
+/// let act = Act::asked("hypothesis add", now);
+/// let session = store.create_session(&act, NewSession::named("broken build"))?;
+/// let value = Value::from([("description", "the cache is stale".into())]);
+/// session.write(&act).change(ClaimChange::add(Key::new(Kind::Hypothesis, "H1"), value)).commit()?;
+/// let state = session.state(&session.head()?)?;
+/// assert_eq!(state.claims().len(), 1);
+/// # Ok::<(), forge_store::error::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) engine: Arc<Engine>,
+    path: Option<PathBuf>,
+}
+
+const FORMAT_FILE: &str = "FORMAT";
+const JOURNAL_FOLDER: &str = "journal";
+const INDEX_FOLDER: &str = "index";
+const IGNORE_FILE: &str = ".gitignore";
+
+impl Store {
+    /// Makes a new store in a folder that is not there yet, or is empty.
+    ///
+    /// # Errors
+    /// [`Error::StoreExists`] if there is one; [`Error::Backend`] if the folder cannot be made.
+    pub fn create(path: &Path, options: Options) -> Result<Self> {
+        if path.join(FORMAT_FILE).exists() {
+            return Err(Error::StoreExists { path: path.to_owned() });
+        }
+        if let Ok(mut entries) = fs::read_dir(path)
+            && entries.next().is_some()
+        {
+            return Err(Error::invalid(format!(
+                "{} is not empty and no forge store: name another folder",
+                path.display()
+            )));
+        }
+        let io = |action| backend::Error::io(action, path);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("make"))?;
+        private(path, 0o700)?;
+        let marker = Marker::new(random()?, random()?);
+        // The journal first: FORMAT makes the folder a store, so it comes last.
+        let journal = Journal::create(&path.join(JOURNAL_FOLDER))?;
+        begin(&journal)?;
+        write_new(&path.join(IGNORE_FILE), b"*\n")?;
+        write_new(&path.join(FORMAT_FILE), marker.encode().as_bytes())?;
+        fs::File::open(path).and_then(|folder| folder.sync_all()).map_err(io("sync"))?;
+        let index = RocksIndex::new(&path.join(INDEX_FOLDER));
+        Ok(Self::assemble(Arc::new(journal), Arc::new(index), marker, options, Some(path)))
+    }
+
+    /// Opens a store.
+    ///
+    /// # Errors
+    /// [`Error::NoStore`], [`Error::Marker`] if it is something else or another version's, [`Error::Backend`].
+    pub fn open(path: &Path, options: Options) -> Result<Self> {
+        let file = path.join(FORMAT_FILE);
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(Error::NoStore { path: path.to_owned() });
+            }
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => String::new(),
+            Err(error) => return Err(backend::Error::io("read", &file)(error).into()),
+        };
+        let marker = Marker::decode(&text)?;
+        let folder = path.join(JOURNAL_FOLDER);
+        let journal = if options.read_only {
+            Journal::open_read_only(&folder)?
+        } else {
+            Journal::open(&folder)?
+        };
+        let index = RocksIndex::new(&path.join(INDEX_FOLDER));
+        Ok(Self::assemble(Arc::new(journal), Arc::new(index), marker, options, Some(path)))
+    }
+
+    /// Makes a store in memory, gone with the last clone: for tests and throw-away work.
+    ///
+    /// # Errors
+    /// If the system gives no random numbers.
+    pub fn in_memory() -> Result<Self> {
+        let log = MemoryLog::default();
+        begin(&log)?;
+        let marker = Marker::new(random()?, random()?);
+        let index = MemoryIndex::default();
+        Ok(Self::assemble(Arc::new(log), Arc::new(index), marker, Options::default(), None))
+    }
+
+    fn assemble(
+        log: Arc<dyn Log>,
+        index: Arc<dyn Index>,
+        marker: Marker,
+        options: Options,
+        path: Option<&Path>,
+    ) -> Self {
+        let engine = Engine::new(Live::new(log, index), marker, options);
+        Self { engine: Arc::new(engine), path: path.map(Path::to_owned) }
+    }
+
+    /// The folder of this store; `None` if it is in memory.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// What a kept hash of somebody else's bytes is keyed with.
+    #[must_use]
+    pub fn hash_key(&self) -> &[u8; 32] {
+        &self.engine.marker.key
+    }
+
+    /// All sessions, the oldest first.
+    ///
+    /// # Errors
+    /// As every read: [`Error::Backend`], [`Error::Corrupt`].
+    pub fn sessions(&self) -> Result<Vec<SessionSummary>> {
+        let (refs, _) = self.engine.live.refs()?;
+        let current = current_number(&refs);
+        Ok((0..)
+            .zip(&refs.sessions)
+            .map(|(number, session)| SessionSummary::of(number, session, current == Some(number)))
+            .collect())
+    }
+
+    /// The session of this name, id, beginning of an id, or agent's own id.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Ambiguous`].
+    pub fn session(&self, name: &str) -> Result<Session> {
+        let (refs, _) = self.engine.live.refs()?;
+        find_session(&refs, name).map(|number| self.at(number))
+    }
+
+    /// The session that commands work in when they name none: the one pinned, else the one last used.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn current_session(&self) -> Result<Option<Session>> {
+        let (refs, _) = self.engine.live.refs()?;
+        Ok(current_number(&refs).map(|number| self.at(number)))
+    }
+
+    /// The session of this agent's own id, if it is known.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn agent_session(&self, agent_session: &str) -> Result<Option<Session>> {
+        let (refs, _) = self.engine.live.refs()?;
+        let place = refs
+            .sessions
+            .iter()
+            .position(|session| session.info.agent_session.as_deref() == Some(agent_session));
+        Ok(place.map(|place| self.at(place as SessionNumber)))
+    }
+
+    fn at(&self, number: SessionNumber) -> Session {
+        Session { store: self.clone(), number }
+    }
+
+    /// Begins a session. A person's becomes the one last used.
+    ///
+    /// # Errors
+    /// [`Error::Duplicate`] if its kind has one of that name; as every write.
+    pub fn create_session(&self, act: &Act, new: NewSession) -> Result<Session> {
+        let operation = act.operation()?;
+        let id = SessionId::from_bytes(random()?);
+        crate::model::claim::check_id(&new.name)
+            .map_err(|error| Error::invalid(error.to_string()))?;
+        let number = self.engine.commit(Durability::Now, &mut |desk| {
+            let taken = |session: &crate::format::SessionRefs| {
+                session.info.kind == new.kind && session.info.name == new.name
+            };
+            if desk.refs.sessions.iter().any(taken) {
+                return Err(Error::Duplicate { kind: "session", id: new.name.clone() });
+            }
+            let number = desk.refs.sessions.len() as SessionNumber;
+            let info = SessionInfo {
+                id,
+                name: new.name.clone(),
+                kind: new.kind,
+                agent: new.agent.clone(),
+                agent_session: new.agent_session.clone(),
+                started_at: new.started_at.unwrap_or(act.now),
+            };
+            let mut changes = vec![RecordChange::Session { info }];
+            let takes_over = new.takes_over || desk.refs.last_used.is_none();
+            if new.kind == SessionKind::Debug && takes_over {
+                changes.push(RecordChange::Used { session: number });
+            }
+            Ok((Some(Record { operation: operation.clone(), changes }), number))
+        })?;
+        Ok(self.at(number))
+    }
+
+    /// Chooses the session that is current from now on; `None` lets the last one used be it.
+    ///
+    /// # Errors
+    /// As every write.
+    pub fn pin_session(&self, act: &Act, session: Option<&Session>) -> Result<()> {
+        let operation = act.operation()?;
+        let session = session.map(|session| session.number);
+        self.engine.commit(Durability::Now, &mut |desk| {
+            let changes = vec![RecordChange::Pinned { session }];
+            let record = Record { operation: operation.clone(), changes };
+            Ok(((desk.refs.pinned != session).then_some(record), ()))
+        })
+    }
+
+    /// The newest checkpoints of all sessions, each with its session's name.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn checkpoints(&self, filter: &CheckpointFilter) -> Result<Vec<(String, Checkpoint)>> {
+        let view = self.engine.live.view()?;
+        checkpoint::list_all(&view, filter)?
+            .into_iter()
+            .map(|(number, checkpoint)| {
+                let session = crate::engine::refs::session(&view.refs, number)?;
+                Ok((session.info.name.clone(), checkpoint))
+            })
+            .collect()
+    }
+
+    /// Publishes a new generation of the index if the journal's tail is longer than this many bytes and nobody else
+    /// is at it; see [`APPLY_BYTES`]. Returns whether it did. To be called after answering.
+    ///
+    /// # Errors
+    /// As every write; nothing is lost by a failure.
+    pub fn maintain(&self, tail_bytes: u64) -> Result<bool> {
+        self.engine.apply_if_long(tail_bytes)
+    }
+
+    /// Makes durable whatever was written without waiting (by an import).
+    ///
+    /// # Errors
+    /// As every write.
+    pub fn sync(&self) -> Result<()> {
+        self.engine.sync()
+    }
+
+    /// How many bytes of journal stand behind the newest generation of the index.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn tail_bytes(&self) -> Result<u64> {
+        self.engine.live.refs()?;
+        Ok(self.engine.live.tail_bytes())
+    }
+}
+
+fn begin(log: &dyn Log) -> Result<()> {
+    let first = refs_record(Refs::default()).encode();
+    let appended = log.append(0, Duration::from_secs(5), &mut |_| Some(first.clone()))?;
+    if let Some(appended) = appended {
+        log.sync(appended.end)?;
+    }
+    Ok(())
+}
+
+fn private(path: &Path, mode: u32) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+        .map_err(backend::Error::io("set the mode of", path))
+        .map_err(Error::from)
+}
+
+fn write_new(path: &Path, content: &[u8]) -> Result<()> {
+    let write = || {
+        let mut file =
+            fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        file.write_all(content)?;
+        file.sync_all()
+    };
+    write().map_err(backend::Error::io("write", path))?;
+    private(path, 0o600)
+}
+
+pub(crate) fn current_number(refs: &Refs) -> Option<SessionNumber> {
+    refs.pinned.or(refs.last_used)
+}
+
+fn find_session(refs: &Refs, name: &str) -> Result<SessionNumber> {
+    let numbered = || (0_u32..).zip(&refs.sessions);
+    let by_name = |kind_matters: bool| {
+        numbered().filter(move |(_, session)| {
+            session.info.name == name && (!kind_matters || session.info.kind == SessionKind::Debug)
+        })
+    };
+    if let Some((number, _)) = by_name(true).next() {
+        return Ok(number);
+    }
+    let mut found: Vec<_> = by_name(false).collect();
+    if found.is_empty() {
+        found = numbered()
+            .filter(|(_, session)| session.info.agent_session.as_deref() == Some(name))
+            .collect();
+    }
+    if found.is_empty() && name.len() >= 4 {
+        let name = name.to_ascii_lowercase();
+        let begins = |text: &str| text.starts_with(&name);
+        found = numbered()
+            .filter(|(_, session)| {
+                begins(&session.info.id.to_string())
+                    || session.info.agent_session.as_deref().is_some_and(begins)
+            })
+            .collect();
+    }
+    match found.as_slice() {
+        [] => Err(Error::not_found("session", name)),
+        [(number, _)] => Ok(*number),
+        several => Err(Error::Ambiguous {
+            prefix: name.to_owned(),
+            matches: several
+                .iter()
+                .map(|(_, session)| format!("{} ({})", session.info.name, session.info.id.short()))
+                .collect(),
+        }),
+    }
+}

@@ -1,0 +1,344 @@
+//! From what people say to a point in a session.
+
+use super::session::Session;
+use crate::engine::checkpoint::{self, CheckpointFilter};
+use crate::engine::lineage::At;
+use crate::engine::live::View;
+use crate::engine::lookup;
+use crate::engine::refs::session as session_refs;
+use crate::engine::timeline;
+use crate::error::{Error, Result};
+use crate::format::{SequenceRow, Side, decode_entry, encode_key};
+use crate::model::when::{IdPrefix, Moment, MomentBase, Named};
+use crate::model::{AutoTrigger, BranchNumber, Checkpoint, Key, Kind, Timestamp, Trigger, Value};
+
+/// A point in a session: a branch, its revision, and a time up to which facts count.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    pub(crate) branch: BranchNumber,
+    /// The revision, with the branch it lies on; `None` before the first.
+    pub(crate) at: Option<At>,
+    /// `None`: everything recorded.
+    pub(crate) time: Option<Timestamp>,
+    /// The checkpoint that was named, if one was.
+    pub(crate) checkpoint: Option<Box<Checkpoint>>,
+}
+
+impl Point {
+    /// The number of the revision; `None` before the first.
+    #[must_use]
+    pub fn revision(&self) -> Option<u64> {
+        self.at.map(|at| at.sequence)
+    }
+
+    /// The time up to which facts count; `None`: all.
+    #[must_use]
+    pub const fn time(&self) -> Option<Timestamp> {
+        self.time
+    }
+
+    /// The checkpoint that was named, if one was.
+    #[must_use]
+    pub fn named_checkpoint(&self) -> Option<&Checkpoint> {
+        self.checkpoint.as_deref()
+    }
+}
+
+/// How many ids an ambiguity shows.
+const SHOWN_MATCHES: usize = 8;
+
+impl Session {
+    /// The point that a moment names.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Ambiguous`], [`Error::NothingAt`] for a time before the first event,
+    /// [`Error::EmptySession`].
+    pub fn resolve(&self, moment: &Moment) -> Result<Point> {
+        let view = self.view()?;
+        let point = self.base(&view, &moment.base)?;
+        if moment.back == 0 {
+            return Ok(point);
+        }
+        let none = || Error::not_found("revision", format!("{} before that one", moment.back));
+        let from = point.at.ok_or_else(none)?;
+        let at =
+            timeline::back(&view, &view.refs, self.number, from, moment.back)?.ok_or_else(none)?;
+        self.of_revision(&view, at, point.branch)
+    }
+
+    /// The point of a time: on the branch checked out then.
+    ///
+    /// # Errors
+    /// As [`Session::resolve`].
+    pub fn at(&self, time: Timestamp) -> Result<Point> {
+        let view = self.view()?;
+        self.of_time(&view, time, None)
+    }
+
+    /// The point of a number of the session's one count.
+    ///
+    /// # Errors
+    /// As [`Session::resolve`].
+    pub fn sequence(&self, sequence: u64) -> Result<Point> {
+        let view = self.view()?;
+        self.of_sequence(&view, sequence)
+    }
+
+    /// The point of a checkpoint.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn of_checkpoint(&self, checkpoint: &Checkpoint) -> Result<Point> {
+        let view = self.view()?;
+        self.point_of(&view, checkpoint.clone())
+    }
+
+    fn base(&self, view: &View, base: &MomentBase) -> Result<Point> {
+        match base {
+            MomentBase::Head => {
+                self.of_branch(view, session_refs(&view.refs, self.number)?.current_branch)
+            }
+            MomentBase::Sequence(sequence) => self.of_sequence(view, *sequence),
+            MomentBase::Time(time) => self.of_time(view, time.time, None),
+            MomentBase::BranchAt { branch, time } => {
+                let session = session_refs(&view.refs, self.number)?;
+                let branch = match branch {
+                    None => session.current_branch,
+                    Some(name) => session
+                        .branch_named(name)
+                        .ok_or_else(|| Error::not_found("branch", name.clone()))?,
+                };
+                self.of_time(view, time.time, Some(branch))
+            }
+            MomentBase::Name(named) => self.of_name(view, named),
+            MomentBase::Tag(tag) => {
+                let newest = self.newest_tagged(view, tag)?;
+                self.point_of(view, newest.ok_or_else(|| Error::not_found("tag", tag.clone()))?)
+            }
+            MomentBase::Branch(name) => {
+                let branch = session_refs(&view.refs, self.number)?
+                    .branch_named(name)
+                    .ok_or_else(|| Error::not_found("branch", name.clone()))?;
+                self.of_branch(view, branch)
+            }
+            MomentBase::Id(prefix) => self.of_id(view, prefix)?.ok_or_else(|| {
+                Error::not_found("checkpoint or revision whose id begins with", prefix.as_str())
+            }),
+            MomentBase::Start => {
+                let first = session_refs(&view.refs, self.number)?.first_event;
+                let first = first.ok_or_else(|| self.empty(view))?;
+                self.of_time(view, first, None)
+            }
+            MomentBase::LastCompaction => {
+                let last = self.last_compaction(view)?;
+                self.point_of(view, last)
+            }
+            MomentBase::BeforeLastCompaction => {
+                let last = self.last_compaction(view)?;
+                self.of_time(view, last.time.plus_micros(-1), None)
+            }
+            MomentBase::Became { hypothesis, status } => self.became(view, hypothesis, status),
+            MomentBase::Commit(sha) => {
+                let commit = self.commit_of(view, sha)?;
+                self.point_of(view, commit)
+            }
+            MomentBase::BeforeCommit(sha) => {
+                let commit = self.commit_of(view, sha)?;
+                self.of_time(view, commit.time.plus_micros(-1), None)
+            }
+        }
+    }
+
+    fn empty(&self, view: &View) -> Error {
+        let name = session_refs(&view.refs, self.number).map(|session| session.info.name.clone());
+        Error::EmptySession { session: name.unwrap_or_default() }
+    }
+
+    fn of_branch(&self, view: &View, branch: BranchNumber) -> Result<Point> {
+        let at = timeline::head_of(&view.refs, self.number, branch)?;
+        Ok(Point { branch, at, time: None, checkpoint: None })
+    }
+
+    fn of_time(&self, view: &View, time: Timestamp, branch: Option<BranchNumber>) -> Result<Point> {
+        let session = session_refs(&view.refs, self.number)?;
+        let first = session.first_event.ok_or_else(|| self.empty(view))?;
+        if time < first {
+            let other = view.refs.sessions.iter().find(|other| {
+                other.first_event.is_some_and(|first| first <= time)
+                    && other.last_event.is_some_and(|last| time <= last)
+            });
+            return Err(Error::NothingAt {
+                time,
+                session: session.info.name.clone(),
+                earliest: first,
+                other: other.map(|other| other.info.name.clone()),
+            });
+        }
+        let branch = match branch {
+            Some(branch) => branch,
+            None => timeline::branch_at(view, self.number, time)?,
+        };
+        let at = timeline::revision_at(view, &view.refs, self.number, branch, time)?;
+        Ok(Point { branch, at: at.map(|(at, _)| at), time: Some(time), checkpoint: None })
+    }
+
+    fn of_revision(&self, view: &View, at: At, branch: BranchNumber) -> Result<Point> {
+        let (head, _) = timeline::head_at(view, self.number, at)?;
+        Ok(Point { branch, at: Some(at), time: Some(head.effective), checkpoint: None })
+    }
+
+    fn of_sequence(&self, view: &View, sequence: u64) -> Result<Point> {
+        let none = || Error::not_found("revision or checkpoint", format!("#{sequence}"));
+        match timeline::sequence(view, self.number, sequence)?.ok_or_else(none)? {
+            SequenceRow::Revision(branch) => {
+                self.of_revision(view, At { branch, sequence }, branch)
+            }
+            SequenceRow::Checkpoint(_) => {
+                let checkpoint = checkpoint::by_sequence(view, self.number, sequence)?;
+                self.point_of(view, checkpoint.ok_or_else(none)?)
+            }
+        }
+    }
+
+    pub(crate) fn point_of(&self, view: &View, checkpoint: Checkpoint) -> Result<Point> {
+        let at = match checkpoint.revision {
+            None => None,
+            Some(sequence) => match timeline::sequence(view, self.number, sequence)? {
+                Some(SequenceRow::Revision(branch)) => Some(At { branch, sequence }),
+                _ => return Err(Error::missing(format!("revision #{sequence}"))),
+            },
+        };
+        Ok(Point {
+            branch: checkpoint.branch,
+            at,
+            time: Some(checkpoint.time),
+            checkpoint: Some(Box::new(checkpoint)),
+        })
+    }
+
+    fn newest_tagged(&self, view: &View, tag: &str) -> Result<Option<Checkpoint>> {
+        let filter = CheckpointFilter { tag: Some(tag.to_owned()), ..Default::default() };
+        Ok(checkpoint::list(view, self.number, &filter)?.into_iter().next())
+    }
+
+    /// A word can be a tag, a branch or the beginning of an id; in this order.
+    fn of_name(&self, view: &View, named: &Named) -> Result<Point> {
+        if let Some(checkpoint) = self.newest_tagged(view, &named.name)? {
+            return self.point_of(view, checkpoint);
+        }
+        if let Some(branch) = session_refs(&view.refs, self.number)?.branch_named(&named.name) {
+            return self.of_branch(view, branch);
+        }
+        if let Some(prefix) = &named.id
+            && let Some(point) = self.of_id(view, prefix)?
+        {
+            return Ok(point);
+        }
+        match &named.time_error {
+            Some(error) => Err(Error::invalid(error.to_string())),
+            None => Err(Error::not_found("tag, branch or id", named.name.clone())),
+        }
+    }
+
+    fn of_id(&self, view: &View, prefix: &IdPrefix) -> Result<Option<Point>> {
+        let (from, to) = prefix_range(prefix.as_str());
+        let mut found = timeline::ids_between(view, &from, &to, usize::MAX)?;
+        found.retain(|named| named.session == self.number);
+        let mut points = Vec::new();
+        for named in found {
+            let Some(row) = timeline::sequence(view, self.number, named.sequence)? else {
+                continue;
+            };
+            // The table knows only half of a revision's id.
+            let (whole, what) = match row {
+                SequenceRow::Revision(branch) => {
+                    let at = At { branch, sequence: named.sequence };
+                    let id = timeline::revision_id(view, self.number, at)?;
+                    (id.to_string(), "revision")
+                }
+                SequenceRow::Checkpoint(id) => (id.to_string(), "checkpoint"),
+            };
+            if whole.starts_with(prefix.as_str()) {
+                points.push((named.sequence, whole, what));
+            }
+        }
+        match points.as_slice() {
+            [] => Ok(None),
+            [(sequence, _, _)] => self.of_sequence(view, *sequence).map(Some),
+            several => Err(Error::Ambiguous {
+                prefix: prefix.as_str().to_owned(),
+                matches: several
+                    .iter()
+                    .take(SHOWN_MATCHES)
+                    .map(|(sequence, id, what)| {
+                        let short: String = id.chars().take(12).collect();
+                        format!("{short} ({what} #{sequence})")
+                    })
+                    .collect(),
+            }),
+        }
+    }
+
+    fn last_compaction(&self, view: &View) -> Result<Checkpoint> {
+        let compaction = Trigger::Automatic(AutoTrigger::ContextCompactionWarning);
+        checkpoint::list(view, self.number, &CheckpointFilter::default())?
+            .into_iter()
+            .find(|checkpoint| checkpoint.trigger == compaction)
+            .ok_or_else(|| Error::not_found("compaction", "last"))
+    }
+
+    fn commit_of(&self, view: &View, sha: &IdPrefix) -> Result<Checkpoint> {
+        let filter = CheckpointFilter { tag: Some("commit".to_owned()), ..Default::default() };
+        let mut found = checkpoint::list(view, self.number, &filter)?.into_iter().filter(|one| {
+            one.body.field("commit").and_then(Value::as_text).is_some_and(|commit| {
+                // The transcript often knows only the beginning of a commit's id.
+                commit.starts_with(sha.as_str()) || sha.as_str().starts_with(commit)
+            })
+        });
+        found.next().ok_or_else(|| Error::not_found("commit", sha.as_str()))
+    }
+
+    fn became(&self, view: &View, hypothesis: &str, status: &str) -> Result<Point> {
+        let branch = session_refs(&view.refs, self.number)?.current_branch;
+        let key = Key::new(Kind::Hypothesis, hypothesis);
+        let head = timeline::head_of(&view.refs, self.number, branch)?;
+        let touched = match head {
+            None => Vec::new(),
+            Some(at) => lookup::history(view, &view.refs, self.number, at, &encode_key(&key))?,
+        };
+        if touched.is_empty() {
+            return Err(Error::not_found("hypothesis", hypothesis));
+        }
+        for change in touched {
+            let had = |side: &Side| -> Result<bool> {
+                let Some(bytes) = lookup::bytes(view, side)? else { return Ok(false) };
+                let entry = decode_entry(&bytes).map_err(Error::corrupt(format!("the {key}")))?;
+                Ok(entry.value.field("status").and_then(Value::as_text) == Some(status))
+            };
+            if had(&change.new)? && !had(&change.old)? {
+                return self.of_revision(view, change.at, branch);
+            }
+        }
+        Err(Error::not_found(
+            "moment at which",
+            format!("{hypothesis} became {}", status.replace('_', " ")),
+        ))
+    }
+}
+
+/// The ids whose digits begin like this: from the first to the one behind the last, as bytes.
+fn prefix_range(digits: &str) -> (Vec<u8>, Vec<u8>) {
+    let half: String = digits.chars().take(32).collect();
+    let bytes = |fill: char| -> Vec<u8> {
+        let padded: String =
+            half.chars().chain(std::iter::repeat_n(fill, 32 - half.len())).collect();
+        padded
+            .as_bytes()
+            .chunks(2)
+            .filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
+            .collect()
+    };
+    let mut to = bytes('f');
+    to.push(0);
+    (bytes('0'), to)
+}

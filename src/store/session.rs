@@ -1,0 +1,490 @@
+//! One session of a store.
+
+use super::act::Act;
+use super::resolve::Point;
+use super::write::{Committed, Write, check_tag};
+use super::{Store, current_number};
+use crate::engine::checkpoint::{self, CheckpointFilter};
+use crate::engine::commit::{Desk, Durability};
+use crate::engine::head::branch_of;
+use crate::engine::lineage::At;
+use crate::engine::live::View;
+use crate::engine::refs::session as session_refs;
+use crate::engine::revise::{self, Place};
+use crate::engine::timeline;
+use crate::error::{Error, Result};
+use crate::format::{BranchChange, Parent, Record, RecordChange, Reset, SessionRefs};
+use crate::model::{
+    AutoTrigger, BranchMetadata, BranchNumber, BranchStatus, Checkpoint, CheckpointId, Digest,
+    Operation, SessionInfo, SessionKind, SessionNumber, Timestamp, Trigger,
+};
+
+/// What a new session is.
+#[derive(Clone, Debug, Default)]
+pub struct NewSession {
+    /// Its name, unique within its kind.
+    pub name: String,
+    /// What it is for.
+    pub kind: SessionKind,
+    /// Which agent works in it.
+    pub agent: Option<String>,
+    /// The agent's own id of it.
+    pub agent_session: Option<String>,
+    /// When it began, if not now.
+    pub started_at: Option<Timestamp>,
+    /// Whether it becomes the one last used although there is one.
+    pub takes_over: bool,
+}
+
+impl NewSession {
+    /// A debugging effort of this name that a person begins: it becomes the one last used.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self { name: name.into(), takes_over: true, ..Self::default() }
+    }
+
+    /// A session that an import makes: it becomes the one last used only where there is none.
+    pub fn imported(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+}
+
+/// A session in short.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionSummary {
+    /// What it is.
+    pub info: SessionInfo,
+    /// Whether it is current.
+    pub current: bool,
+    /// The branch checked out.
+    pub branch: String,
+    /// How many branches it has.
+    pub branches: u64,
+    /// How many revisions and checkpoints it has.
+    pub last_sequence: u64,
+    /// How many checkpoints it has.
+    pub checkpoints: u64,
+    /// How many claims are held on the branch checked out.
+    pub claims: u64,
+    /// How many facts were recorded.
+    pub facts: u64,
+    /// The time of its earliest revision, checkpoint or fact.
+    pub first_event: Option<Timestamp>,
+    /// The time of its latest.
+    pub last_event: Option<Timestamp>,
+    /// The time of its latest checkpoint.
+    pub last_checkpoint: Option<Timestamp>,
+    /// Microseconds between scheduled checkpoints.
+    pub schedule_micros: Option<i64>,
+    /// The sources imported into it, with the bytes taken of each.
+    pub sources: Vec<(String, u64)>,
+    pub(crate) number: SessionNumber,
+}
+
+impl SessionSummary {
+    pub(crate) fn of(number: SessionNumber, session: &SessionRefs, current: bool) -> Self {
+        let branch = session.branches.get(session.current_branch as usize);
+        Self {
+            info: session.info.clone(),
+            current,
+            branch: branch.map(|branch| branch.name.clone()).unwrap_or_default(),
+            branches: session.branches.iter().filter(|branch| !branch.hidden).count() as u64,
+            last_sequence: session.next_sequence - 1,
+            checkpoints: session.checkpoints,
+            claims: branch.and_then(|branch| branch.head).map_or(0, |head| head.count),
+            facts: session.facts,
+            first_event: session.first_event,
+            last_event: session.last_event,
+            last_checkpoint: session.last_checkpoint,
+            schedule_micros: session.schedule,
+            sources: session
+                .bookmarks
+                .iter()
+                .map(|bookmark| (bookmark.source.clone(), bookmark.bytes))
+                .collect(),
+            number,
+        }
+    }
+}
+
+/// A branch at a moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BranchSummary {
+    /// Its name.
+    pub name: String,
+    /// The branch and the revision it began with; `None` for `main`.
+    pub base: Option<(String, Option<u64>)>,
+    /// The number of its revision then.
+    pub revision: Option<u64>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// What has become of it.
+    pub status: BranchStatus,
+    /// What it tries and how it went.
+    pub metadata: BranchMetadata,
+    /// Whether it was checked out then.
+    pub current: bool,
+}
+
+/// One session of a store. Cheap to clone.
+#[derive(Clone)]
+pub struct Session {
+    pub(crate) store: Store,
+    pub(crate) number: SessionNumber,
+}
+
+impl Session {
+    /// What this session is and where it stands.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn summary(&self) -> Result<SessionSummary> {
+        let (refs, _) = self.store.engine.live.refs()?;
+        let current = current_number(&refs) == Some(self.number);
+        Ok(SessionSummary::of(self.number, session_refs(&refs, self.number)?, current))
+    }
+
+    /// The store.
+    #[must_use]
+    pub const fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(crate) fn view(&self) -> Result<View> {
+        self.store.engine.live.view()
+    }
+
+    /// Begins something to be written.
+    pub const fn write<'a>(&'a self, act: &'a Act) -> Write<'a> {
+        Write::new(self, act)
+    }
+
+    /// Everything that is recorded, on the branch checked out.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn head(&self) -> Result<Point> {
+        let (refs, _) = self.store.engine.live.refs()?;
+        let branch = session_refs(&refs, self.number)?.current_branch;
+        Ok(Point {
+            branch,
+            at: timeline::head_of(&refs, self.number, branch)?,
+            time: None,
+            checkpoint: None,
+        })
+    }
+
+    /// The checkpoints, newest first.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn checkpoints(&self, filter: &CheckpointFilter) -> Result<Vec<Checkpoint>> {
+        checkpoint::list(&self.view()?, self.number, filter)
+    }
+
+    /// The checkpoint of this event key.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn checkpoint_of(&self, event: &str) -> Result<Option<Checkpoint>> {
+        checkpoint::by_key(&self.view()?, self.number, event)
+    }
+
+    /// Adds tags to a checkpoint and takes others away. Returns it as it is then.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such checkpoint, [`Error::Invalid`] for what is no tag.
+    pub fn tag(
+        &self,
+        act: &Act,
+        id: &CheckpointId,
+        add: &[String],
+        remove: &[String],
+    ) -> Result<Checkpoint> {
+        add.iter().try_for_each(|tag| check_tag(tag))?;
+        let operation = act.operation()?;
+        self.store.engine.commit(Durability::Now, &mut |desk| {
+            let old = checkpoint::by_id(&desk.view()?, self.number, id)?
+                .ok_or_else(|| Error::not_found("checkpoint", id.to_string()))?;
+            let mut new = old.clone();
+            new.tags.retain(|tag| !remove.contains(tag));
+            new.tags.extend(add.iter().cloned());
+            new.tags.sort();
+            new.tags.dedup();
+            let changes = vec![RecordChange::Checkpoint {
+                session: self.number,
+                checkpoint: Box::new(new.clone()),
+            }];
+            let record = Record { operation: operation.clone(), changes };
+            Ok(((new != old).then_some(record), new))
+        })
+    }
+
+    /// Sets how often a checkpoint is due at the next write; `None` ends it.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for less than a second.
+    pub fn schedule(&self, act: &Act, every_micros: Option<i64>) -> Result<()> {
+        if every_micros.is_some_and(|micros| micros < 1_000_000) {
+            return Err(Error::invalid("a schedule needs at least a second between checkpoints"));
+        }
+        let operation = act.operation()?;
+        self.store.engine.commit(Durability::Now, &mut |desk| {
+            let known = session_refs(&desk.refs, self.number)?.schedule;
+            let changes = vec![RecordChange::Schedule { session: self.number, every_micros }];
+            let record = Record { operation: operation.clone(), changes };
+            Ok(((known != every_micros).then_some(record), ()))
+        })
+    }
+
+    /// Begins a branch at a moment (`None`: at the head of the branch checked out). Costs the same for any state.
+    ///
+    /// # Errors
+    /// [`Error::Duplicate`] if there is one of that name, [`Error::Invalid`] for what is no name.
+    pub fn create_branch(
+        &self,
+        act: &Act,
+        name: &str,
+        from: Option<&Point>,
+        metadata: BranchMetadata,
+    ) -> Result<()> {
+        check_branch_name(name)?;
+        let operation = act.operation()?;
+        self.store.engine.commit(Durability::Now, &mut |desk| {
+            let session = session_refs(&desk.refs, self.number)?;
+            if session.branch_named(name).is_some() {
+                return Err(Error::Duplicate { kind: "branch", id: name.to_owned() });
+            }
+            let (base, head) = match from {
+                Some(Point { branch, at: None, .. }) => (*branch, None),
+                Some(Point { at: Some(at), .. }) => {
+                    (at.branch, Some(timeline::head_at(&desk.view()?, self.number, *at)?.0))
+                }
+                None => {
+                    let branch = session.current_branch;
+                    let head = session.branch(branch)?.head;
+                    let base = match &head {
+                        Some(head) => branch_of(desk, self.number, branch, head.sequence)?,
+                        None => branch,
+                    };
+                    (base, head)
+                }
+            };
+            let change = BranchChange {
+                time: act.now,
+                status: BranchStatus::Active,
+                metadata: metadata.clone(),
+            };
+            let changes = vec![RecordChange::Branch {
+                session: self.number,
+                name: name.to_owned(),
+                base,
+                head,
+                change,
+            }];
+            Ok((Some(Record { operation: operation.clone(), changes }), ()))
+        })
+    }
+
+    /// Changes what is said of a branch. Returns whether that was a change.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn update_branch(
+        &self,
+        act: &Act,
+        name: &str,
+        update: impl Fn(&mut BranchStatus, &mut BranchMetadata),
+    ) -> Result<bool> {
+        let operation = act.operation()?;
+        self.store.engine.commit(Durability::Now, &mut |desk| {
+            let session = session_refs(&desk.refs, self.number)?;
+            let branch = named(session, name)?;
+            let old = session.branch(branch)?.now();
+            let (mut status, mut metadata) = (old.status, old.metadata.clone());
+            update(&mut status, &mut metadata);
+            let changed = (status, &metadata) != (old.status, &old.metadata);
+            let change = BranchChange { time: act.now, status, metadata };
+            let changes =
+                vec![RecordChange::BranchChanged { session: self.number, branch, change }];
+            let record = Record { operation: operation.clone(), changes };
+            Ok((changed.then_some(record), changed))
+        })
+    }
+
+    /// Checks out another branch, with the automatic checkpoint that goes with it (unless `quietly`). Returns the
+    /// branch left; `None` if it was checked out already.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn switch(&self, act: &Act, name: &str, quietly: bool) -> Result<Option<String>> {
+        let operation = act.operation()?;
+        let id = CheckpointId::from_bytes(crate::engine::commit::random()?);
+        self.store.engine.commit(Durability::Now, &mut |desk| {
+            let session = session_refs(&desk.refs, self.number)?;
+            let branch = named(session, name)?;
+            if branch == session.current_branch {
+                return Ok((None, None));
+            }
+            let left = session.branch(session.current_branch)?.name.clone();
+            let mut changes =
+                vec![RecordChange::Switched { session: self.number, branch, time: act.now }];
+            if !quietly {
+                let checkpoint = Checkpoint {
+                    id,
+                    sequence: session.next_sequence,
+                    time: act.now,
+                    branch,
+                    revision: session.branch(branch)?.head.map(|head| head.sequence),
+                    message: format!("switched from {left} to {name}"),
+                    tags: vec!["auto".to_owned()],
+                    trigger: Trigger::Automatic(AutoTrigger::BranchSwitch),
+                    body: crate::model::Value::Null,
+                    key: None,
+                };
+                changes.push(RecordChange::Checkpoint {
+                    session: self.number,
+                    checkpoint: Box::new(checkpoint),
+                });
+            }
+            Ok((Some(Record { operation: operation.clone(), changes }), Some(left)))
+        })
+    }
+
+    /// The branches as they were at a moment.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn branches(&self, point: &Point) -> Result<Vec<BranchSummary>> {
+        let view = self.view()?;
+        branches(&view, self.number, point)
+    }
+
+    /// Makes the claims of a branch what they were at a moment: by a new revision of the branch checked out, so
+    /// that nothing is lost and `undo` works. Costs the same for any state.
+    ///
+    /// # Errors
+    /// As every write.
+    pub fn restore(&self, act: &Act, to: &Point) -> Result<Committed> {
+        let operation = act.operation()?;
+        self.store.engine.commit(Durability::Now, &mut |desk| {
+            let session = session_refs(&desk.refs, self.number)?;
+            let branch = session.current_branch;
+            let place =
+                Place { session: self.number, branch, time: act.now, operation: &operation };
+            let head = session.branch(branch)?.head;
+            let mut done = Committed {
+                operation: operation.id,
+                session: session.info.name.clone(),
+                branch: session.branch(branch)?.name.clone(),
+                revision: None,
+                checkpoint: None,
+                changed: Vec::new(),
+                facts: 0,
+                warnings: Vec::new(),
+            };
+            let planned = self.plan_reset(desk, place, to.at)?;
+            let same = head.map_or((Digest::EMPTY, 0), |head| (head.digest, head.count));
+            if same == (planned.head.digest, planned.head.count) {
+                return Ok((None, done));
+            }
+            done.revision = Some((planned.head.sequence, planned.head.id));
+            let record = Record { operation: operation.clone(), changes: planned.changes };
+            Ok((Some(record), done))
+        })
+    }
+
+    pub(crate) fn plan_reset(
+        &self,
+        desk: &Desk<'_>,
+        place: Place<'_>,
+        to: Option<At>,
+    ) -> Result<revise::Planned> {
+        match to {
+            None => revise::plan_reset(desk, place, Reset::Empty, Digest::EMPTY, 0),
+            Some(at) => {
+                let (head, _) = timeline::head_at(&desk.view()?, self.number, at)?;
+                let parent = Parent { sequence: head.sequence, id: head.id };
+                revise::plan_reset(desk, place, Reset::To(parent), head.digest, head.count)
+            }
+        }
+    }
+
+    /// Commits changes that need no planning.
+    pub(crate) fn commit_changes(
+        &self,
+        operation: &Operation,
+        durability: Durability,
+        changes: &[RecordChange],
+    ) -> Result<()> {
+        self.store.engine.commit(durability, &mut |_| {
+            let record = Record { operation: operation.clone(), changes: changes.to_vec() };
+            Ok((Some(record), ()))
+        })
+    }
+}
+
+pub(crate) fn branches(
+    view: &View,
+    number: SessionNumber,
+    point: &Point,
+) -> Result<Vec<BranchSummary>> {
+    let session = session_refs(&view.refs, number)?;
+    let time = point.time.unwrap_or(Timestamp::from_micros(i64::MAX));
+    let current = match point.time {
+        Some(time) => timeline::branch_at(view, number, time)?,
+        None => session.current_branch,
+    };
+    let mut found = Vec::new();
+    for (place, branch) in (0..).zip(&session.branches) {
+        let change = branch.changes.iter().rfind(|change| change.time <= time);
+        let created = branch.changes.first().map(|change| change.time).unwrap_or_default();
+        // `main` is there before the session's first moment.
+        let Some(change) = change.or_else(|| branch.changes.first().filter(|_| place == 0)) else {
+            continue;
+        };
+        if branch.hidden {
+            continue;
+        }
+        let base = branch
+            .base
+            .map(|(base, sequence)| {
+                let name = session.branch(base)?.name.clone();
+                Ok::<_, Error>((name, (sequence > 0).then_some(sequence)))
+            })
+            .transpose()?;
+        let revision = match point.time {
+            None => branch.head.map(|head| head.sequence),
+            Some(time) => timeline::revision_at(view, &view.refs, number, place, time)?
+                .map(|(at, _)| at.sequence),
+        };
+        found.push(BranchSummary {
+            name: branch.name.clone(),
+            base,
+            revision,
+            created_at: created,
+            status: change.status,
+            metadata: change.metadata.clone(),
+            current: place == current,
+        });
+    }
+    Ok(found)
+}
+
+fn named(session: &SessionRefs, name: &str) -> Result<BranchNumber> {
+    session.branch_named(name).ok_or_else(|| Error::not_found("branch", name))
+}
+
+/// A branch must be nameable in a moment.
+fn check_branch_name(name: &str) -> Result<()> {
+    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
+    let first = name.chars().next().is_some_and(|c| c.is_alphanumeric() || c == '_');
+    if !first || name.len() > 100 || !name.chars().all(allowed) || name.eq_ignore_ascii_case("head")
+    {
+        return Err(Error::invalid(format!(
+            "'{}' is no name for a branch: begin with a letter or digit, go on with letters, digits, '-', '_', '.' \
+             or '/', at most 100 bytes",
+            name.escape_debug()
+        )));
+    }
+    Ok(())
+}

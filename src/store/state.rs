@@ -1,0 +1,289 @@
+//! What was known at a point, and what changed between two.
+
+use super::resolve::Point;
+use super::session::{BranchSummary, Session, branches};
+use crate::diff::{self, TypedChange};
+use crate::engine::checkpoint;
+use crate::engine::fact::{self, Clock, KnownFact};
+use crate::engine::live::View;
+use crate::engine::lookup;
+use crate::engine::materialize::materialize;
+use crate::engine::refs::session as session_refs;
+use crate::engine::state::State;
+use crate::engine::timeline;
+use crate::error::{Error, Result};
+use crate::format::{decode_entry, encode_key};
+use crate::model::claim::SessionMetrics;
+use crate::model::{
+    Change, Checkpoint, Entry, Key, Kind, RevisionId, SessionInfo, Timestamp, Value,
+};
+
+/// A revision in short.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RevisionSummary {
+    /// Its number in the session's one count.
+    pub sequence: u64,
+    /// Its id.
+    pub id: RevisionId,
+    /// Its effective time.
+    pub time: Timestamp,
+    /// The branch it lies on.
+    pub branch: String,
+    /// How many claims its state has.
+    pub claims: u64,
+}
+
+/// What was known at a point: claims at hand, facts read when asked for.
+pub struct StateAt {
+    view: View,
+    session: Session,
+    point: Point,
+    clock: Clock,
+    claims: State,
+}
+
+impl Session {
+    /// What was known at a point.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn state(&self, point: &Point) -> Result<StateAt> {
+        self.state_by(point, Clock::Happened)
+    }
+
+    /// What was known at a point, by one clock or the other.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn state_by(&self, point: &Point, clock: Clock) -> Result<StateAt> {
+        let view = self.view()?;
+        let claims = match point.at {
+            None => State::default(),
+            Some(at) => materialize(&view, &view.refs, self.number, at)?,
+        };
+        Ok(StateAt { view, session: self.clone(), point: point.clone(), clock, claims })
+    }
+
+    /// One claim at a point, without the rest of the state.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn claim(&self, point: &Point, key: &Key) -> Result<Option<Entry>> {
+        let view = self.view()?;
+        let Some(at) = point.at else { return Ok(None) };
+        lookup::entry(&view, &view.refs, self.number, at, &encode_key(key))?
+            .map(|bytes| decode_entry(&bytes).map_err(Error::corrupt(format!("the {key}"))))
+            .transpose()
+    }
+
+    /// What changed from one point to another.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn compare(&self, from: &Point, to: &Point) -> Result<Comparison> {
+        let view = self.view()?;
+        let claims =
+            crate::engine::compare::compare(&view, &view.refs, self.number, from.at, to.at)?;
+        let mut changes = diff::describe(&claims);
+        let times = (self.fact_time(&view, from)?, self.fact_time(&view, to)?);
+        for kind in Kind::facts() {
+            if times.0 != times.1 {
+                let old = fact::at(&view, &view.refs, self.number, kind, times.0, Clock::Happened)?;
+                let new = fact::at(&view, &view.refs, self.number, kind, times.1, Clock::Happened)?;
+                let plain = |known: &[KnownFact]| -> Vec<crate::model::Fact> {
+                    known.iter().map(|known| known.fact.clone()).collect()
+                };
+                changes.extend(diff::describe_facts(&plain(&old), &plain(&new)));
+            }
+        }
+        let delta = self.shown_time(&view, to)?.zip(self.shown_time(&view, from)?);
+        let time_delta_micros = delta.map(|(to, from)| to.micros_since(from));
+        let summary = diff::summary(&changes, time_delta_micros);
+        Ok(Comparison { claims, changes, time_delta_micros, summary })
+    }
+
+    /// The time up to which the facts of a point count.
+    fn fact_time(&self, _view: &View, point: &Point) -> Result<Timestamp> {
+        Ok(point.time.unwrap_or(Timestamp::from_micros(i64::MAX)))
+    }
+
+    /// The time that a point is shown with: its own, or that of the last thing recorded.
+    fn shown_time(&self, view: &View, point: &Point) -> Result<Option<Timestamp>> {
+        match point.time {
+            Some(time) => Ok(Some(time)),
+            None => Ok(session_refs(&view.refs, self.number)?.last_event),
+        }
+    }
+}
+
+/// What changed from one point to another.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// The claims that changed, with both entries.
+    pub claims: Vec<Change>,
+    /// All changes, claims and facts, in terms of their kinds.
+    pub changes: Vec<TypedChange>,
+    /// Microseconds from the one to the other; `None` if nothing has happened at all.
+    pub time_delta_micros: Option<i64>,
+    /// One sentence.
+    pub summary: String,
+}
+
+impl StateAt {
+    /// The point.
+    #[must_use]
+    pub const fn point(&self) -> &Point {
+        &self.point
+    }
+
+    /// The session.
+    #[must_use]
+    pub const fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// What the session is.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn info(&self) -> Result<SessionInfo> {
+        Ok(session_refs(&self.view.refs, self.session.number)?.info.clone())
+    }
+
+    /// The claims.
+    #[must_use]
+    pub const fn claims(&self) -> &State {
+        &self.claims
+    }
+
+    /// One claim.
+    ///
+    /// # Errors
+    /// If what is stored is damaged.
+    pub fn claim(&self, kind: Kind, id: &str) -> Result<Option<Value>> {
+        Ok(self.claims.entry(&Key::new(kind, id))?.map(|entry| entry.value))
+    }
+
+    /// The claims of a kind, sorted by their own time, then id.
+    ///
+    /// # Errors
+    /// If what is stored is damaged.
+    pub fn claims_of(&self, kind: Kind) -> Result<Vec<(String, Entry)>> {
+        let mut claims = self
+            .claims
+            .of_kind(kind)
+            .map(|entry| entry.map(|(key, entry)| (key.id, entry)))
+            .collect::<Result<Vec<_>>>()?;
+        claims.sort_by(|a, b| (a.1.added_at, &a.0).cmp(&(b.1.added_at, &b.0)));
+        Ok(claims)
+    }
+
+    /// The facts of a kind, sorted by time, then id.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn facts_of(&self, kind: Kind) -> Result<Vec<KnownFact>> {
+        let time = self.until();
+        fact::at(&self.view, &self.view.refs, self.session.number, kind, time, self.clock)
+    }
+
+    fn until(&self) -> Timestamp {
+        self.point.time.unwrap_or(Timestamp::from_micros(i64::MAX))
+    }
+
+    /// The time of this state: the point's own, or that of the last thing recorded.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn time(&self) -> Result<Option<Timestamp>> {
+        self.session.shown_time(&self.view, &self.point)
+    }
+
+    /// The last checkpoint at or before this moment; the one that was named, if one was.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn checkpoint(&self) -> Result<Option<Checkpoint>> {
+        match &self.point.checkpoint {
+            Some(named) => Ok(Some((**named).clone())),
+            None => checkpoint::last_at(&self.view, self.session.number, self.until()),
+        }
+    }
+
+    /// The revision that the claims are those of; `None` before the first.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn revision(&self) -> Result<Option<RevisionSummary>> {
+        let Some(at) = self.point.at else { return Ok(None) };
+        let (head, _) = timeline::head_at(&self.view, self.session.number, at)?;
+        let session = session_refs(&self.view.refs, self.session.number)?;
+        Ok(Some(RevisionSummary {
+            sequence: head.sequence,
+            id: head.id,
+            time: head.effective,
+            branch: session.branch(at.branch)?.name.clone(),
+            claims: head.count,
+        }))
+    }
+
+    /// Microseconds from the last revision or fact at or before this moment to this moment.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn distance_micros(&self) -> Result<Option<i64>> {
+        let Some(time) = self.time()? else { return Ok(None) };
+        let fact = fact::last_at(&self.view, &self.view.refs, self.session.number, time)?;
+        let revision = self.revision()?.map(|revision| revision.time);
+        Ok(fact.max(revision).map(|last| time.micros_since(last)))
+    }
+
+    /// The branches at this moment.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn branches(&self) -> Result<Vec<BranchSummary>> {
+        branches(&self.view, self.session.number, &self.point)
+    }
+
+    /// The branch that was checked out (for a branch or its past, the branch named).
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn current_branch(&self) -> Result<String> {
+        let session = session_refs(&self.view.refs, self.session.number)?;
+        Ok(session.branch(self.point.branch)?.name.clone())
+    }
+
+    /// The session's figures up to this moment.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn metrics(&self) -> Result<SessionMetrics> {
+        let number = self.session.number;
+        let filter =
+            checkpoint::CheckpointFilter { until: Some(self.until()), ..Default::default() };
+        let checkpoints = checkpoint::list(&self.view, number, &filter)?;
+        let values = |kind| -> Result<Vec<Value>> {
+            Ok(self.claims_of(kind)?.into_iter().map(|(_, entry)| entry.value).collect())
+        };
+        let mut times: Vec<Timestamp> = checkpoints.iter().map(|one| one.time).collect();
+        let mut verifications = Vec::new();
+        for kind in Kind::facts() {
+            for known in self.facts_of(kind)? {
+                times.push(known.fact.at);
+                if kind == Kind::Verification {
+                    verifications.push(known.fact.value);
+                }
+            }
+        }
+        times.extend(timeline::revision_times(&self.view, &self.view.refs, number, self.until())?);
+        Ok(SessionMetrics::of(
+            checkpoints.len() as u64,
+            &values(Kind::Hypothesis)?,
+            &values(Kind::Gap)?,
+            &verifications,
+            times,
+        ))
+    }
+}

@@ -1,0 +1,640 @@
+//! Writes: claims, facts and a checkpoint in one record with one sync.
+
+use super::act::Act;
+use super::session::Session;
+use crate::engine::checkpoint as checkpoints;
+use crate::engine::commit::{Desk, Durability, random};
+use crate::engine::head::branch_of;
+use crate::engine::lineage::At;
+use crate::engine::materialize::materialize;
+use crate::engine::refs::session as session_refs;
+use crate::engine::revise::{self, ClaimChange, Expect, Place, Planned, Sealed};
+use crate::engine::state::State;
+use crate::engine::timeline;
+use crate::error::{Error, Result};
+use crate::format::{
+    BookmarkRow, Bytes, DeltaPart, ObjectKind, Page, Record, RecordChange, SessionRefs, seal,
+};
+use crate::model::rule::{Claims, Outcome, RuleError};
+use crate::model::{
+    AutoTrigger, BranchNumber, Checkpoint, CheckpointId, Fact, Key, Kind, Operation, OperationId,
+    RevisionId, SessionKind, Timestamp, Trigger, Value, claim,
+};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// A checkpoint to be made, or completed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewCheckpoint {
+    /// What somebody says about it.
+    pub message: String,
+    /// Words it is found by.
+    pub tags: Vec<String>,
+    /// Why it is made.
+    pub trigger: Trigger,
+    /// The moment it names, if that is a past one.
+    pub at: Option<Timestamp>,
+    /// Whatever else is known.
+    pub body: Value,
+    /// The event it is the checkpoint of: where that has one already, it is completed by this one.
+    pub key: Option<String>,
+}
+
+impl NewCheckpoint {
+    /// A checkpoint that somebody asked for.
+    pub fn manual(message: impl Into<String>) -> Self {
+        Self::new(message, Trigger::Manual)
+    }
+
+    /// A checkpoint with this trigger.
+    pub fn new(message: impl Into<String>, trigger: Trigger) -> Self {
+        Self {
+            message: message.into(),
+            tags: Vec::new(),
+            trigger,
+            at: None,
+            body: Value::Null,
+            key: None,
+        }
+    }
+
+    /// With these tags.
+    #[must_use]
+    pub fn tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
+        self.tags = tags.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Of this past moment.
+    #[must_use]
+    pub const fn at(mut self, time: Timestamp) -> Self {
+        self.at = Some(time);
+        self
+    }
+}
+
+/// What a write did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Committed {
+    /// The operation, for `undo`.
+    pub operation: OperationId,
+    /// The session it went to.
+    pub session: String,
+    /// The branch it went to.
+    pub branch: String,
+    /// The revision it made, if claims changed: its number and id.
+    pub revision: Option<(u64, RevisionId)>,
+    /// The checkpoint it made or completed.
+    pub checkpoint: Option<Checkpoint>,
+    /// The claims that changed, with their new values.
+    pub changed: Vec<(Key, Option<Value>)>,
+    /// How many facts were new.
+    pub facts: u64,
+    /// What does not go together, and other things to be told.
+    pub warnings: Vec<String>,
+}
+
+impl Committed {
+    /// Whether nothing was written, since all of it stood so already.
+    #[must_use]
+    pub const fn is_unchanged(&self) -> bool {
+        self.revision.is_none() && self.checkpoint.is_none() && self.facts == 0
+    }
+}
+
+type Rule<'a> = Box<dyn Fn(&HeadClaims) -> Result<Outcome, RuleError> + 'a>;
+
+enum Step<'a> {
+    Change(ClaimChange),
+    Rule(Rule<'a>),
+}
+
+/// A clock this far behind the head is worth a warning.
+const CLOCK_BEHIND_MICROS: i64 = 5 * 60 * 1_000_000;
+/// `SignificantTimePassed` means more than this since the last checkpoint.
+pub(crate) const SIGNIFICANT_MICROS: i64 = 5 * 60 * 1_000_000;
+/// A time further in the future than this is a mistake.
+const FUTURE_MICROS: i64 = 24 * 3600 * 1_000_000;
+
+/// Something to be written to a session: all of it in one record, or nothing.
+#[must_use = "nothing is written before `commit`"]
+pub struct Write<'a> {
+    session: &'a Session,
+    act: &'a Act,
+    operation: Option<OperationId>,
+    branch: Option<String>,
+    time: Option<Timestamp>,
+    steps: Vec<Step<'a>>,
+    facts: Vec<Fact>,
+    source: Option<String>,
+    checkpoint: Option<NewCheckpoint>,
+    extra: Vec<RecordChange>,
+    auto: bool,
+    by_import: bool,
+    durability: Durability,
+}
+
+impl<'a> Write<'a> {
+    pub(crate) const fn new(session: &'a Session, act: &'a Act) -> Self {
+        Self {
+            session,
+            act,
+            operation: None,
+            branch: None,
+            time: None,
+            steps: Vec::new(),
+            facts: Vec::new(),
+            source: None,
+            checkpoint: None,
+            extra: Vec::new(),
+            auto: false,
+            by_import: false,
+            durability: Durability::Now,
+        }
+    }
+
+    /// As a part of this operation: `undo` takes back all parts together.
+    pub const fn part_of(mut self, operation: OperationId) -> Self {
+        self.operation = Some(operation);
+        self
+    }
+
+    /// On this branch, not the current one.
+    pub fn on(mut self, branch: impl Into<String>) -> Self {
+        self.branch = Some(branch.into());
+        self
+    }
+
+    /// With this clock, not the act's: for what is imported.
+    pub const fn at(mut self, time: Timestamp) -> Self {
+        self.time = Some(time);
+        self
+    }
+
+    /// With this change of a claim. Of several changes of one claim the last counts.
+    pub fn change(mut self, change: ClaimChange) -> Self {
+        self.steps.push(Step::Change(change));
+        self
+    }
+
+    /// With these changes of claims.
+    pub fn changes(mut self, changes: impl IntoIterator<Item = ClaimChange>) -> Self {
+        self.steps.extend(changes.into_iter().map(Step::Change));
+        self
+    }
+
+    /// With what a rule makes of the claims as they stand (with the changes before it), and the automatic checkpoint
+    /// that it calls for. The rule runs again if somebody else is faster.
+    pub fn rule(mut self, rule: impl Fn(&HeadClaims) -> Result<Outcome, RuleError> + 'a) -> Self {
+        self.steps.push(Step::Rule(Box::new(rule)));
+        self.auto = true;
+        self
+    }
+
+    /// With this fact.
+    pub fn fact(mut self, fact: Fact) -> Self {
+        self.facts.push(fact);
+        self
+    }
+
+    /// With these facts, whose texts point into this source.
+    pub fn facts(mut self, facts: impl IntoIterator<Item = Fact>, source: Option<String>) -> Self {
+        self.facts.extend(facts);
+        self.source = source;
+        self
+    }
+
+    /// And then this checkpoint.
+    pub fn checkpoint(mut self, checkpoint: NewCheckpoint) -> Self {
+        self.checkpoint = Some(checkpoint);
+        self
+    }
+
+    /// And an automatic checkpoint for this event, unless the throttle holds it back.
+    pub fn event(mut self, trigger: AutoTrigger) -> Self {
+        self.checkpoint = Some(automatic(trigger, None));
+        self
+    }
+
+    /// Without the automatic checkpoints that rules call for.
+    pub const fn without_auto_checkpoints(mut self) -> Self {
+        self.auto = false;
+        self
+    }
+
+    /// As an import: the session does not become the one last used, no schedule is looked at, and it is durable only
+    /// after [`super::Store::sync`].
+    pub const fn imported(mut self) -> Self {
+        self.by_import = true;
+        self.durability = Durability::Later;
+        self
+    }
+
+    pub(crate) fn bookmark(mut self, source: &str, bookmark: BookmarkRow) -> Self {
+        self.extra.push(RecordChange::Bookmark {
+            session: self.session.number,
+            source: source.to_owned(),
+            bookmark: Some(Box::new(bookmark)),
+        });
+        self
+    }
+
+    pub(crate) fn extra(mut self, change: RecordChange) -> Self {
+        self.extra.push(change);
+        self
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for values that cannot be, [`Error::Duplicate`], [`Error::Dangling`], [`Error::NotFound`],
+    /// [`Error::Conflict`], [`Error::ReadOnly`], [`Error::Backend`]: then nothing was written.
+    pub fn commit(mut self) -> Result<Committed> {
+        self.check()?;
+        let mut operation = self.act.operation()?;
+        if let Some(id) = self.operation {
+            operation.id = id;
+        }
+        let facts = self.seal_facts();
+        let id = CheckpointId::from_bytes(random()?);
+        let mut memo: Option<Sealed> = None;
+        let engine = std::sync::Arc::clone(&self.session.store.engine);
+        let (done, moved) = engine.commit(self.durability, &mut |desk| {
+            self.plan(desk, &operation, facts.as_ref(), id, &mut memo)
+        })?;
+        if let Some((branch, planned)) = moved {
+            engine.heads.moved(
+                self.session.number,
+                branch,
+                planned.parent,
+                planned.head.id,
+                &planned.entries,
+            );
+        }
+        Ok(done)
+    }
+
+    fn check(&mut self) -> Result<()> {
+        let latest = self.act.now.plus_micros(FUTURE_MICROS);
+        let times = self.time.iter().chain(self.facts.iter().map(|fact| &fact.at));
+        if let Some(late) = times.into_iter().find(|time| **time > latest) {
+            return Err(Error::invalid(format!(
+                "the time {late} is more than a day ahead of now: mend the clock or the source"
+            )));
+        }
+        for step in &mut self.steps {
+            if let Step::Change(change) = step {
+                check_claim(change)?;
+            }
+        }
+        for fact in &mut self.facts {
+            if fact.kind.is_claim() {
+                return Err(Error::invalid(format!("a {} is a claim, not a fact", fact.kind)));
+            }
+            claim::check_id(&fact.id).map_err(|error| Error::invalid(error.to_string()))?;
+            fact.value = claim::check(fact.kind, &fact.value)
+                .map_err(|error| Error::invalid(error.to_string()))?;
+        }
+        if let Some(checkpoint) = &mut self.checkpoint {
+            for tag in &checkpoint.tags {
+                check_tag(tag)?;
+            }
+            checkpoint.tags.sort();
+            checkpoint.tags.dedup();
+        }
+        Ok(())
+    }
+
+    fn seal_facts(&mut self) -> Option<RecordChange> {
+        let facts = std::mem::take(&mut self.facts);
+        let first = facts.iter().map(|fact| fact.at).min()?;
+        let last = facts.iter().map(|fact| fact.at).max()?;
+        let count = facts.len() as u64;
+        let page = Page::new(self.source.take(), facts).encode();
+        let (_, sealed) = seal(ObjectKind::Page, &page);
+        let page = DeltaPart::Inline(Bytes(sealed));
+        Some(RecordChange::Facts { session: self.session.number, count, first, last, page })
+    }
+
+    #[expect(
+        clippy::type_complexity,
+        reason = "a plan gives the record, the answer, and what to remember"
+    )]
+    fn plan(
+        &self,
+        desk: &Desk<'_>,
+        operation: &Operation,
+        facts: Option<&RecordChange>,
+        id: CheckpointId,
+        memo: &mut Option<Sealed>,
+    ) -> Result<(Option<Record>, (Committed, Option<(BranchNumber, Planned)>))> {
+        let number = self.session.number;
+        let session = session_refs(&desk.refs, number)?;
+        let branch = match &self.branch {
+            None => session.current_branch,
+            Some(name) => session
+                .branch_named(name)
+                .ok_or_else(|| Error::not_found("branch", name.clone()))?,
+        };
+        let time = self.time.unwrap_or(self.act.now);
+        let place = Place { session: number, branch, time, operation };
+        let mut done = Committed {
+            operation: operation.id,
+            session: session.info.name.clone(),
+            branch: session.branch(branch)?.name.clone(),
+            revision: None,
+            checkpoint: None,
+            changed: Vec::new(),
+            facts: 0,
+            warnings: Vec::new(),
+        };
+        let mut wanted = self.checkpoint.clone();
+        let claims = self.claims(desk, branch, memo, &mut wanted, &mut done)?;
+        let planned = match claims.as_slice() {
+            [] => None,
+            claims => revise::plan(desk, place, claims, memo)?,
+        };
+        let mut changes = Vec::new();
+        if let Some(planned) = &planned {
+            if let Some(head) = session.branch(branch)?.head
+                && !self.by_import
+                && head.effective.micros_since(time) > CLOCK_BEHIND_MICROS
+            {
+                done.warnings.push(format!(
+                    "the clock says {time}, but the last revision was made at {}",
+                    head.effective
+                ));
+            }
+            changes.extend(planned.changes.iter().cloned());
+            done.revision = Some((planned.head.sequence, planned.head.id));
+            done.changed = claims.into_iter().map(|change| (change.key, change.value)).collect();
+        }
+        if let Some(facts @ RecordChange::Facts { count, .. }) = facts {
+            changes.push(facts.clone());
+            done.facts = *count;
+        }
+        changes.extend(self.extra.iter().cloned());
+        let head = planned.as_ref().map(|planned| planned.head.sequence);
+        if wanted.is_none() && !changes.is_empty() && !self.by_import {
+            wanted = self.scheduled(session);
+        }
+        if let Some(wanted) = wanted
+            && self.is_wanted(session, &wanted)
+        {
+            let checkpoint = self.make_checkpoint(desk, session, wanted, id, branch, head)?;
+            if let Some(checkpoint) = checkpoint {
+                let boxed = Box::new(checkpoint.clone());
+                changes.push(RecordChange::Checkpoint { session: number, checkpoint: boxed });
+                done.checkpoint = Some(checkpoint);
+            }
+        }
+        if changes.is_empty() {
+            return Ok((None, (done, None)));
+        }
+        let used = desk.refs.last_used == Some(number);
+        if !self.by_import && !used && session.info.kind == SessionKind::Debug {
+            changes.push(RecordChange::Used { session: number });
+        }
+        let record = Record { operation: operation.clone(), changes };
+        Ok((Some(record), (done, planned.map(|planned| (branch, planned)))))
+    }
+
+    /// All changes of claims, those that rules make included.
+    fn claims(
+        &self,
+        desk: &Desk<'_>,
+        branch: BranchNumber,
+        memo: &mut Option<Sealed>,
+        wanted: &mut Option<NewCheckpoint>,
+        done: &mut Committed,
+    ) -> Result<Vec<ClaimChange>> {
+        let mut changes = Vec::new();
+        let mut head: Option<HeadClaims> = None;
+        for step in &self.steps {
+            match step {
+                Step::Change(change) => {
+                    if let Some(head) = &mut head {
+                        head.changed.insert(change.key.clone(), change.value.clone());
+                    }
+                    changes.push(change.clone());
+                }
+                Step::Rule(rule) => {
+                    // What a rule makes depends on the head, so nothing sealed before can be used again.
+                    *memo = None;
+                    if head.is_none() {
+                        head = Some(HeadClaims::read(desk, self.session.number, branch, &changes)?);
+                    }
+                    let claims = head.as_mut().expect("read above");
+                    let outcome = rule(claims).map_err(rule_error)?;
+                    if let Some(error) = claims.error.take() {
+                        return Err(error);
+                    }
+                    for (key, value) in outcome.changes {
+                        claims.changed.insert(key.clone(), Some(value.clone()));
+                        changes.push(ClaimChange::put(key, value));
+                    }
+                    if let (Some(trigger), true, None) = (outcome.trigger, self.auto, &wanted) {
+                        *wanted = Some(automatic(trigger, outcome.tag));
+                    }
+                    done.warnings.extend(outcome.contradiction);
+                }
+            }
+        }
+        Ok(changes)
+    }
+
+    fn scheduled(&self, session: &SessionRefs) -> Option<NewCheckpoint> {
+        let every = session.schedule?;
+        let last = session.last_checkpoint.unwrap_or(session.info.started_at);
+        (self.act.now.micros_since(last) >= every)
+            .then(|| NewCheckpoint::new("scheduled", Trigger::Scheduled))
+    }
+
+    /// The throttle.
+    fn is_wanted(&self, session: &SessionRefs, wanted: &NewCheckpoint) -> bool {
+        wanted.trigger != Trigger::Automatic(AutoTrigger::SignificantTimePassed)
+            || self.by_import
+            || session
+                .last_checkpoint
+                .is_none_or(|last| self.act.now.micros_since(last) > SIGNIFICANT_MICROS)
+    }
+
+    fn make_checkpoint(
+        &self,
+        desk: &Desk<'_>,
+        session: &SessionRefs,
+        wanted: NewCheckpoint,
+        id: CheckpointId,
+        branch: BranchNumber,
+        new_head: Option<u64>,
+    ) -> Result<Option<Checkpoint>> {
+        let number = self.session.number;
+        let known = match &wanted.key {
+            Some(event) => checkpoints::by_key(&desk.view()?, number, event)?,
+            None => None,
+        };
+        let time = wanted.at.unwrap_or(self.act.now);
+        let (branch, revision) = match wanted.at {
+            Some(time) if !self.is_now(session, branch, time, new_head)? => {
+                let view = desk.view()?;
+                let branch = timeline::branch_at(&view, number, time)?;
+                let at = timeline::revision_at(&view, &desk.refs, number, branch, time)?;
+                (branch, at.map(|(at, _)| at.sequence))
+            }
+            _ => {
+                let head = session.branch(branch)?.head.map(|head| head.sequence);
+                (branch, new_head.or(head))
+            }
+        };
+        let next = session.next_sequence + u64::from(new_head.is_some());
+        let mut checkpoint = Checkpoint {
+            id,
+            sequence: next,
+            time,
+            branch,
+            revision,
+            message: wanted.message,
+            tags: wanted.tags,
+            trigger: wanted.trigger,
+            body: wanted.body.without_nulls(),
+            key: wanted.key,
+        };
+        if let Some(known) = known {
+            checkpoint.id = known.id;
+            checkpoint.sequence = known.sequence;
+            if checkpoint == known {
+                return Ok(None);
+            }
+        }
+        Ok(Some(checkpoint))
+    }
+
+    /// Whether a time is not before anything that is known: then the branch's head is what it means.
+    fn is_now(
+        &self,
+        session: &SessionRefs,
+        branch: BranchNumber,
+        time: Timestamp,
+        new_head: Option<u64>,
+    ) -> Result<bool> {
+        if branch != session.current_branch {
+            return Ok(new_head.is_some());
+        }
+        let head = session.branch(branch)?.head;
+        Ok(new_head.is_some() || head.is_none_or(|head| head.effective <= time))
+    }
+}
+
+fn automatic(trigger: AutoTrigger, tag: Option<&str>) -> NewCheckpoint {
+    let message = match trigger {
+        AutoTrigger::HypothesisStatusChange => "a hypothesis changed its status",
+        AutoTrigger::NewContradictionDetected => "a contradiction was found",
+        AutoTrigger::VerificationComplete => "a verification finished",
+        AutoTrigger::BranchSwitch => "another branch was checked out",
+        AutoTrigger::GapFilled => "a gap was filled",
+        AutoTrigger::CodeModified => "code was modified",
+        AutoTrigger::SignificantTimePassed => "more than five minutes passed",
+        AutoTrigger::ContextCompactionWarning => "context is about to be compacted",
+    };
+    let mut checkpoint = NewCheckpoint::new(message, Trigger::Automatic(trigger));
+    checkpoint.tags = std::iter::once("auto").chain(tag).map(str::to_owned).collect();
+    checkpoint.tags.sort();
+    checkpoint
+}
+
+fn check_claim(change: &mut ClaimChange) -> Result<()> {
+    if !change.key.kind.is_claim() {
+        return Err(Error::invalid(format!("a {} is a fact, not a claim", change.key.kind)));
+    }
+    if let Some(value) = &change.value {
+        claim::check_id(&change.key.id).map_err(|error| Error::invalid(error.to_string()))?;
+        let checked = claim::check(change.key.kind, value).map_err(|error| {
+            Error::invalid(format!("{} '{}': {error}", change.key.kind, change.key.id))
+        })?;
+        change.value = Some(checked);
+    } else if change.expect == Expect::Absent {
+        return Err(Error::invalid("a claim cannot be taken out where it must not be"));
+    }
+    Ok(())
+}
+
+/// Tags are words: they stand in lists, moments and file names.
+pub(crate) fn check_tag(tag: &str) -> Result<()> {
+    let wrong = tag.is_empty()
+        || tag.len() > 100
+        || tag.chars().any(|c| c.is_control() || c.is_whitespace() || c == ',');
+    if wrong {
+        return Err(Error::invalid(format!(
+            "'{}' is no tag: write one word of at most 100 bytes without commas",
+            tag.escape_debug()
+        )));
+    }
+    Ok(())
+}
+
+pub(crate) fn rule_error(error: RuleError) -> Error {
+    match error {
+        RuleError::NotFound(key) => Error::not_found(key.kind.name(), key.id),
+        RuleError::AlreadyThere(key) => Error::Duplicate { kind: key.kind.name(), id: key.id },
+        other => Error::invalid(other.to_string()),
+    }
+}
+
+/// The claims at a branch's head, for rules to read.
+pub struct HeadClaims {
+    state: State,
+    changed: BTreeMap<Key, Option<Value>>,
+    error: RefCell<Option<Error>>,
+}
+
+impl HeadClaims {
+    fn read(
+        desk: &Desk<'_>,
+        session: u32,
+        branch: BranchNumber,
+        changes: &[ClaimChange],
+    ) -> Result<Self> {
+        let state = match session_refs(&desk.refs, session)?.branch(branch)?.head {
+            None => State::default(),
+            Some(head) => {
+                let at = At {
+                    branch: branch_of(desk, session, branch, head.sequence)?,
+                    sequence: head.sequence,
+                };
+                materialize(&desk.view()?, &desk.refs, session, at)?
+            }
+        };
+        let changed =
+            changes.iter().map(|change| (change.key.clone(), change.value.clone())).collect();
+        Ok(Self { state, changed, error: RefCell::new(None) })
+    }
+
+    fn note<T>(&self, result: Result<T>) -> Option<T> {
+        result.map_err(|error| *self.error.borrow_mut() = Some(error)).ok()
+    }
+}
+
+impl Claims for HeadClaims {
+    fn claim(&self, key: &Key) -> Option<Value> {
+        match self.changed.get(key) {
+            Some(value) => value.clone(),
+            None => self.note(self.state.entry(key)).flatten().map(|entry| entry.value),
+        }
+    }
+
+    fn all(&self, kind: Kind) -> Vec<(String, Value)> {
+        let mut all: BTreeMap<String, Value> = self
+            .state
+            .of_kind(kind)
+            .filter_map(|entry| self.note(entry))
+            .map(|(key, entry)| (key.id, entry.value))
+            .collect();
+        for (key, value) in self.changed.iter().filter(|(key, _)| key.kind == kind) {
+            match value {
+                Some(value) => all.insert(key.id.clone(), value.clone()),
+                None => all.remove(&key.id),
+            };
+        }
+        all.into_iter().collect()
+    }
+}

@@ -1,0 +1,166 @@
+//! The pages of the project: their links lead somewhere, every page is reached, and the example is what it says.
+
+use crate::source::files;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The page without fenced code, in which `[a](b)` is no link.
+fn prose(page: &str) -> String {
+    let mut fenced = false;
+    let kept = page.lines().filter(|line| {
+        let fence = line.trim_start().starts_with("```");
+        fenced ^= fence;
+        !fenced && !fence
+    });
+    kept.collect::<Vec<_>>().join("\n")
+}
+
+/// The targets of the links `[text](target)` of a page.
+fn links(page: &str) -> Vec<String> {
+    let prose = prose(page);
+    let targets = prose.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    targets.map(str::to_owned).collect()
+}
+
+/// The anchor that a heading gets: small letters, hyphens for spaces, no other punctuation.
+fn anchor(heading: &str) -> String {
+    heading
+        .trim_start_matches('#')
+        .trim()
+        .to_lowercase()
+        .chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+        .map(|c| if c == ' ' { '-' } else { c })
+        .collect()
+}
+
+fn has_anchor(page: &str, wanted: &str) -> bool {
+    prose(page).lines().any(|line| line.starts_with('#') && anchor(line) == wanted)
+}
+
+/// The path without `.` and `..`.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::CurDir => {}
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+/// Where a link of this page leads: file and anchor; `None` for other hosts.
+fn target(page: &Path, link: &str) -> Option<(PathBuf, Option<String>)> {
+    if link.contains("://") || link.starts_with("mailto:") {
+        return None;
+    }
+    let (file, anchor) =
+        link.split_once('#').map_or((link, None), |(file, anchor)| (file, Some(anchor)));
+    let path = match (file, page.parent()) {
+        ("", _) | (_, None) => page.to_owned(),
+        (file, Some(folder)) => plain(&folder.join(file)),
+    };
+    Some((path, anchor.map(str::to_owned)))
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path)
+        .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
+}
+
+#[test]
+fn links_between_pages_lead_somewhere() {
+    let mut broken = Vec::new();
+    let mut seen = 0;
+    for page in files(root(), "md") {
+        for link in links(&read(&page)) {
+            let Some((path, anchor)) = target(&page, &link) else { continue };
+            seen += 1;
+            let found = path.exists()
+                && anchor.is_none_or(|anchor| path.is_file() && has_anchor(&read(&path), &anchor));
+            if !found {
+                broken.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(seen > 5, "found only {seen} links");
+    assert!(broken.is_empty(), "these links lead nowhere:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn every_page_is_reached_from_the_readme() {
+    let mut reached = BTreeSet::new();
+    let mut waiting = vec![root().join("README.md")];
+    while let Some(page) = waiting.pop() {
+        if !reached.insert(page.clone()) || !page.is_file() {
+            continue;
+        }
+        if page.extension().is_some_and(|extension| extension == "md") {
+            let targets = links(&read(&page)).into_iter().filter_map(|link| target(&page, &link));
+            waiting.extend(targets.map(|(path, _)| path));
+        }
+    }
+    let lost = files(&root().join("docs"), "md")
+        .into_iter()
+        .filter(|page| !reached.contains(page))
+        .collect::<Vec<_>>();
+    assert!(
+        lost.is_empty(),
+        "no link leads from README.md to {lost:?}: add it to the list of pages"
+    );
+}
+
+#[test]
+fn links_are_found_and_anchors_made_as_they_are_shown() {
+    let page =
+        "see [a](x.md#b) and [c](../y)\n```text\n[no](link)\n```\n## What it's *for*, in short\n";
+    assert_eq!(links(page), ["x.md#b", "../y"]);
+    assert!(has_anchor(page, "what-its-for-in-short"));
+    let page = Path::new("/p/docs/a.md");
+    assert_eq!(target(page, "../README.md"), Some((PathBuf::from("/p/README.md"), None)));
+    assert_eq!(target(page, "#here"), Some((page.to_owned(), Some("here".to_owned()))));
+    assert_eq!(target(page, "https://example.org"), None);
+}
+
+#[test]
+fn the_screen_of_the_readme_has_its_marks() {
+    let readme = read(&root().join("README.md"));
+    let marks = readme.lines().filter(|line| line.starts_with("<!-- screen:")).collect::<Vec<_>>();
+    assert_eq!(marks, ["<!-- screen:begin -->", "<!-- screen:end -->"]);
+}
+
+#[test]
+fn the_example_is_a_stream_in_the_order_of_time() {
+    let mut before = String::new();
+    let mut put = BTreeSet::new();
+    for (number, line) in (1..).zip(read(&root().join("docs/example/session.jsonl")).lines()) {
+        let event = serde_json::from_str::<Value>(line)
+            .unwrap_or_else(|error| panic!("line {number} is no JSON: {error}"));
+        let text = |pointer| event.pointer(pointer).and_then(Value::as_str);
+        let at = text("/at").unwrap_or_else(|| panic!("line {number} has no 'at'"));
+        assert!(*at >= *before, "line {number} lies before the one above it");
+        at.clone_into(&mut before);
+
+        let verbs = ["/put", "/checkpoint", "/switch", "/branch/name"];
+        let said = verbs.iter().filter(|verb| event.pointer(verb).is_some()).count();
+        assert_eq!(said, 1, "line {number} says {said} things instead of one");
+        if let (Some(kind), Some(id)) = (text("/put/kind"), text("/put/id")) {
+            put.insert((kind.to_owned(), id.to_owned()));
+        }
+        if let Some(hypothesis) = text("/put/value/hypothesis") {
+            let key = ("hypothesis".to_owned(), hypothesis.to_owned());
+            assert!(put.contains(&key), "line {number} speaks of {hypothesis} before there is one");
+        }
+    }
+    assert!(put.len() > 60, "the example has only {} entities", put.len());
+}

@@ -1,0 +1,158 @@
+//! Processes of their own: this test binary run again, playing a role.
+
+use super::{Numbers, WAIT};
+use forge_store::backend::journal::Journal;
+use forge_store::backend::{Log, Position};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+const ROLE: &str = "FORGE_TEST_ROLE";
+const FOLDER: &str = "FORGE_TEST_FOLDER";
+const WRITER: &str = "FORGE_TEST_WRITER";
+const RECORDS: &str = "FORGE_TEST_RECORDS";
+
+/// Bytes of the largest record a writer makes.
+const LARGEST: u64 = 20_000;
+/// A writer begins a new segment about every so many records.
+const ROTATION: u64 = 40;
+
+/// What a process is to do.
+#[derive(Clone, Copy)]
+pub(super) enum Role {
+    /// Append, sync, acknowledge, again and again.
+    Write,
+    /// The same, with the syncs left out.
+    WriteUnsynced,
+    /// Take the append lock and keep it.
+    Hold,
+}
+
+/// A process, and what it says.
+pub(super) struct Process {
+    pub(super) child: Child,
+    pub(super) lines: Receiver<String>,
+}
+
+impl Process {
+    pub(super) fn spawn(role: Role, folder: &Path, writer: u64, records: u64) -> Self {
+        let (sender, lines) = channel();
+        Self {
+            child: spawn(role, folder, writer, records, move |line| drop(sender.send(line))),
+            lines,
+        }
+    }
+
+    /// Kills it with SIGKILL, and waits until it is gone.
+    pub(super) fn kill(&mut self) {
+        let _ = self.child.kill();
+        self.child.wait().unwrap();
+    }
+}
+
+/// Starts a writer whose lines go, with its number, to a channel that it shares with others.
+pub(super) fn spawn_writer(
+    role: Role,
+    folder: &Path,
+    writer: u64,
+    lines: &Sender<(u64, String)>,
+) -> Child {
+    let lines = lines.clone();
+    spawn(role, folder, writer, u64::MAX, move |line| drop(lines.send((writer, line))))
+}
+
+fn spawn(
+    role: Role,
+    folder: &Path,
+    writer: u64,
+    records: u64,
+    hear: impl Fn(String) + Send + 'static,
+) -> Child {
+    let role = match role {
+        Role::Write => "write",
+        Role::WriteUnsynced => "write unsynced",
+        Role::Hold => "hold",
+    };
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["journal::child::child", "--exact", "--nocapture", "--test-threads=1"])
+        .env(ROLE, role)
+        .env(FOLDER, folder)
+        .env(WRITER, writer.to_string())
+        .env(RECORDS, records.to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let output = child.stdout.take().unwrap();
+    thread::spawn(move || {
+        // A line that the kill cut in two says nothing.
+        BufReader::new(output).split(b'\n').map_while(Result::ok).for_each(|line| {
+            if let Ok(line) = String::from_utf8(line)
+                && line.ends_with('.')
+            {
+                hear(line);
+            }
+        });
+    });
+    child
+}
+
+/// Not a test of its own: the body of the processes that other tests start.
+#[test]
+fn child() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let folder = std::env::var_os(FOLDER).unwrap();
+    let folder = Path::new(&folder);
+    let number = |name| std::env::var(name).unwrap().parse::<u64>().unwrap();
+    match role.as_str() {
+        "write" => write(&Journal::open(folder).unwrap(), number(WRITER), number(RECORDS)),
+        "write unsynced" => {
+            let journal = Journal::without_sync_for_canary(folder).unwrap();
+            write(&journal, number(WRITER), number(RECORDS));
+        }
+        "hold" => hold(&Journal::open(folder).unwrap()),
+        _ => panic!("no role {role:?}"),
+    }
+}
+
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    out.write_all(format!("\n{line} .\n").as_bytes()).unwrap();
+    out.flush().unwrap();
+}
+
+/// Appends `writer count filler` for count = 0, 1, ...; says `ack count position hash` of each
+/// once it is durable.
+fn write(journal: &Journal, writer: u64, records: u64) {
+    let mut numbers = Numbers(writer);
+    let mut from: Position = journal.start().unwrap();
+    for count in 0..records {
+        let length = numbers.below(LARGEST) * numbers.below(2) + numbers.below(200);
+        let mut payload = format!("{writer} {count} ").into_bytes();
+        payload.resize(payload.len() + length as usize, b'a' + (count % 26) as u8);
+        let appended = if numbers.below(ROTATION) == 0 {
+            journal.rotate(from, WAIT, &mut |_| Some(payload.clone()))
+        } else {
+            journal.append(from, WAIT, &mut |_| Some(payload.clone()))
+        };
+        let appended = appended.unwrap().unwrap();
+        journal.sync(appended.end).unwrap();
+        let hash: String = appended.hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        say(&format!("ack {count} {} {hash}", appended.position));
+        from = appended.end;
+    }
+}
+
+fn hold(journal: &Journal) {
+    let from = journal.start().unwrap();
+    let kept = journal.append(from, WAIT, &mut |_| {
+        say("holding");
+        // Until the parent goes away.
+        let _ = std::io::stdin().read(&mut [0]);
+        None
+    });
+    assert_eq!(kept.unwrap(), None);
+}

@@ -1,0 +1,332 @@
+//! Wrong bytes in every place: what is a torn tail, what is damage, and what does not matter.
+
+use super::oracle::read_all;
+use super::{WAIT, add, rotate};
+use forge_store::backend::journal::Journal;
+use forge_store::backend::{Appended, Error, Log, Position};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const END_FRAME_BYTES: usize = 128;
+
+/// A journal of three segments, everything in it synced but the last three records: the first of
+/// those knows it.
+struct Sample {
+    root: tempfile::TempDir,
+    records: Vec<Appended>,
+    /// The starts of the segments.
+    starts: Vec<Position>,
+    /// How many records are synced.
+    synced: usize,
+}
+
+/// What came of a journal with wrong bytes.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    /// So many records from the beginning on, and it could be appended to.
+    Whole(usize),
+    /// Damage, at this position, and appending was refused.
+    Damaged(Position),
+    /// The beginning is no longer there.
+    Gone(Position),
+}
+
+use Outcome::{Damaged, Gone, Whole};
+
+impl Sample {
+    fn new(text: &str) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let journal = Journal::create(&root.path().join("journal")).unwrap();
+        let mut records = Vec::new();
+        let (mut starts, mut end, mut synced) = (vec![0], 0, 0);
+        for count in 0..9_usize {
+            let payload = format!("{text} {count} {}", "x".repeat(count * 3));
+            let record = if matches!(count, 2 | 4) {
+                starts.push(end);
+                rotate(&journal, end, payload.as_bytes())
+            } else {
+                add(&journal, end, payload.as_bytes())
+            };
+            end = record.end;
+            records.push(record);
+            if count == 5 {
+                journal.sync(end).unwrap();
+                synced = records.len();
+            }
+        }
+        Self { root, records, starts, synced }
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.root.path().join("journal")
+    }
+
+    fn segment(&self, index: usize) -> PathBuf {
+        self.named(self.starts[index])
+    }
+
+    fn named(&self, start: Position) -> PathBuf {
+        self.folder().join(format!("{start:016x}.log"))
+    }
+
+    fn mark(&self) -> PathBuf {
+        self.folder().join("SYNCED")
+    }
+
+    /// Where the frame that holds a segment's byte begins: a record, or the end of the segment.
+    fn frame_at(&self, segment: usize, offset: usize) -> Position {
+        let position = self.starts[segment] + offset as u64;
+        let in_segment = |record: &&Appended| {
+            self.starts.get(segment + 1).is_none_or(|next| record.position < *next)
+        };
+        let mut records = self.records.iter().filter(in_segment);
+        let holds = records.rfind(|record| record.position <= position).unwrap();
+        if position < holds.end { holds.position } else { holds.end }
+    }
+
+    /// What must come of a first wrong byte in the frame at a position.
+    fn verdict(&self, position: Position) -> Outcome {
+        if position < self.records[self.synced].position {
+            return Damaged(position);
+        }
+        Whole(self.records.iter().filter(|record| record.end <= position).count())
+    }
+
+    /// What a copy of this journal comes to after a change.
+    fn after(&self, change: impl FnOnce(&Self)) -> Outcome {
+        let copy = tempfile::tempdir().unwrap();
+        let folder = copy.path().join("journal");
+        fs::create_dir(&folder).unwrap();
+        for entry in fs::read_dir(self.folder()).unwrap() {
+            let path = entry.unwrap().path();
+            fs::copy(&path, folder.join(path.file_name().unwrap())).unwrap();
+        }
+        let copy = Self {
+            root: copy,
+            records: self.records.clone(),
+            starts: self.starts.clone(),
+            synced: self.synced,
+        };
+        change(&copy);
+        copy.outcome()
+    }
+
+    fn outcome(&self) -> Outcome {
+        let folder = self.folder();
+        let read = Journal::open_read_only(&folder).unwrap().read(0, u64::MAX);
+        let journal = Journal::open(&folder).unwrap();
+        let appended = journal.append(0, WAIT, &mut |_| Some(b"next".to_vec()));
+        match read {
+            Ok(tail) => {
+                for (frame, record) in tail.frames.iter().zip(&self.records) {
+                    assert_eq!((frame.position, frame.hash), (record.position, record.hash));
+                }
+                let appended = appended.unwrap().unwrap();
+                assert_eq!(appended.position, tail.end);
+                let again = read_all(&Journal::open(&folder).unwrap()).unwrap();
+                assert_eq!(again.len(), tail.frames.len() + 1);
+                Whole(tail.frames.len())
+            }
+            Err(Error::Damaged { position, .. }) => {
+                let refused =
+                    matches!(appended, Err(Error::Damaged { position: at, .. }) if at == position);
+                assert!(refused, "{appended:?}");
+                Damaged(position)
+            }
+            Err(Error::Gone { start, .. }) => {
+                assert!(matches!(appended, Err(Error::Gone { .. })), "{appended:?}");
+                Gone(start)
+            }
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+}
+
+fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(path).unwrap();
+    change(&mut bytes);
+    // A new file: to write over one makes the file system flush it at once.
+    fs::remove_file(path).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+fn length(path: &Path) -> usize {
+    fs::metadata(path).unwrap().len() as usize
+}
+
+#[test]
+fn the_sample_when_untouched_is_whole() {
+    let sample = Sample::new("sample");
+    assert_eq!(sample.after(|_| ()), Whole(9));
+    assert_eq!((sample.starts.len(), sample.synced), (3, 6));
+    assert_eq!(length(&sample.segment(0)), sample.starts[1] as usize + END_FRAME_BYTES);
+}
+
+#[test]
+fn a_flipped_bit_in_any_byte_is_damage_below_the_mark_and_a_torn_tail_above() {
+    let sample = Sample::new("sample");
+    for segment in 0..3 {
+        for offset in 0..length(&sample.segment(segment)) {
+            let outcome = sample
+                .after(|copy| edit(&copy.segment(segment), |b| b[offset] ^= 1 << (offset % 8)));
+            let expected = sample.verdict(sample.frame_at(segment, offset));
+            assert_eq!(outcome, expected, "segment {segment}, byte {offset}");
+        }
+    }
+}
+
+/// Without `SYNCED` the marks in the frames behind must tell.
+#[test]
+fn a_flipped_bit_without_the_mark_is_damage_where_a_later_frame_knows_of_a_sync() {
+    let sample = Sample::new("sample");
+    for segment in 0..3 {
+        for offset in (0..length(&sample.segment(segment))).step_by(5) {
+            let outcome = sample.after(|copy| {
+                fs::remove_file(copy.mark()).unwrap();
+                edit(&copy.segment(segment), |bytes| bytes[offset] ^= 0x10);
+            });
+            let expected = sample.verdict(sample.frame_at(segment, offset));
+            assert_eq!(outcome, expected, "segment {segment}, byte {offset}");
+        }
+    }
+}
+
+#[test]
+fn a_segment_cut_anywhere_is_damage_below_the_mark_and_a_torn_tail_above() {
+    let sample = Sample::new("sample");
+    for segment in 0..3 {
+        for kept in 0..length(&sample.segment(segment)) {
+            let outcome = sample.after(|copy| edit(&copy.segment(segment), |b| b.truncate(kept)));
+            let expected = sample.verdict(sample.frame_at(segment, kept));
+            assert_eq!(outcome, expected, "segment {segment} cut to {kept} bytes");
+        }
+    }
+}
+
+#[test]
+fn a_zeroed_block_is_damage_below_the_mark_and_a_torn_tail_above() {
+    let sample = Sample::new("sample");
+    for segment in 0..3 {
+        let bytes = fs::read(sample.segment(segment)).unwrap();
+        for begin in (0..bytes.len()).step_by(16) {
+            let block = begin..bytes.len().min(begin + 64);
+            let first = block.clone().find(|at| bytes[*at] != 0);
+            let outcome = sample.after(|copy| edit(&copy.segment(segment), |b| b[block].fill(0)));
+            let expected =
+                first.map_or(Whole(9), |first| sample.verdict(sample.frame_at(segment, first)));
+            assert_eq!(outcome, expected, "segment {segment}, block at {begin}");
+        }
+    }
+}
+
+#[test]
+fn a_mark_that_is_wrong_or_missing_costs_nothing() {
+    let sample = Sample::new("sample");
+    for offset in 0..length(&sample.mark()) {
+        let outcome = sample.after(|copy| edit(&copy.mark(), |bytes| bytes[offset] ^= 1));
+        assert_eq!(outcome, Whole(9), "byte {offset}");
+    }
+    assert_eq!(sample.after(|copy| fs::remove_file(copy.mark()).unwrap()), Whole(9));
+    assert_eq!(sample.after(|copy| edit(&copy.mark(), |bytes| bytes.truncate(10))), Whole(9));
+}
+
+#[test]
+fn a_segment_that_is_missing_is_noticed() {
+    let sample = Sample::new("sample");
+    let without = |segment| sample.after(|copy| fs::remove_file(copy.segment(segment)).unwrap());
+    assert_eq!(without(0), Gone(sample.starts[1]));
+    assert_eq!(without(1), Damaged(sample.starts[1]));
+    assert_eq!(without(2), Damaged(sample.starts[2]));
+    let none = sample.after(|copy| {
+        (0..3).for_each(|segment| fs::remove_file(copy.segment(segment)).unwrap());
+    });
+    assert_eq!(none, Damaged(0));
+}
+
+/// What of a removed beginning is left must still begin with a whole record.
+#[test]
+fn a_first_segment_that_is_emptied_after_others_were_removed_is_damage() {
+    let sample = Sample::new("sample");
+    fs::remove_file(sample.segment(0)).unwrap();
+    fs::remove_file(sample.segment(1)).unwrap();
+    fs::remove_file(sample.mark()).unwrap();
+    edit(&sample.segment(2), Vec::clear);
+    let read = Journal::open(&sample.folder()).unwrap().read(sample.starts[2], 1);
+    assert!(matches!(read, Err(Error::Damaged { position, .. }) if position == sample.starts[2]));
+}
+
+#[test]
+fn segments_that_were_swapped_or_are_from_another_journal_are_noticed() {
+    let sample = Sample::new("sample");
+    let swapped = sample.after(|copy| {
+        fs::rename(copy.segment(0), copy.folder().join("aside")).unwrap();
+        fs::rename(copy.segment(1), copy.segment(0)).unwrap();
+        fs::rename(copy.folder().join("aside"), copy.segment(1)).unwrap();
+    });
+    assert_eq!(swapped, Damaged(0));
+    // The same shape, other words: every frame of it is whole.
+    let other = Sample::new("memory");
+    assert_eq!(other.starts, sample.starts);
+    let strange = |segment: usize| {
+        let replace = |copy: &Sample| fs::copy(other.segment(segment), copy.segment(segment));
+        sample.after(|copy| assert!(replace(copy).unwrap() > 0))
+    };
+    assert_eq!(strange(0), Damaged(sample.starts[1]));
+    assert_eq!(strange(1), Damaged(sample.starts[1]));
+    assert_eq!(strange(2), Damaged(sample.starts[2]));
+}
+
+#[test]
+fn an_older_copy_of_a_segment_is_noticed() {
+    let sample = Sample::new("sample");
+    let last = sample.records[sample.synced - 1].position - sample.starts[2];
+    let older = sample.after(|copy| edit(&copy.segment(2), |b| b.truncate(last as usize)));
+    assert_eq!(older, Damaged(sample.records[sample.synced - 1].position));
+}
+
+#[test]
+fn frames_and_segments_that_are_there_twice_change_nothing() {
+    let sample = Sample::new("sample");
+    for first in 6..9 {
+        let begin = (sample.records[first].position - sample.starts[2]) as usize;
+        let twice = sample.after(|copy| edit(&copy.segment(2), |b| b.extend_from_within(begin..)));
+        assert_eq!(twice, Whole(9), "the frames from {first} on");
+    }
+    // As a copy under the name of a position in the middle, at the end, and behind it.
+    for start in [sample.starts[2] + 1, sample.records[8].end, sample.records[8].end + 96] {
+        let twice = sample.after(|copy| {
+            fs::copy(copy.segment(1), copy.named(start)).unwrap();
+        });
+        assert_eq!(twice, Whole(9), "a copy at {start}");
+    }
+    let strays = sample.after(|copy| {
+        for name in ["core", "0.log", "zzzzzzzzzzzzzzzz.log", "0000000000000000.new"] {
+            fs::write(copy.folder().join(name), b"stray").unwrap();
+        }
+    });
+    assert_eq!(strays, Whole(9));
+}
+
+/// A sync known to a frame behind the bad one makes it damage, though all else looks torn.
+#[test]
+fn a_bad_frame_before_one_that_is_whole_is_torn_only_if_nothing_knows_of_a_sync() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("journal");
+    let journal = Journal::create(&folder).unwrap();
+    let one = add(&journal, 0, b"one");
+    let two = add(&journal, one.end, b"two");
+    let path = folder.join("0000000000000000.log");
+    let flipped = |journal: &Journal| {
+        let whole = fs::read(&path).unwrap();
+        edit(&path, |bytes| bytes[10] ^= 1);
+        let read = journal.read(0, u64::MAX).map(|tail| tail.frames.len());
+        fs::write(&path, whole).unwrap();
+        read
+    };
+    assert_eq!(flipped(&Journal::open(&folder).unwrap()).unwrap(), 0);
+    journal.sync(two.end).unwrap();
+    add(&journal, two.end, b"three");
+    fs::remove_file(folder.join("SYNCED")).unwrap();
+    let read = flipped(&Journal::open_read_only(&folder).unwrap());
+    assert!(matches!(read, Err(Error::Damaged { position: 0, .. })), "{read:?}");
+}

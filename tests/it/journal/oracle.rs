@@ -1,0 +1,81 @@
+//! What must be in a journal, kept outside of it.
+
+use forge_store::backend::journal::Journal;
+use forge_store::backend::{Error, Frame, Log, Position};
+use std::collections::BTreeMap;
+
+/// The acknowledgements that were heard.
+#[derive(Default)]
+pub(super) struct Oracle {
+    acknowledged: BTreeMap<Position, String>,
+    /// By writer, how many records it has had acknowledged.
+    counts: BTreeMap<u64, u64>,
+    /// All that were ever heard.
+    pub(super) heard: u64,
+}
+
+impl Oracle {
+    /// Takes a writer's line; whether it was an acknowledgement.
+    pub(super) fn hear(&mut self, writer: u64, line: &str) -> bool {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ["ack", count, position, hash, "."] = words[..] else { return false };
+        let twice = self.acknowledged.insert(position.parse().unwrap(), hash.to_owned());
+        assert_eq!(twice, None, "two records were acknowledged at {position}");
+        let count: u64 = count.parse().unwrap();
+        assert_eq!(self.counts.insert(writer, count + 1).unwrap_or(0), count);
+        self.heard += 1;
+        true
+    }
+
+    /// How many acknowledged records the journal has not.
+    pub(super) fn lost(&self, frames: &[Frame]) -> usize {
+        let found: BTreeMap<Position, String> = frames
+            .iter()
+            .map(|f| (f.position, f.hash.iter().map(|byte| format!("{byte:02x}")).collect()))
+            .collect();
+        self.acknowledged.iter().filter(|(at, hash)| found.get(at) != Some(hash)).count()
+    }
+
+    /// Forgets what stood before a position, because it was removed.
+    pub(super) fn forget_before(&mut self, start: Position) {
+        self.acknowledged = self.acknowledged.split_off(&start);
+    }
+
+    /// Checks that the journal holds all that was acknowledged, dense, each writer's records in
+    /// order and once.
+    pub(super) fn check(&self, journal: &Journal) {
+        let frames = read_all(journal).unwrap();
+        check_dense(journal.start().unwrap(), &frames);
+        assert_eq!(self.lost(&frames), 0, "acknowledged records are missing");
+    }
+}
+
+/// All records, read in pieces.
+pub(super) fn read_all(journal: &Journal) -> Result<Vec<Frame>, Error> {
+    let mut frames = Vec::new();
+    let mut from = journal.start()?;
+    loop {
+        let mut tail = journal.read(from, 100_000)?;
+        if tail.frames.is_empty() {
+            return Ok(frames);
+        }
+        from = tail.end;
+        frames.append(&mut tail.frames);
+    }
+}
+
+/// Checks that nothing is between the records, and that each writer's are in order.
+pub(super) fn check_dense(start: Position, frames: &[Frame]) {
+    let mut at = start;
+    let mut next: BTreeMap<u64, u64> = BTreeMap::new();
+    for frame in frames {
+        assert_eq!(frame.position, at);
+        at = frame.end;
+        let text = String::from_utf8_lossy(&frame.payload);
+        let mut words = text.split(' ').filter_map(|word| word.parse::<u64>().ok());
+        let (Some(writer), Some(count)) = (words.next(), words.next()) else { continue };
+        if let Some(expected) = next.insert(writer, count + 1) {
+            assert_eq!(count, expected, "writer {writer} has a record twice or not at all");
+        }
+    }
+}

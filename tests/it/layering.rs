@@ -1,0 +1,180 @@
+//! The house's one law: an arrow never points up. Checked on the source, where a reader would see it.
+
+use crate::source::{files, without_comments, without_tests};
+use std::path::Path;
+
+/// The rooms of `src/` and their height. A room may use what is lower, and itself.
+const ROOMS: [(&str, u8); 8] = [
+    ("systems", 5),
+    ("store", 4),
+    ("engine", 3),
+    ("error", 2),
+    ("diff", 1),
+    ("format", 1),
+    ("backend", 1),
+    ("model", 0),
+];
+
+/// Arrows between rooms of one height, none of which may be answered by one back: from, to.
+/// The keys in `format` name the tables that the contract in `backend` is about.
+const SIDEWAYS: [(&str, &str); 1] = [("format", "backend")];
+
+/// Rooms that only compute.
+const PURE: [&str; 3] = ["model", "diff", "format"];
+
+/// What a pure room has no use for; whatever begins with one of these paths.
+const IMPURE: [&str; 7] = [
+    "std::fs",
+    "std::thread",
+    "std::env",
+    "std::net",
+    "std::time::SystemTime",
+    "std::time::Instant",
+    "tracing",
+];
+
+fn height(room: &str) -> Option<u8> {
+    ROOMS.iter().find(|(name, _)| *name == room).map(|(_, height)| *height)
+}
+
+/// The room of a file under `src/`: its folder there, or its own name. `lib.rs` is the door, not a room.
+fn room(path: &Path) -> Option<String> {
+    let first = path.components().next()?.as_os_str().to_str()?;
+    let name = first.strip_suffix(".rs").unwrap_or(first);
+    (name != "lib").then(|| name.to_owned())
+}
+
+/// Every path in the code that begins with `root`, nested imports unfolded: `a::{b, c::d}` is `a::b` and `a::c::d`.
+fn paths(code: &str, root: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let start = format!("{root}::");
+    for (at, _) in code.match_indices(&start) {
+        let inside_a_name = code[..at]
+            .chars()
+            .next_back()
+            .is_some_and(|before| before.is_alphanumeric() || before == '_' || before == ':');
+        if !inside_a_name {
+            unfold(root, &code[at + start.len()..], &mut found);
+        }
+    }
+    found
+}
+
+/// Adds the paths that begin with `prefix` and go on as `rest` does; returns what follows them.
+fn unfold<'a>(prefix: &str, rest: &'a str, found: &mut Vec<String>) -> &'a str {
+    let rest = rest.trim_start();
+    if let Some(mut inside) = rest.strip_prefix('{') {
+        loop {
+            inside = unfold(prefix, inside, found).trim_start();
+            if let Some(after) = inside.strip_prefix('}') {
+                return after;
+            }
+            let Some(next) = inside.strip_prefix(',') else { return inside };
+            inside = next;
+        }
+    }
+    let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+    let (name, after) = rest.split_at(end);
+    if name.is_empty() {
+        return after;
+    }
+    let path = format!("{prefix}::{name}");
+    if let Some(deeper) = after.strip_prefix("::")
+        && deeper.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '{')
+    {
+        return unfold(&path, deeper, found);
+    }
+    found.push(path);
+    // An alias belongs to the path before it.
+    let alias = after.trim_start().strip_prefix("as ").map(str::trim_start);
+    alias.map_or(after, |alias| alias.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_'))
+}
+
+/// The imports of this code that do not point down.
+fn upward(room: &str, code: &str) -> Vec<String> {
+    let Some(own) = height(room) else {
+        return vec![format!(
+            "'{room}' is no known room: give it a height in tests/it/layering.rs"
+        )];
+    };
+    let mut faults = Vec::new();
+    for path in paths(code, "crate") {
+        let used = path.split("::").nth(1).unwrap_or_default();
+        match height(used) {
+            _ if used == room => {}
+            Some(height) if height < own => {}
+            Some(_) if SIDEWAYS.contains(&(room, used)) => {}
+            Some(_) => faults.push(format!("{room} uses {path}, which is not below it")),
+            None => faults.push(format!("{room} uses {path}: import it from its room")),
+        }
+    }
+    faults
+}
+
+/// What this code uses and a pure room must not.
+fn impure(room: &str, code: &str) -> Vec<String> {
+    if !PURE.contains(&room) {
+        return Vec::new();
+    }
+    let code = without_tests(code);
+    paths(&code, "std")
+        .into_iter()
+        .chain(paths(&code, "tracing"))
+        .filter(|path| IMPURE.iter().any(|impure| path.starts_with(impure)))
+        .map(|path| format!("{room} is pure and uses {path}"))
+        .collect()
+}
+
+fn faults(room: &str, code: &str) -> Vec<String> {
+    [upward(room, code), impure(room, code)].concat()
+}
+
+#[test]
+fn no_arrow_points_up_and_pure_rooms_stay_pure() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut faults_found = Vec::new();
+    let mut rooms_seen = 0;
+    for file in files(&src, "rs") {
+        let relative = file.strip_prefix(&src).expect("files lists what is inside");
+        let Some(room) = room(relative) else { continue };
+        rooms_seen += 1;
+        let code = without_comments(&std::fs::read_to_string(&file).expect("a source is readable"));
+        let name = relative.to_string_lossy();
+        let is_test = name.ends_with("tests.rs") || name.contains("/tests/");
+        let found = if is_test { upward(&room, &code) } else { faults(&room, &code) };
+        faults_found.extend(found.into_iter().map(|fault| format!("src/{name}: {fault}")));
+    }
+    assert!(rooms_seen > 10, "found only {rooms_seen} files of rooms: is {} right?", src.display());
+    assert!(faults_found.is_empty(), "\n{}", faults_found.join("\n"));
+}
+
+#[test]
+fn an_upward_import_is_found_however_it_is_written() {
+    for (room, code) in [
+        ("model", "use crate::store::Store;"),
+        ("engine", "use crate::{model::{Key, Kind as K}, store::Store};"),
+        ("format", "use crate::{\n    diff as difference,\n    model,\n};"),
+        ("backend", "fn f() -> crate::error::Error { todo() }"),
+        ("backend", "use crate::format::key;"),
+        ("diff", "use crate::Error;"),
+        ("cellar", "use crate::model::Key;"),
+        ("model", "use std::{collections::BTreeMap, fs::File};"),
+        ("diff", "fn now() { std::time::SystemTime::now(); }"),
+        ("format", "tracing::debug!(\"x\");"),
+    ] {
+        assert_eq!(faults(room, code).len(), 1, "{room}: {code}: {:?}", faults(room, code));
+    }
+}
+
+#[test]
+fn what_lies_below_may_be_used() {
+    for (room, code) in [
+        ("store", "use crate::{engine::commit, error::{Error, ErrorKind}, model::*};"),
+        ("backend", "use crate::backend::{Log, Index};\npub(crate) fn f() {}"),
+        ("model", "use std::time::Duration;\n#[cfg(test)]\nmod tests { use std::fs; }"),
+        ("format", "use crate::backend::Table;"),
+        ("engine", "use std::time::Instant;\nuse tracing::debug;"),
+    ] {
+        assert_eq!(faults(room, code), Vec::<String>::new(), "{room}: {code}");
+    }
+}

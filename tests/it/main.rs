@@ -1,0 +1,40 @@
+//! forge-store from the outside, and the rules of the project's own files. One binary, one module a topic.
+
+mod backend;
+mod docs;
+#[cfg(test)]
+mod journal;
+mod layering;
+mod source;
+mod store;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Adds the file and all files its `mod` lines lead to.
+fn reach(file: &Path, inside: &Path, reached: &mut BTreeSet<PathBuf>) {
+    reached.insert(file.to_owned());
+    let code = std::fs::read_to_string(file)
+        .unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()));
+    let modules = code.lines().filter_map(|line| {
+        line.trim().trim_start_matches("pub(crate) ").strip_prefix("mod ")?.strip_suffix(';')
+    });
+    for module in modules {
+        let folder = inside.join(module);
+        let flat = inside.join(format!("{module}.rs"));
+        let file = if flat.exists() { flat } else { folder.join("mod.rs") };
+        reach(&file, &folder, reached);
+    }
+}
+
+#[test]
+fn every_file_of_this_folder_is_part_of_the_tests() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    let mut reached = BTreeSet::new();
+    reach(&here.join("main.rs"), &here, &mut reached);
+    let forgotten = source::files(&here, "rs")
+        .into_iter()
+        .filter(|file| !reached.contains(file))
+        .collect::<Vec<_>>();
+    assert!(forgotten.is_empty(), "no 'mod' line leads to {forgotten:?}");
+}

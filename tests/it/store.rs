@@ -1,0 +1,191 @@
+//! The facade end to end: what is written is read, at every moment, on every backend.
+
+use forge_store::error::{Error, Result};
+use forge_store::model::when::parse_moment;
+use forge_store::model::{Key, Kind, Timestamp, Value};
+use forge_store::store::{
+    Act, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Point, Session, Store,
+};
+
+fn time(minute: i64) -> Timestamp {
+    Timestamp::from_micros(1_767_261_600_000_000 + minute * 60_000_000)
+}
+
+fn act(minute: i64) -> Act {
+    Act::asked("test", time(minute))
+}
+
+fn note(id: &str, text: &str) -> ClaimChange {
+    ClaimChange::put(Key::new(Kind::Note, id), Value::from([("text", text.into())]))
+}
+
+fn point(session: &Session, moment: &str) -> Result<Point> {
+    session.resolve(&parse_moment(moment, time(100_000), &chrono::Utc).expect("a moment"))
+}
+
+fn text(session: &Session, moment: &str, id: &str) -> Result<Option<String>> {
+    let state = session.state(&point(session, moment)?)?;
+    let value = state.claim(Kind::Note, id)?;
+    Ok(value.and_then(|value| value.field("text")?.as_text().map(str::to_owned)))
+}
+
+fn stores() -> Vec<(Store, Option<tempfile::TempDir>)> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = Store::create(&folder.path().join(".forge"), Options::default()).expect("a store");
+    vec![(Store::in_memory().expect("a store"), None), (files, Some(folder))]
+}
+
+#[test]
+fn every_moment_of_a_session_is_found_again_before_and_after_the_index_takes_over() -> Result<()> {
+    for (store, _folder) in stores() {
+        let session = store.create_session(&act(0), NewSession::named("s"))?;
+        for minute in 1..=20 {
+            let checkpoint = NewCheckpoint::manual(format!("m{minute}")).tags(["t"]);
+            session
+                .write(&act(minute))
+                .change(note("n", &format!("at {minute}")))
+                .change(note(&format!("n{minute}"), "new"))
+                .checkpoint(checkpoint)
+                .commit()?;
+        }
+        for applied in [false, true] {
+            if applied {
+                assert!(store.maintain(0)?);
+                assert!(store.tail_bytes()? < 10_000);
+            }
+            for minute in 1..=20 {
+                let moment = format!("@{}", time(minute).as_micros() / 1_000_000);
+                assert_eq!(text(&session, &moment, "n")?, Some(format!("at {minute}")));
+                let state = session.state(&point(&session, &moment)?)?;
+                assert_eq!(state.claims().len() as i64, minute + 1);
+                assert_eq!(state.checkpoint()?.expect("one").message, format!("m{minute}"));
+                assert_eq!(state.distance_micros()?, Some(0));
+                let key = Key::new(Kind::Note, "n");
+                let entry = session.claim(&point(&session, &moment)?, &key)?.expect("there");
+                assert_eq!(entry.value.field("text"), Some(&format!("at {minute}").into()));
+                assert_eq!(entry.added_at, time(1));
+            }
+            assert_eq!(text(&session, "#1", "n")?.as_deref(), Some("at 1"));
+            assert_eq!(text(&session, "HEAD~3", "n")?.as_deref(), Some("at 17"));
+            assert_eq!(text(&session, "t", "n")?.as_deref(), Some("at 20"));
+            let listed = session.checkpoints(&CheckpointFilter::default())?;
+            assert_eq!(listed.len(), 20);
+            assert_eq!(listed[0].message, "m20");
+            let id = listed[4].id.to_string();
+            assert_eq!(text(&session, &id[..12], "n")?.as_deref(), Some("at 16"));
+            let changed = session.compare(&point(&session, "#1")?, &point(&session, "HEAD")?)?;
+            assert_eq!(changed.claims.len(), 20);
+            let history = session.history(&session.head()?, &Key::new(Kind::Note, "n"))?;
+            assert_eq!(history.len(), 20);
+            assert_eq!(history[0].revision.sequence, 39);
+        }
+        assert!(matches!(point(&session, "@1700000000"), Err(Error::NothingAt { .. })));
+    }
+    Ok(())
+}
+
+#[test]
+fn restore_brings_old_claims_back_and_loses_nothing() -> Result<()> {
+    for (store, _folder) in stores() {
+        let session = store.create_session(&act(0), NewSession::named("s"))?;
+        session.write(&act(1)).change(note("a", "1")).commit()?;
+        session.write(&act(2)).change(note("a", "2")).change(note("b", "2")).commit()?;
+        session.restore(&act(3), &point(&session, "#1")?)?;
+        session.write(&act(4)).change(note("c", "4")).commit()?;
+        for applied in [false, true] {
+            if applied {
+                store.maintain(0)?;
+            }
+            assert_eq!(text(&session, "#2", "b")?.as_deref(), Some("2"));
+            assert_eq!(text(&session, "HEAD", "a")?.as_deref(), Some("1"));
+            assert_eq!(text(&session, "HEAD", "b")?, None);
+            assert_eq!(text(&session, "HEAD", "c")?.as_deref(), Some("4"));
+            let key = Key::new(Kind::Note, "b");
+            assert_eq!(session.claim(&session.head()?, &key)?, None);
+            let changed = session.compare(&point(&session, "#2")?, &session.head()?)?;
+            assert_eq!(changed.claims.len(), 3);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_branch_goes_its_own_way_and_its_past_is_its_base() -> Result<()> {
+    for (store, _folder) in stores() {
+        let session = store.create_session(&act(0), NewSession::named("s"))?;
+        session.write(&act(1)).change(note("a", "1")).commit()?;
+        session.write(&act(2)).change(note("a", "2")).commit()?;
+        let from = point(&session, "#1")?;
+        session.create_branch(&act(3), "try", Some(&from), Default::default())?;
+        session.switch(&act(3), "try", true)?;
+        session.write(&act(4)).change(note("b", "try")).commit()?;
+        for applied in [false, true] {
+            if applied {
+                store.maintain(0)?;
+            }
+            assert_eq!(text(&session, "HEAD", "a")?.as_deref(), Some("1"));
+            assert_eq!(text(&session, "main", "a")?.as_deref(), Some("2"));
+            assert_eq!(text(&session, "main", "b")?, None);
+            let at_two = format!("try@{{@{}}}", time(2).as_micros() / 1_000_000);
+            assert_eq!(text(&session, &at_two, "a")?.as_deref(), Some("1"));
+            let plain = format!("@{}", time(2).as_micros() / 1_000_000);
+            assert_eq!(text(&session, &plain, "a")?.as_deref(), Some("2"));
+            let branches = session.branches(&session.head()?)?;
+            let names: Vec<_> = branches.iter().map(|branch| branch.name.as_str()).collect();
+            assert_eq!(names, ["main", "try"]);
+            assert_eq!(branches[1].base, Some(("main".to_owned(), Some(1))));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_store_opened_again_knows_all_that_was_acknowledged() -> Result<()> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join(".forge");
+    {
+        let store = Store::create(&path, Options::default())?;
+        let session = store.create_session(&act(0), NewSession::named("s"))?;
+        session.write(&act(1)).change(note("a", "1")).commit()?;
+        store.maintain(0)?;
+        session.write(&act(2)).change(note("a", "2")).commit()?;
+    }
+    for read_only in [true, false] {
+        let store = Store::open(&path, Options { read_only, ..Options::default() })?;
+        let session = store.current_session()?.expect("the one last used");
+        assert_eq!(text(&session, "HEAD", "a")?.as_deref(), Some("2"));
+        assert_eq!(text(&session, "#1", "a")?.as_deref(), Some("1"));
+        let written = session.write(&act(3)).change(note("a", "3")).commit();
+        assert_eq!(written.is_err(), read_only);
+    }
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_changes_nothing() -> Result<()> {
+    let store = Store::in_memory()?;
+    let session = store.create_session(&act(0), NewSession::named("s"))?;
+    let key = |kind, id: &str| Key::new(kind, id);
+    let value = Value::from([("description", "x".into())]);
+    let wrong = Value::from([("description", "x".into()), ("confidence", 1.7.into())]);
+    let dangling = Value::from([("description", "x".into()), ("parent", "H9".into())]);
+    session.write(&act(1)).change(ClaimChange::add(key(Kind::Hypothesis, "H1"), value.clone())).commit()?;
+    let before = store.tail_bytes()?;
+    let refused = |change| session.write(&act(2)).change(change).commit();
+    assert!(matches!(
+        refused(ClaimChange::add(key(Kind::Hypothesis, "H1"), value.clone())),
+        Err(Error::Duplicate { .. })
+    ));
+    assert!(matches!(
+        refused(ClaimChange::put(key(Kind::Hypothesis, "H2"), wrong)),
+        Err(Error::Invalid(_))
+    ));
+    assert!(matches!(
+        refused(ClaimChange::put(key(Kind::Hypothesis, "H2"), dangling)),
+        Err(Error::Dangling { .. })
+    ));
+    assert!(refused(ClaimChange::put(key(Kind::Command, "c"), value.clone())).is_err());
+    assert!(refused(ClaimChange::put(key(Kind::Note, "a\u{1b}b"), value)).is_err());
+    assert_eq!(store.tail_bytes()?, before);
+    Ok(())
+}
