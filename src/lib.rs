@@ -10,7 +10,7 @@
 
 pub mod backend;
 pub mod diff;
-pub mod engine;
+mod engine;
 pub mod error;
 pub mod format;
 pub mod model;
