@@ -3,7 +3,7 @@
 
 use super::index::Placed;
 use super::live::{Live, View};
-use crate::backend::{self, Appended};
+use crate::backend::{self, Appended, Position};
 use crate::error::{Error, Result};
 use crate::format::{
     Bytes, DeltaPart, Marker, ObjectKind, Record, RecordChange, Refs, seal, sealed_id,
@@ -96,11 +96,19 @@ impl Engine {
         self.check_writable()?;
         const MAX_ATTEMPTS: usize = 100;
         for _ in 0..MAX_ATTEMPTS {
-            let (refs, _) = self.live.refs()?;
-            let (record, value) = plan(&Desk { engine: self, refs, locked: false })?;
-            let Some(record) = record else { return Ok(value) };
-            let record = self.split(record)?;
-            match self.append(record, value, plan) {
+            let (refs, mut from) = self.live.refs()?;
+            let desk = Desk { engine: self, refs: Arc::clone(&refs), locked: false };
+            let (record, value) = plan(&desk)?;
+            let Some(mut record) = record else { return Ok(value) };
+            if inline_bytes_of(&record) > MAX_INLINE_BYTES {
+                record = self.split(record)?;
+                // The objects written ahead stand in the journal now, but change nothing that was planned with.
+                let (now, end) = self.live.refs()?;
+                if now == refs {
+                    from = end;
+                }
+            }
+            match self.append(from, record, value, plan) {
                 Ok((value, None)) => return Ok(value),
                 Ok((value, Some(appended))) => {
                     if durability == Durability::Now {
@@ -118,11 +126,11 @@ impl Engine {
 
     fn append<T>(
         &self,
+        from: Position,
         record: Record,
         value: T,
         plan: &mut dyn FnMut(&Desk<'_>) -> Result<(Option<Record>, T)>,
     ) -> Result<(T, Option<Appended>)> {
-        let from = self.live.end();
         let mut prepared = Some((Some(record), value));
         let mut outcome: Result<()> = Ok(());
         let mut written = None;
@@ -158,10 +166,6 @@ impl Engine {
 
     /// Writes the objects of a large record in records of their own before it.
     fn split(&self, mut record: Record) -> Result<Record> {
-        let inline: usize = record.changes.iter().map(inline_bytes).sum();
-        if inline <= MAX_INLINE_BYTES {
-            return Ok(record);
-        }
         let operation = record.operation.clone();
         for change in &mut record.changes {
             match change {
@@ -196,13 +200,17 @@ impl Engine {
     fn append_alone(&self, operation: &Operation, change: RecordChange) -> Result<()> {
         let record = Record { operation: operation.clone(), changes: vec![change] };
         let mut plan = |_: &Desk<'_>| Ok((Some(record.clone()), ()));
-        self.append(record.clone(), (), &mut plan).map(|_| ())
+        self.append(self.live.end(), record.clone(), (), &mut plan).map(|_| ())
     }
 
     /// Makes everything written so far durable.
     pub(crate) fn sync(&self) -> Result<()> {
         Ok(self.live.log.sync(self.live.end())?)
     }
+}
+
+fn inline_bytes_of(record: &Record) -> usize {
+    record.changes.iter().map(inline_bytes).sum()
 }
 
 fn inline_bytes(change: &RecordChange) -> usize {
