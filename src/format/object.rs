@@ -209,6 +209,7 @@ fn decompress_with_prefix(prefix: &[u8], object: &Sealed<'_>) -> std::io::Result
 }
 
 #[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test may panic")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
