@@ -12,7 +12,7 @@ use crate::model::{Change, Entry, SessionNumber};
 use std::collections::BTreeMap;
 
 /// A changed key with both entries, as stored.
-pub(crate) type RawChange = (Vec<u8>, Option<EntryBytes>, Option<EntryBytes>);
+pub type RawChange = (Vec<u8>, Option<EntryBytes>, Option<EntryBytes>);
 
 /// The claims that differ, sorted by key.
 pub(crate) fn compare(

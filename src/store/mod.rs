@@ -6,6 +6,7 @@
 mod act;
 mod history;
 mod import;
+mod maintainer;
 mod resolve;
 mod session;
 mod state;
@@ -14,6 +15,7 @@ mod write;
 
 pub use crate::engine::checkpoint::CheckpointFilter;
 pub use crate::engine::commit::Options;
+pub use crate::engine::compare::RawChange;
 pub use crate::engine::fact::{Clock, KnownFact};
 pub use crate::engine::maintain::APPLY_BYTES;
 pub use crate::engine::revise::{ClaimChange, Expect};
@@ -21,6 +23,7 @@ pub use crate::engine::state::State;
 pub use act::Act;
 pub use history::{HistoryEntry, LogEntry, LogItem};
 pub use import::{BLOCK_BYTES, Bookmark, SourceChange, Taken};
+pub use maintainer::Maintainer;
 pub use resolve::Point;
 pub use session::{BranchSummary, NewSession, Session, SessionSummary};
 pub use state::{Comparison, RevisionSummary, StateAt};

@@ -4,6 +4,7 @@ use super::resolve::Point;
 use super::session::{BranchSummary, Session, branches};
 use crate::diff::{self, TypedChange};
 use crate::engine::checkpoint;
+use crate::engine::compare::RawChange;
 use crate::engine::fact::{self, Clock, KnownFact};
 use crate::engine::live::View;
 use crate::engine::lookup;
@@ -74,6 +75,15 @@ impl Session {
         lookup::entry(&view, &view.refs, self.number, at, &encode_key(key))?
             .map(|bytes| decode_entry(&bytes).map_err(Error::corrupt(format!("the {key}"))))
             .transpose()
+    }
+
+    /// The claims that changed from one point to another, as stored: encoded key, old and new entry.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn changed(&self, from: &Point, to: &Point) -> Result<Vec<RawChange>> {
+        let view = self.view()?;
+        crate::engine::compare::raw(&view, &view.refs, self.number, from.at, to.at)
     }
 
     /// What changed from one point to another.
