@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{FactRow, ObjectKind, Page, Refs};
 use crate::model::{Fact, Kind, SessionNumber, Timestamp};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::sync::Arc;
 
 /// A fact with where its texts point into.
@@ -122,30 +122,45 @@ fn read(
     resolve(view, rows.iter().map(|(_, row)| row.as_slice()), &hidden)
 }
 
+/// A page whose facts are taken one by one.
+struct OpenPage {
+    facts: Vec<Option<Fact>>,
+    source: Option<Arc<str>>,
+}
+
+impl OpenPage {
+    fn read(view: &dyn Snapshot, number: u64) -> Result<Self> {
+        let content = object::content(view, ObjectKind::Page, number)?;
+        let page = Page::decode(&content).map_err(Error::corrupt("a page of facts"))?;
+        Ok(Self {
+            facts: page.facts.into_iter().map(Some).collect(),
+            source: page.source.map(Arc::from),
+        })
+    }
+}
+
 fn resolve<'a>(
     view: &dyn Snapshot,
     rows: impl Iterator<Item = &'a [u8]>,
     hidden: &BTreeSet<crate::model::OperationId>,
 ) -> Result<Vec<KnownFact>> {
-    let mut pages: BTreeMap<u64, (Vec<Option<Fact>>, Option<Arc<str>>)> = BTreeMap::new();
+    let mut pages: BTreeMap<u64, OpenPage> = BTreeMap::new();
     let mut found = Vec::new();
     for row in rows {
         let row = FactRow::decode(row).map_err(Error::corrupt("a fact's place"))?;
         if hidden.contains(&row.operation) {
             continue;
         }
-        if !pages.contains_key(&row.page) {
-            let content = object::content(view, ObjectKind::Page, row.page)?;
-            let page = Page::decode(&content).map_err(Error::corrupt("a page of facts"))?;
-            let source = page.source.map(Arc::from);
-            pages.insert(row.page, (page.facts.into_iter().map(Some).collect(), source));
-        }
-        let (facts, source) = pages.get_mut(&row.page).expect("read above");
-        let fact = facts
+        let page = match pages.entry(row.page) {
+            btree_map::Entry::Occupied(open) => open.into_mut(),
+            btree_map::Entry::Vacant(place) => place.insert(OpenPage::read(view, row.page)?),
+        };
+        let fact = page
+            .facts
             .get_mut(row.ordinal as usize)
             .and_then(Option::take)
             .ok_or_else(|| Error::missing("a fact on its page"))?;
-        found.push(KnownFact { fact, source: source.clone() });
+        found.push(KnownFact { fact, source: page.source.clone() });
     }
     Ok(found)
 }
