@@ -15,11 +15,11 @@ mod write;
 
 pub use crate::engine::checkpoint::CheckpointFilter;
 pub use crate::engine::commit::Options;
-pub use crate::engine::compare::RawChange;
+
 pub use crate::engine::fact::{Clock, KnownFact};
 pub use crate::engine::maintain::APPLY_BYTES;
 pub use crate::engine::revise::{ClaimChange, Expect};
-pub use crate::engine::state::State;
+pub use crate::engine::state::{DifferenceBytes, Differences, State};
 pub use act::Act;
 pub use history::{HistoryEntry, LogEntry, LogItem};
 pub use import::{BLOCK_BYTES, Bookmark, SourceChange, Taken};

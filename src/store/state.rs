@@ -4,13 +4,12 @@ use super::resolve::Point;
 use super::session::{BranchSummary, Session, branches};
 use crate::diff::{self, TypedChange};
 use crate::engine::checkpoint;
-use crate::engine::compare::RawChange;
 use crate::engine::fact::{self, Clock, KnownFact};
 use crate::engine::live::View;
 use crate::engine::lookup;
 use crate::engine::materialize::materialize;
 use crate::engine::refs::session as session_refs;
-use crate::engine::state::State;
+use crate::engine::state::{Differences, State};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{decode_entry, encode_key};
@@ -77,11 +76,11 @@ impl Session {
             .transpose()
     }
 
-    /// The claims that changed from one point to another, as stored: encoded key, old and new entry.
+    /// The claims that changed from one point to another, as stored: nothing is decoded.
     ///
     /// # Errors
     /// As every read.
-    pub fn changed(&self, from: &Point, to: &Point) -> Result<Vec<RawChange>> {
+    pub fn changed(&self, from: &Point, to: &Point) -> Result<Differences> {
         let view = self.view()?;
         crate::engine::compare::raw(&view, &view.refs, self.number, from.at, to.at)
     }
