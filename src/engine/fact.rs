@@ -6,7 +6,7 @@ use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{FactRow, ObjectKind, Page, Refs};
-use crate::model::{Fact, Kind, SessionNumber, Timestamp};
+use crate::model::{Fact, Kind, Origin, SessionNumber, Timestamp};
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub(crate) fn at(
     for known in all {
         let fact = &known.fact;
         if (clock == Clock::Recorded && (fact.recorded_at > time || fact.at > time))
-            || replaced.get(&fact.id).is_some_and(|origin| *origin > fact.origin)
+            || (fact.origin == Origin::Hook && replaced.contains(&fact.id))
         {
             continue;
         }
@@ -66,25 +66,27 @@ fn order(fact: &Fact) -> (Timestamp, u64, Timestamp) {
     (fact.at, fact.place, fact.recorded_at)
 }
 
-/// The highest origin of each id that several origins know: its versions replace the others' altogether, also
-/// where they come later.
+/// The ids that something other than a hook knows too: its versions replace the hook's altogether, also where they
+/// come later.
 fn replaced(
     view: &dyn Snapshot,
     refs: &Refs,
     number: SessionNumber,
     kind: Kind,
     facts: &[KnownFact],
-) -> Result<BTreeMap<String, crate::model::Origin>> {
-    let mut highest = BTreeMap::new();
-    for known in facts.iter().filter(|known| known.fact.origin == crate::model::Origin::Hook) {
+) -> Result<BTreeSet<String>> {
+    let mut seen = BTreeSet::new();
+    let mut replaced = BTreeSet::new();
+    for known in facts.iter().filter(|known| known.fact.origin == Origin::Hook) {
         let id = &known.fact.id;
-        if !highest.contains_key(id) {
+        if seen.insert(id.clone()) {
             let versions = versions(view, refs, number, kind, id)?;
-            let origin = versions.iter().map(|known| known.fact.origin).max();
-            highest.insert(id.clone(), origin.unwrap_or(crate::model::Origin::Hook));
+            if versions.iter().any(|known| known.fact.origin != Origin::Hook) {
+                replaced.insert(id.clone());
+            }
         }
     }
-    Ok(highest)
+    Ok(replaced)
 }
 
 /// The versions of one fact, earliest first; versions of an origin that another one replaced are left in.

@@ -137,7 +137,13 @@ impl Live {
     /// Takes in records that this process has read or written by itself. Those it knows already are passed over.
     pub(crate) fn take_in(&self, tail: &Tail) -> Result<Arc<Refs>> {
         let mut known = self.known();
-        Self::extend(&mut known, tail)?;
+        // Another thread may have published a generation since this one began, and nothing is known but the store.
+        let follows = tail.frames.first().is_none_or(|frame| frame.position <= known.end);
+        if known.loaded && follows {
+            Self::extend(&mut known, tail)?;
+        } else {
+            self.catch_up(&mut known)?;
+        }
         Ok(Arc::clone(&known.refs))
     }
 

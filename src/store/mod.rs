@@ -4,6 +4,7 @@
 //! What is read is a [`StateAt`] a moment, a diff between two, a history.
 
 mod act;
+mod check;
 mod history;
 mod import;
 mod maintainer;
