@@ -22,7 +22,7 @@ pub use history::{HistoryEntry, LogEntry, LogItem};
 pub use resolve::Point;
 pub use session::{BranchSummary, NewSession, Session, SessionSummary};
 pub use state::{Comparison, RevisionSummary, StateAt};
-pub use write::{Committed, NewCheckpoint, Write};
+pub use write::{Committed, HeadClaims, NewCheckpoint, Write};
 
 use crate::backend::journal::Journal;
 use crate::backend::memory::{MemoryIndex, MemoryLog};
