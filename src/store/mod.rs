@@ -4,11 +4,12 @@
 //! What is read is a [`StateAt`] a moment, a diff between two, a history.
 
 mod act;
-mod facts;
 mod history;
+mod import;
 mod resolve;
 mod session;
 mod state;
+mod undo;
 mod write;
 
 pub use crate::engine::checkpoint::CheckpointFilter;
@@ -19,9 +20,11 @@ pub use crate::engine::revise::{ClaimChange, Expect};
 pub use crate::engine::state::State;
 pub use act::Act;
 pub use history::{HistoryEntry, LogEntry, LogItem};
+pub use import::{BLOCK_BYTES, Bookmark, SourceChange, Taken};
 pub use resolve::Point;
 pub use session::{BranchSummary, NewSession, Session, SessionSummary};
 pub use state::{Comparison, RevisionSummary, StateAt};
+pub use undo::{OperationSummary, Undone};
 pub use write::{Committed, HeadClaims, NewCheckpoint, Write};
 
 use crate::backend::journal::Journal;
