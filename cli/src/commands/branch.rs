@@ -97,9 +97,7 @@ pub fn run(command: &BranchCommand, context: &mut Context) -> Result<(), Command
 }
 
 fn create(args: &CreateArgs, context: &mut Context) -> Result<(), CommandError> {
-    let needs_more = args.from.is_some() || args.hypothesis.is_some();
-    let need = if needs_more { Need::Existing } else { Need::OrNew };
-    let writing = Writing::begin(context, "branch create", need)?;
+    let writing = Writing::begin(context, "branch create", Need::Existing)?;
     let from = args.from.as_ref().map(|from| workplace::point(context, &writing.session, from));
     let from = from.transpose()?;
     let hypothesis = args.hypothesis.as_ref();

@@ -168,8 +168,11 @@ impl Report for Written {
     fn human(&self, screen: &mut Screen) {
         let (kind, id) = self.subject();
         let said = if self.operation.is_some() { &self.done } else { "Nothing to change:" };
-        screen.put(Tone::Plain, &format!("{said} {kind}"));
-        screen.put(Tone::Id, if self.kind.is_some() { id } else { "" });
+        screen.put(Tone::Plain, said);
+        if self.kind.is_some() {
+            screen.put(Tone::Plain, &format!(" {kind}"));
+            screen.put(Tone::Id, id);
+        }
         screen.line(Tone::Dim, &format!(" ({})", self.place()));
         for changed in &self.changed {
             let is_subject =
