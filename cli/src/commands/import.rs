@@ -1,6 +1,9 @@
 //! `forge import`.
 
 use crate::args::value::Moment;
+use crate::context::Context;
+use crate::error::CommandError;
+use forge_store::store::Store;
 use std::path::PathBuf;
 
 /// Take in what others have recorded.
@@ -56,4 +59,14 @@ pub struct EventsArgs {
     /// Import this file; '-' is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+}
+
+/// Does it.
+pub fn run(_args: &ImportCommand, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+/// After `forge init`: offers to import what agents have recorded of this directory; does it if that is `wanted`.
+pub fn offer(_context: &mut Context, _store: &Store, wanted: bool) -> Result<(), CommandError> {
+    if wanted { Err(super::unwritten()) } else { Ok(()) }
 }
