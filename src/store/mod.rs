@@ -281,13 +281,13 @@ impl Store {
             .collect()
     }
 
-    /// Publishes a new generation of the index if the journal's tail is longer than this many bytes and nobody else
-    /// is at it; see [`APPLY_BYTES`]. Returns whether it did. To be called after answering.
+    /// Publishes a new generation of the index if the journal's tail costs readers more than reading this many bytes
+    /// and nobody else is at it; see [`APPLY_BYTES`]. Returns whether it did. To be called after answering.
     ///
     /// # Errors
     /// As every write; nothing is lost by a failure.
-    pub fn maintain(&self, tail_bytes: u64) -> Result<bool> {
-        self.engine.apply_if_long(tail_bytes)
+    pub fn maintain(&self, tail_cost: u64) -> Result<bool> {
+        self.engine.apply_if_long(tail_cost)
     }
 
     /// Makes durable whatever was written without waiting (by an import).

@@ -299,8 +299,8 @@ impl<'a> Write<'a> {
         })?;
         if let Some((branch, planned)) = moved {
             engine.heads.moved(
-                self.session.number,
-                branch,
+                engine.live.end(),
+                (self.session.number, branch),
                 planned.parent,
                 planned.head.id,
                 &planned.entries,
