@@ -4,6 +4,7 @@
 //! What is read is a [`StateAt`] a moment, a diff between two, a history.
 
 mod act;
+mod capture;
 mod check;
 mod history;
 mod import;
@@ -22,6 +23,9 @@ pub use crate::engine::maintain::APPLY_BYTES;
 pub use crate::engine::revise::{ClaimChange, Expect};
 pub use crate::engine::state::{DifferenceBytes, Differences, State};
 pub use act::Act;
+pub use capture::{
+    Connected, Recorder, RecoveryPoint, RecoveryReport, RecoveryStep, SystemError, TemporalQuery,
+};
 pub use history::{HistoryEntry, LogEntry, LogItem};
 pub use import::{BLOCK_BYTES, Bookmark, SourceChange, Taken};
 pub use maintainer::Maintainer;
