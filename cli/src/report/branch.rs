@@ -168,7 +168,7 @@ pub fn with_names(error: Error, session: &Session) -> CommandError {
     };
     let shown = CommandError::from(error);
     match names() {
-        Ok(names) if is_unknown => shown.hinted(format!("there are {}", names.join(", "))),
+        Ok(names) if is_unknown => shown.hinted(format!("the branches are {}", names.join(", "))),
         _ => shown,
     }
 }
