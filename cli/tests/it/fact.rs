@@ -121,6 +121,7 @@ fn a_command_is_recorded_with_all_that_is_known() {
     assert_eq!(json["schema"], "forge.command.record/1");
     assert_eq!(value["command"], "sh -c 'echo out; echo err >&2; exit 7'");
     assert_eq!(value["exit_code"], 7);
+    assert!(json["at"].as_str() > value["called_at"].as_str(), "its time is its end: {json}");
     assert_eq!(value["outcome"], "finished");
     assert_eq!(value["working_dir"], "$ROOT/project");
     assert_eq!(value["stdout_preview"], "out\n");

@@ -51,7 +51,8 @@ fn status_says_where_things_stand() {
     No session has been begun yet.
     'forge session new NAME' or the first thing you record does.
     ");
-    assert_snapshot!(environment.forge(["status", "--json"]), @r#"{"schema":"forge.status/1","sessions":0,"tail_bytes":205,"session":null,"branch":null,"head":null,"last_checkpoint":null,"summary":null}"#);
+    let empty = environment.forge(["status", "--json"]).json();
+    assert_eq!((&empty["sessions"], &empty["session"]), (&0.into(), &serde_json::Value::Null));
     environment.forge(["note", "add", "x"]).success();
     environment.forge(["checkpoint", "create", "here", "--tags", "t"]).success();
     let text = environment.forge(["status"]).success();
