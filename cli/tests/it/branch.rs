@@ -111,10 +111,10 @@ fn checkpoints_are_made_tagged_and_scheduled() {
       checkpoint <id1> #2 before the fix [fix, safe]
     ");
     let past = ["checkpoint", "create", "then", "--at", "#1", "--json"];
-    assert_snapshot!(environment.forge(past), @r#"{"schema":"forge.checkpoint.create/1","session":"project","branch":"main","operation":"<id2>","id":"<id3>","revision":null,"checkpoint":{"id":"<id3>","sequence":3,"time":"2026-02-01T12:00:01Z","message":"then","tags":[],"trigger":"manual"},"changed":[],"warnings":[]}"#);
+    assert_snapshot!(environment.forge(past), @r#"{"schema":"forge.checkpoint.create/1","session":"project","branch":"main","operation":"<id2>","id":"<id3>","revision":null,"checkpoint":{"id":"<id3>","sequence":3,"time":"2026-02-01T12:00:01Z","message":"then","tags":[],"trigger":"manual"},"at":null,"changed":[],"warnings":[]}"#);
     assert_snapshot!(environment.forge(["checkpoint", "tag", "fix", "--add", "x", "--remove", "safe"]), @r"
     Tagged (session project)
-      checkpoint <id1> #2 before the fix [fix, x]
+      checkpoint <id1> #2 before the fix [fix, x], 2 s ago
     ");
     assert_snapshot!(environment.forge(["checkpoint", "tag", "#2", "--add", "y", "--json"]), @r#"{"schema":"forge.checkpoint.tag/1","session":"project","branch":"main","checkpoint":{"id":"<id1>","sequence":2,"time":"2026-02-01T12:00:02Z","message":"before the fix","tags":["fix","x","y"],"trigger":"manual"}}"#);
     assert_snapshot!(environment.forge(["checkpoint", "tag", "#1", "--add", "y"]), @r"

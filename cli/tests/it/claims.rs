@@ -18,7 +18,7 @@ fn the_first_write_begins_a_session_named_after_the_project() {
     assert_snapshot!(environment.forge(second), @"Added hypothesis H2 (session project, branch main, #2)");
     let part =
         ["hypothesis", "add", "the zone is", "--parent", "H2", "--source", "log:7", "--json"];
-    assert_snapshot!(environment.forge(part), @r#"{"schema":"forge.hypothesis.add/1","session":"project","branch":"main","operation":"<id1>","id":"H3","revision":{"sequence":3,"id":"<id2>"},"checkpoint":null,"changed":[{"kind":"hypothesis","id":"H3","value":{"description":"the zone is","parent":"H2","source":"log:7","status":"active"}}],"warnings":[]}"#);
+    assert_snapshot!(environment.forge(part), @r#"{"schema":"forge.hypothesis.add/1","session":"project","branch":"main","operation":"<id1>","id":"H3","revision":{"sequence":3,"id":"<id2>"},"checkpoint":null,"at":null,"changed":[{"kind":"hypothesis","id":"H3","value":{"description":"the zone is","parent":"H2","source":"log:7","status":"active"}}],"warnings":[]}"#);
     let chosen = ["hypothesis", "add", "x", "--id", "disk", "--status", "under_test"];
     assert_snapshot!(environment.forge(chosen), @r"
     Added hypothesis disk (session project, branch main, #4)
@@ -31,8 +31,8 @@ fn a_hypothesis_is_updated_and_an_equal_update_changes_nothing() {
     let environment = project();
     environment.forge(["hypothesis", "add", "one", "--tags", "a,b"]).success();
     let update = ["hypothesis", "update", "H1", "--add-tags", "c", "--remove-tags", "a", "--json"];
-    assert_snapshot!(environment.forge(update), @r#"{"schema":"forge.hypothesis.update/1","session":"project","branch":"main","operation":"<id1>","id":"H1","revision":{"sequence":2,"id":"<id2>"},"checkpoint":null,"changed":[{"kind":"hypothesis","id":"H1","value":{"description":"one","status":"active","tags":["b","c"]}}],"warnings":[]}"#);
-    assert_snapshot!(environment.forge(update), @r#"{"schema":"forge.hypothesis.update/1","session":"project","branch":"main","operation":null,"id":"H1","revision":null,"checkpoint":null,"changed":[],"warnings":[]}"#);
+    assert_snapshot!(environment.forge(update), @r#"{"schema":"forge.hypothesis.update/1","session":"project","branch":"main","operation":"<id1>","id":"H1","revision":{"sequence":2,"id":"<id2>"},"checkpoint":null,"at":null,"changed":[{"kind":"hypothesis","id":"H1","value":{"description":"one","status":"active","tags":["b","c"]}}],"warnings":[]}"#);
+    assert_snapshot!(environment.forge(update), @r#"{"schema":"forge.hypothesis.update/1","session":"project","branch":"main","operation":null,"id":"H1","revision":null,"checkpoint":null,"at":null,"changed":[],"warnings":[]}"#);
     assert_snapshot!(environment.forge(["hypothesis", "update", "H1", "--status", "archived"]), @r"
     Updated hypothesis H1 (session project, branch main, #3)
       checkpoint <id3> #4 a hypothesis changed its status [auto]
@@ -62,7 +62,7 @@ fn rejecting_tells_what_follows() {
       checkpoint <id1> #6 a hypothesis changed its status [auto, hypothesis_rejected]
     ");
     assert_snapshot!(environment.forge(["hypothesis", "reject", "H1", "--reason", "no"]), @"Nothing to change: hypothesis H1 (session project, branch main)");
-    assert_snapshot!(environment.forge(["hypothesis", "confirm", "H2", "--json"]), @r#"{"schema":"forge.hypothesis.confirm/1","session":"project","branch":"main","operation":"<id2>","id":"H2","revision":{"sequence":7,"id":"<id3>"},"checkpoint":{"id":"<id4>","sequence":8,"time":"2026-02-01T12:00:07Z","message":"a hypothesis changed its status","tags":["auto","hypothesis_confirmed"],"trigger":{"automatic":"hypothesis_status_change"}},"changed":[{"kind":"hypothesis","id":"H2","value":{"description":"two","parent":"H1","reason":"parent H1 was rejected","status":"confirmed"}}],"warnings":["hypothesis H2 is confirmed and its parent H1 is rejected"]}"#);
+    assert_snapshot!(environment.forge(["hypothesis", "confirm", "H2", "--json"]), @r#"{"schema":"forge.hypothesis.confirm/1","session":"project","branch":"main","operation":"<id2>","id":"H2","revision":{"sequence":7,"id":"<id3>"},"checkpoint":{"id":"<id4>","sequence":8,"time":"2026-02-01T12:00:07Z","message":"a hypothesis changed its status","tags":["auto","hypothesis_confirmed"],"trigger":{"automatic":"hypothesis_status_change"}},"at":null,"changed":[{"kind":"hypothesis","id":"H2","value":{"description":"two","parent":"H1","reason":"parent H1 was rejected","status":"confirmed"}}],"warnings":["hypothesis H2 is confirmed and its parent H1 is rejected"]}"#);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn evidence_moves_confidence() {
     assert_snapshot!(environment.forge(late), @r"
     Added evidence E3 (session project, branch main, #6)
       hypothesis cache is confirmed, confidence 0.25
-      checkpoint <id5> #7 a contradiction was found [auto, contradiction_detected]
+      checkpoint <id4> #7 a contradiction was found [auto, contradiction_detected]
       warning: evidence E3 speaks against hypothesis cache, which is confirmed
     ");
 }
@@ -127,7 +127,7 @@ fn beliefs_rest_on_others_and_contradict_them() {
     [exit 2]
     ");
     let update = ["belief", "update", "B3", "--confidence", "1", "--json"];
-    assert_snapshot!(environment.forge(update), @r#"{"schema":"forge.belief.update/1","session":"project","branch":"main","operation":"<id4>","id":"B3","revision":{"sequence":9,"id":"<id5>"},"checkpoint":null,"changed":[{"kind":"belief","id":"B3","value":{"confidence":1.0,"description":"c"}}],"warnings":[]}"#);
+    assert_snapshot!(environment.forge(update), @r#"{"schema":"forge.belief.update/1","session":"project","branch":"main","operation":"<id4>","id":"B3","revision":{"sequence":9,"id":"<id5>"},"checkpoint":null,"at":null,"changed":[{"kind":"belief","id":"B3","value":{"confidence":1.0,"description":"c"}}],"warnings":[]}"#);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn gaps_are_named_and_filled() {
     let environment = project();
     environment.forge(["hypothesis", "add", "one"]).success();
     let add = ["gap", "add", "which", "--blocking", "H1", "--criticality", "high", "--json"];
-    assert_snapshot!(environment.forge(add), @r#"{"schema":"forge.gap.add/1","session":"project","branch":"main","operation":"<id1>","id":"G1","revision":{"sequence":2,"id":"<id2>"},"checkpoint":null,"changed":[{"kind":"gap","id":"G1","value":{"blocking":["H1"],"criticality":"high","description":"which","status":"open"}}],"warnings":[]}"#);
+    assert_snapshot!(environment.forge(add), @r#"{"schema":"forge.gap.add/1","session":"project","branch":"main","operation":"<id1>","id":"G1","revision":{"sequence":2,"id":"<id2>"},"checkpoint":null,"at":null,"changed":[{"kind":"gap","id":"G1","value":{"blocking":["H1"],"criticality":"high","description":"which","status":"open"}}],"warnings":[]}"#);
     let update = ["gap", "update", "G1", "--status", "filling", "--blocking", "all"];
     assert_snapshot!(environment.forge(update), @"Updated gap G1 (session project, branch main, #3)");
     assert_snapshot!(environment.forge(["gap", "fill", "G1", "that one"]), @r"
@@ -149,7 +149,7 @@ fn gaps_are_named_and_filled() {
 fn notes_are_written_down() {
     let environment = project();
     let note = ["note", "add", "look\u{1b}[2J here", "--source", "me", "--json"];
-    assert_snapshot!(environment.forge(note), @r#"{"schema":"forge.note.add/1","session":"project","branch":"main","operation":"<id1>","id":"N1","revision":{"sequence":1,"id":"<id2>"},"checkpoint":null,"changed":[{"kind":"note","id":"N1","value":{"description":"look\u001b[2J here","source":"me"}}],"warnings":[]}"#);
+    assert_snapshot!(environment.forge(note), @r#"{"schema":"forge.note.add/1","session":"project","branch":"main","operation":"<id1>","id":"N1","revision":{"sequence":1,"id":"<id2>"},"checkpoint":null,"at":null,"changed":[{"kind":"note","id":"N1","value":{"description":"look\u001b[2J here","source":"me"}}],"warnings":[]}"#);
     assert_snapshot!(environment.forge(["note", "add", "and there"]), @"Added note N2 (session project, branch main, #2)");
 }
 
@@ -223,4 +223,26 @@ fn an_unknown_reference_begins_no_session() {
     assert_eq!(environment.forge(["gap", "add", "x", "--blocking", "H1"]).code, 3);
     assert_eq!(environment.forge(["belief", "add", "x", "--on", "B1"]).code, 3);
     assert_eq!(environment.forge(["status", "--json"]).json()["sessions"], 0);
+}
+
+#[test]
+fn processes_that_add_at_once_get_ids_of_their_own() {
+    let environment = project();
+    environment.forge(["session", "new", "one"]).success();
+    let children: Vec<_> = (0..6)
+        .map(|_| {
+            let mut command = environment.command(["note", "add", "x", "--json"]);
+            command.stdout(std::process::Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    let mut ids: Vec<String> = children
+        .into_iter()
+        .map(|child| {
+            let output = child.wait_with_output().unwrap();
+            let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            json["id"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["N1", "N2", "N3", "N4", "N5", "N6"]);
 }

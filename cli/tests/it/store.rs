@@ -66,7 +66,7 @@ fn status_says_where_things_stand() {
       facts: 0
       checkpoints: 1
       last checkpoint: 2026-02-01 13:00:04 +01:00 (1 s ago)
-      checkpoint <id1> #2 here [t]
+      checkpoint <id1> #2 here [t], 1 s ago
     ");
     let mut json = environment.forge(["status", "--json"]).json();
     assert!(json["tail_bytes"].take().as_u64().is_some_and(|bytes| bytes > 0));
