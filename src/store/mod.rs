@@ -4,6 +4,7 @@
 //! What is read is a [`StateAt`] a moment, a diff between two, a history.
 
 mod act;
+mod brief;
 mod facts;
 mod history;
 mod resolve;
@@ -18,6 +19,7 @@ pub use crate::engine::maintain::APPLY_BYTES;
 pub use crate::engine::revise::{ClaimChange, Expect};
 pub use crate::engine::state::State;
 pub use act::Act;
+pub use brief::{Brief, BriefLine, title};
 pub use history::{HistoryEntry, LogEntry, LogItem};
 pub use resolve::Point;
 pub use session::{BranchSummary, NewSession, Session, SessionSummary};

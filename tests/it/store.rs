@@ -169,7 +169,10 @@ fn what_cannot_be_is_refused_and_changes_nothing() -> Result<()> {
     let value = Value::from([("description", "x".into())]);
     let wrong = Value::from([("description", "x".into()), ("confidence", 1.7.into())]);
     let dangling = Value::from([("description", "x".into()), ("parent", "H9".into())]);
-    session.write(&act(1)).change(ClaimChange::add(key(Kind::Hypothesis, "H1"), value.clone())).commit()?;
+    session
+        .write(&act(1))
+        .change(ClaimChange::add(key(Kind::Hypothesis, "H1"), value.clone()))
+        .commit()?;
     let before = store.tail_bytes()?;
     let refused = |change| session.write(&act(2)).change(change).commit();
     assert!(matches!(
