@@ -1,1 +1,23 @@
-//! What forge knows of coding agents.
+//! What forge knows of coding agents: their transcripts, read as plain data.
+//!
+//! * [`claude_code`]: the JSON lines that Claude Code writes as it works, read piece by piece as the file grows;
+//! * [`swe_agent`]: the trajectories of SWE-agent, read whole.
+//!
+//! Nothing here stores anything: a reader turns bytes into a [`Piece`] of facts and checkpoints, and what a later
+//! piece needs to know of earlier ones is a value that the caller keeps. `docs/transcripts.md` says what each line
+//! becomes. Long texts are not copied: a fact holds a reference to them ([`forge_store::model::TextRef`]), and
+//! [`resolve`] reads the text again from the line it stands in.
+
+pub mod claude_code;
+mod lenient;
+mod patch;
+mod piece;
+#[cfg(test)]
+mod recorded;
+mod shell;
+pub mod swe_agent;
+mod text;
+mod verification;
+
+pub use piece::{CheckpointDraft, Piece, SessionDraft, SkippedLine};
+pub use text::{INLINE_BYTES, resolve};

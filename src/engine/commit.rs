@@ -3,7 +3,6 @@
 
 use super::index::Placed;
 use super::live::{Live, View};
-use super::object;
 use crate::backend::{self, Appended};
 use crate::error::{Error, Result};
 use crate::format::{
@@ -44,6 +43,7 @@ pub(crate) struct Engine {
     pub(crate) marker: Marker,
     pub(crate) options: Options,
     pub(crate) heads: super::head::HeadCache,
+    pub(crate) blobs: super::blob::BlobCache,
 }
 
 /// What a plan may look at.
@@ -65,7 +65,13 @@ const MAX_INLINE_BYTES: usize = 768 << 10;
 
 impl Engine {
     pub(crate) fn new(live: Live, marker: Marker, options: Options) -> Self {
-        Self { live, marker, options, heads: super::head::HeadCache::default() }
+        Self {
+            live,
+            marker,
+            options,
+            heads: super::head::HeadCache::default(),
+            blobs: super::blob::BlobCache::default(),
+        }
     }
 
     /// Whether this process may write at all.
@@ -232,9 +238,4 @@ pub(crate) fn operation_id() -> Result<OperationId> {
 pub(crate) fn blob(content: &[u8]) -> (crate::model::ObjectId, RecordChange) {
     let (id, sealed) = seal(ObjectKind::Blob, content);
     (id, RecordChange::Object { object: Bytes(sealed) })
-}
-
-/// Whether an object of this name is in the store.
-pub(crate) fn is_known(view: &View, id: &crate::model::ObjectId) -> Result<bool> {
-    object::number(view, id).map(|number| number.is_some())
 }

@@ -1,5 +1,6 @@
 //! What forge does: commit, index, materialize, look up, keyframe. Knows the backend by its contracts only.
 
+pub(crate) mod blob;
 pub(crate) mod checkpoint;
 pub(crate) mod commit;
 pub(crate) mod compare;

@@ -5,11 +5,12 @@
 
 mod act;
 mod brief;
-mod facts;
 mod history;
+mod import;
 mod resolve;
 mod session;
 mod state;
+mod undo;
 mod write;
 
 pub use crate::engine::checkpoint::CheckpointFilter;
@@ -21,10 +22,12 @@ pub use crate::engine::state::State;
 pub use act::Act;
 pub use brief::{Brief, BriefLine, title};
 pub use history::{HistoryEntry, LogEntry, LogItem};
+pub use import::{BLOCK_BYTES, Bookmark, SourceChange, Taken};
 pub use resolve::Point;
 pub use session::{BranchSummary, NewSession, Session, SessionSummary};
 pub use state::{Comparison, RevisionSummary, StateAt};
-pub use write::{Committed, NewCheckpoint, Write};
+pub use undo::{OperationSummary, Undone};
+pub use write::{Committed, HeadClaims, NewCheckpoint, Write};
 
 use crate::backend::journal::Journal;
 use crate::backend::memory::{MemoryIndex, MemoryLog};

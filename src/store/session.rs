@@ -387,6 +387,7 @@ impl Session {
                 branch: session.branch(branch)?.name.clone(),
                 revision: None,
                 checkpoint: None,
+                checkpoints: 0,
                 changed: Vec::new(),
                 facts: 0,
                 warnings: Vec::new(),

@@ -3,7 +3,7 @@
 use super::act::Act;
 use super::session::Session;
 use crate::engine::checkpoint as checkpoints;
-use crate::engine::commit::{Desk, Durability, random};
+use crate::engine::commit::{Desk, Durability, blob, random};
 use crate::engine::head::branch_of;
 use crate::engine::lineage::At;
 use crate::engine::materialize::materialize;
@@ -18,7 +18,7 @@ use crate::format::{
 use crate::model::rule::{Claims, Outcome, RuleError};
 use crate::model::{
     AutoTrigger, BranchNumber, Checkpoint, CheckpointId, Fact, Key, Kind, Operation, OperationId,
-    RevisionId, SessionKind, Timestamp, Trigger, Value, claim,
+    RevisionId, SessionKind, TextRef, Timestamp, Trigger, Value, claim,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -84,8 +84,10 @@ pub struct Committed {
     pub branch: String,
     /// The revision it made, if claims changed: its number and id.
     pub revision: Option<(u64, RevisionId)>,
-    /// The checkpoint it made or completed.
+    /// The checkpoint it made or completed, the last of several.
     pub checkpoint: Option<Checkpoint>,
+    /// How many checkpoints it made or completed.
+    pub checkpoints: u64,
     /// The claims that changed, with their new values.
     pub changed: Vec<(Key, Option<Value>)>,
     /// How many facts were new.
@@ -109,6 +111,8 @@ enum Step<'a> {
     Rule(Rule<'a>),
 }
 
+/// A page holds at most so many facts.
+const PAGE_FACTS: usize = 1000;
 /// A clock this far behind the head is worth a warning.
 const CLOCK_BEHIND_MICROS: i64 = 5 * 60 * 1_000_000;
 /// `SignificantTimePassed` means more than this since the last checkpoint.
@@ -128,6 +132,8 @@ pub struct Write<'a> {
     facts: Vec<Fact>,
     source: Option<String>,
     checkpoint: Option<NewCheckpoint>,
+    /// Of an import: each of its own moment, with a key.
+    checkpoints: Vec<NewCheckpoint>,
     extra: Vec<RecordChange>,
     auto: bool,
     by_import: bool,
@@ -146,6 +152,7 @@ impl<'a> Write<'a> {
             facts: Vec::new(),
             source: None,
             checkpoint: None,
+            checkpoints: Vec::new(),
             extra: Vec::new(),
             auto: false,
             by_import: false,
@@ -197,6 +204,22 @@ impl<'a> Write<'a> {
         self
     }
 
+    /// This text as it stands in a fact's value: itself, or, if it is long, a reference to an object that is written
+    /// along.
+    pub fn text(&mut self, text: &str) -> Value {
+        const MAX_INLINE_TEXT_BYTES: usize = 4096;
+        const PREVIEW_BYTES: usize = 512;
+        if text.len() <= MAX_INLINE_TEXT_BYTES {
+            return text.into();
+        }
+        let (hash, object) = blob(text.as_bytes());
+        self.extra.push(object);
+        let preview = text.get(..text.floor_char_boundary(PREVIEW_BYTES)).unwrap_or_default();
+        let preview = preview.to_owned();
+        let bytes = text.len() as u64;
+        TextRef { preview, bytes, hash, place: None, pointer: String::new() }.into_value()
+    }
+
     /// With these facts, whose texts point into this source.
     pub fn facts(mut self, facts: impl IntoIterator<Item = Fact>, source: Option<String>) -> Self {
         self.facts.extend(facts);
@@ -230,17 +253,27 @@ impl<'a> Write<'a> {
         self
     }
 
+    pub(crate) fn checkpoints(mut self, checkpoints: Vec<NewCheckpoint>) -> Self {
+        // A later one of the same event says more.
+        let mut places: BTreeMap<String, usize> = BTreeMap::new();
+        for checkpoint in checkpoints {
+            let known = checkpoint.key.as_ref().and_then(|key| places.get(key)).copied();
+            if let Some(known) = known.and_then(|place| self.checkpoints.get_mut(place)) {
+                *known = checkpoint;
+            } else {
+                places.extend(checkpoint.key.clone().map(|key| (key, self.checkpoints.len())));
+                self.checkpoints.push(checkpoint);
+            }
+        }
+        self
+    }
+
     pub(crate) fn bookmark(mut self, source: &str, bookmark: BookmarkRow) -> Self {
         self.extra.push(RecordChange::Bookmark {
             session: self.session.number,
             source: source.to_owned(),
             bookmark: Some(Box::new(bookmark)),
         });
-        self
-    }
-
-    pub(crate) fn extra(mut self, change: RecordChange) -> Self {
-        self.extra.push(change);
         self
     }
 
@@ -256,11 +289,13 @@ impl<'a> Write<'a> {
             operation.id = id;
         }
         let facts = self.seal_facts();
-        let id = CheckpointId::from_bytes(random()?);
+        let ids = (0..=self.checkpoints.len())
+            .map(|_| random().map(CheckpointId::from_bytes))
+            .collect::<Result<Vec<_>>>()?;
         let mut memo: Option<Sealed> = None;
         let engine = std::sync::Arc::clone(&self.session.store.engine);
         let (done, moved) = engine.commit(self.durability, &mut |desk| {
-            self.plan(desk, &operation, facts.as_ref(), id, &mut memo)
+            self.plan(desk, &operation, &facts, &ids, &mut memo)
         })?;
         if let Some((branch, planned)) = moved {
             engine.heads.moved(
@@ -295,7 +330,7 @@ impl<'a> Write<'a> {
             fact.value = claim::check(fact.kind, &fact.value)
                 .map_err(|error| Error::invalid(error.to_string()))?;
         }
-        if let Some(checkpoint) = &mut self.checkpoint {
+        for checkpoint in self.checkpoint.iter_mut().chain(&mut self.checkpoints) {
             for tag in &checkpoint.tags {
                 check_tag(tag)?;
             }
@@ -305,15 +340,23 @@ impl<'a> Write<'a> {
         Ok(())
     }
 
-    fn seal_facts(&mut self) -> Option<RecordChange> {
-        let facts = std::mem::take(&mut self.facts);
-        let first = facts.iter().map(|fact| fact.at).min()?;
-        let last = facts.iter().map(|fact| fact.at).max()?;
-        let count = facts.len() as u64;
-        let page = Page::new(self.source.take(), facts).encode();
-        let (_, sealed) = seal(ObjectKind::Page, &page);
-        let page = DeltaPart::Inline(Bytes(sealed));
-        Some(RecordChange::Facts { session: self.session.number, count, first, last, page })
+    /// The facts in pages.
+    fn seal_facts(&mut self) -> Vec<RecordChange> {
+        let mut changes = Vec::new();
+        let mut facts = std::mem::take(&mut self.facts);
+        while !facts.is_empty() {
+            let rest = facts.split_off(facts.len().min(PAGE_FACTS));
+            let times = || facts.iter().map(|fact| fact.at);
+            let (first, last) = times().min().zip(times().max()).expect("there is one");
+            let count = facts.len() as u64;
+            let page = Page::new(self.source.clone(), facts).encode();
+            let (_, sealed) = seal(ObjectKind::Page, &page);
+            let page = DeltaPart::Inline(Bytes(sealed));
+            let session = self.session.number;
+            changes.push(RecordChange::Facts { session, count, first, last, page });
+            facts = rest;
+        }
+        changes
     }
 
     #[expect(
@@ -324,8 +367,8 @@ impl<'a> Write<'a> {
         &self,
         desk: &Desk<'_>,
         operation: &Operation,
-        facts: Option<&RecordChange>,
-        id: CheckpointId,
+        facts: &[RecordChange],
+        ids: &[CheckpointId],
         memo: &mut Option<Sealed>,
     ) -> Result<(Option<Record>, (Committed, Option<(BranchNumber, Planned)>))> {
         let number = self.session.number;
@@ -344,6 +387,7 @@ impl<'a> Write<'a> {
             branch: session.branch(branch)?.name.clone(),
             revision: None,
             checkpoint: None,
+            checkpoints: 0,
             changed: Vec::new(),
             facts: 0,
             warnings: Vec::new(),
@@ -369,22 +413,26 @@ impl<'a> Write<'a> {
             done.revision = Some((planned.head.sequence, planned.head.id));
             done.changed = claims.into_iter().map(|change| (change.key, change.value)).collect();
         }
-        if let Some(facts @ RecordChange::Facts { count, .. }) = facts {
-            changes.push(facts.clone());
-            done.facts = *count;
+        for page in facts {
+            if let RecordChange::Facts { count, .. } = page {
+                done.facts += count;
+            }
+            changes.push(page.clone());
         }
         changes.extend(self.extra.iter().cloned());
         let head = planned.as_ref().map(|planned| planned.head.sequence);
         if wanted.is_none() && !changes.is_empty() && !self.by_import {
             wanted = self.scheduled(session);
         }
-        if let Some(wanted) = wanted
-            && self.is_wanted(session, &wanted)
-        {
-            let checkpoint = self.make_checkpoint(desk, session, wanted, id, branch, head)?;
-            if let Some(checkpoint) = checkpoint {
+        let mut next = session.next_sequence + u64::from(head.is_some());
+        let wanted = wanted.filter(|wanted| self.is_wanted(session, wanted));
+        for (wanted, id) in self.checkpoints.iter().cloned().chain(wanted).zip(ids) {
+            let made = self.make_checkpoint(desk, session, wanted, (*id, next), branch, head)?;
+            if let Some(checkpoint) = made {
+                next += u64::from(checkpoint.sequence == next);
                 let boxed = Box::new(checkpoint.clone());
                 changes.push(RecordChange::Checkpoint { session: number, checkpoint: boxed });
+                done.checkpoints += 1;
                 done.checkpoint = Some(checkpoint);
             }
         }
@@ -464,7 +512,7 @@ impl<'a> Write<'a> {
         desk: &Desk<'_>,
         session: &SessionRefs,
         wanted: NewCheckpoint,
-        id: CheckpointId,
+        (id, sequence): (CheckpointId, u64),
         branch: BranchNumber,
         new_head: Option<u64>,
     ) -> Result<Option<Checkpoint>> {
@@ -475,7 +523,7 @@ impl<'a> Write<'a> {
         };
         let time = wanted.at.unwrap_or(self.act.now);
         let (branch, revision) = match wanted.at {
-            Some(time) if !self.is_now(session, branch, time, new_head)? => {
+            Some(time) if new_head.is_none() => {
                 let view = desk.view()?;
                 let branch = timeline::branch_at(&view, number, time)?;
                 let at = timeline::revision_at(&view, &desk.refs, number, branch, time)?;
@@ -486,10 +534,9 @@ impl<'a> Write<'a> {
                 (branch, new_head.or(head))
             }
         };
-        let next = session.next_sequence + u64::from(new_head.is_some());
         let mut checkpoint = Checkpoint {
             id,
-            sequence: next,
+            sequence,
             time,
             branch,
             revision,
@@ -507,21 +554,6 @@ impl<'a> Write<'a> {
             }
         }
         Ok(Some(checkpoint))
-    }
-
-    /// Whether a time is not before anything that is known: then the branch's head is what it means.
-    fn is_now(
-        &self,
-        session: &SessionRefs,
-        branch: BranchNumber,
-        time: Timestamp,
-        new_head: Option<u64>,
-    ) -> Result<bool> {
-        if branch != session.current_branch {
-            return Ok(new_head.is_some());
-        }
-        let head = session.branch(branch)?.head;
-        Ok(new_head.is_some() || head.is_none_or(|head| head.effective <= time))
     }
 }
 

@@ -1,0 +1,157 @@
+//! Sub-agents. Each is one fact; each of its messages makes a version of it, which carries that message.
+
+use super::call::hash;
+use super::carry::{AgentState, Asked, OpenCall};
+use super::line::Line;
+use super::outcome::Answer;
+use super::scene::{Scene, Speaker, Spoken, Work, fields};
+use crate::lenient::{Whole, Word};
+use forge_store::model::{Kind, Map, Timestamp, Value};
+use serde::Deserialize;
+
+/// How many lines of unnamed side chains are remembered: a line names the one before it, and several run at once.
+const CHAIN_LINES: usize = 256;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Done<'a> {
+    #[serde(borrow)]
+    agent_id: Word<'a>,
+    #[serde(borrow)]
+    status: Word<'a>,
+    total_duration_ms: Whole,
+    total_tokens: Whole,
+}
+
+impl Work<'_> {
+    /// The agent a side chain's line belongs to; by its parent lines if it does not say.
+    pub(super) fn agent_of(&mut self, line: &Line<'_>, spoken: &Spoken<'_>) -> String {
+        let parent = line.parent_uuid.text();
+        let chains = &self.carry.chains;
+        let chain = || {
+            let found = chains.iter().rev().find(|(uuid, _)| Some(uuid.as_str()) == parent);
+            found.map(|(_, agent)| agent.clone())
+        };
+        let named = line.agent_id.text().map(str::to_owned);
+        let agent = named.clone().or_else(chain).unwrap_or_else(|| spoken.uuid.to_owned());
+        if named.is_none() {
+            self.carry.chains.push((spoken.uuid.to_owned(), agent.clone()));
+            let surplus = self.carry.chains.len().saturating_sub(CHAIN_LINES);
+            self.carry.chains.drain(..surplus);
+        }
+        agent
+    }
+
+    /// Notes an agent when it is first seen.
+    pub(super) fn meet(
+        &mut self,
+        agent: &str,
+        call: Option<&str>,
+        at: Timestamp,
+        prompt: impl FnOnce() -> Option<Value>,
+    ) {
+        if self.carry.agents.contains_key(agent) {
+            return;
+        }
+        let open = call.and_then(|call| self.carry.calls.get(call)).map(|call| &call.asked);
+        let (kind, description) = match open {
+            Some(Asked::Agent { kind, description, .. }) => (kind.clone(), description.clone()),
+            _ => (None, None),
+        };
+        let fields = fields([
+            ("type", kind.into()),
+            ("description", description.into()),
+            ("call", call.into()),
+            ("prompt", prompt().into()),
+            ("started_at", at.to_string().into()),
+        ]);
+        let state = AgentState { fields, ..AgentState::default() };
+        self.carry.agents.insert(agent.to_owned(), state);
+    }
+
+    /// A version of the agent for what it said.
+    pub(super) fn agent_spoke(&mut self, scene: &Scene<'_>, spoken: &Spoken<'_>, mut message: Map) {
+        let Some(agent) = scene.agent.as_deref() else { return };
+        let first = spoken.content.said().filter(|_| spoken.speaker == Speaker::User);
+        let unknown = !self.carry.agents.contains_key(agent);
+        let prompt = first.as_ref().filter(|_| unknown);
+        let call = prompt.and_then(|(prompt, _)| self.caller(&hash(prompt)));
+        self.meet(agent, call.as_deref(), scene.at, || {
+            let (text, pointer) = first.as_ref()?;
+            Some(scene.text(text, format!("/message/content{pointer}")))
+        });
+        let Some(state) = self.carry.agents.get_mut(agent) else { return };
+        state.messages += 1;
+        state.tool_calls += message
+            .get("tool_calls")
+            .and_then(Value::as_list)
+            .map_or(0, |calls| calls.len() as u64);
+        message.insert("id".to_owned(), spoken.uuid.into());
+        let mut value = state.version("running");
+        value.insert("message".to_owned(), Value::Map(message));
+        self.facts.push(scene.fact(Kind::Agent, agent, value));
+    }
+
+    /// The open call that gave an agent this prompt.
+    fn caller(&self, prompt_hash: &str) -> Option<String> {
+        let mut calls = self.carry.calls.iter();
+        let found = calls.find(
+            |(_, call)| matches!(&call.asked, Asked::Agent { prompt, .. } if prompt == prompt_hash),
+        );
+        found.map(|(id, _)| id.clone())
+    }
+
+    /// The version of an agent with what it came back with.
+    pub(super) fn agent_done(
+        &mut self,
+        scene: &Scene<'_>,
+        id: &str,
+        call: &OpenCall,
+        answer: &Answer<'_>,
+    ) {
+        let done: Done<'_> = answer.object();
+        let called = |state: &AgentState| state.fields.get("call") == Some(&Value::from(id));
+        let known = self.carry.agents.iter().find(|(_, state)| called(state));
+        let known = known.map(|(agent, _)| agent.clone());
+        let agent = match (done.agent_id.text(), known) {
+            (Some(agent), _) => agent.to_owned(),
+            (None, Some(agent)) => agent,
+            // Refused or failed before it began: there never was one.
+            (None, None) if answer.error => return,
+            (None, None) => id.to_owned(),
+        };
+        if !self.carry.agents.contains_key(&agent) {
+            self.carry.calls.insert(id.to_owned(), call.clone());
+            self.meet(&agent, Some(id), call.called_at, || None);
+            self.carry.calls.remove(id);
+        }
+        let Some(state) = self.carry.agents.get(&agent) else { return };
+        let launched = done.status.text().is_some_and(|status| status.contains("launched"));
+        let status = match () {
+            () if answer.refused() => "refused",
+            () if answer.error => "failed",
+            () if launched => "running",
+            () => "completed",
+        };
+        let told = answer.told.as_ref().filter(|(text, _)| !text.is_empty());
+        let mut value = state.version(status);
+        value.append(&mut fields([
+            ("result", told.map(|(text, pointer)| scene.text(text, pointer)).into()),
+            ("duration_ms", done.total_duration_ms.0.into()),
+            ("tokens", done.total_tokens.0.into()),
+        ]));
+        self.facts.push(scene.fact(Kind::Agent, &agent, value));
+    }
+}
+
+impl AgentState {
+    fn version(&self, status: &str) -> Map {
+        let mut value = self.fields.clone();
+        value.append(&mut fields([
+            ("status", status.into()),
+            ("messages", self.messages.into()),
+            ("tool_calls", self.tool_calls.into()),
+        ]));
+        value
+    }
+}

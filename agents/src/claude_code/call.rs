@@ -1,0 +1,141 @@
+//! Tool calls: what is kept of one until its result comes.
+
+use super::carry::{Asked, OpenCall};
+use super::message::parsed;
+use super::scene::{Scene, Work};
+use super::task;
+use crate::lenient::{Flag, Word};
+use crate::patch::{Edit, Patch};
+use crate::verification::Verification;
+use crate::{shell, text};
+use forge_store::model::Value;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct CommandInput<'a> {
+    #[serde(borrow)]
+    command: Word<'a>,
+    #[serde(borrow)]
+    description: Word<'a>,
+    run_in_background: Flag,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct AgentInput<'a> {
+    #[serde(borrow)]
+    subagent_type: Word<'a>,
+    #[serde(borrow)]
+    description: Word<'a>,
+    #[serde(borrow)]
+    prompt: Word<'a>,
+}
+
+impl Work<'_> {
+    /// Keeps a call whose result will be a fact. `at` leads to its block.
+    pub(super) fn call(
+        &mut self,
+        scene: &Scene<'_>,
+        id: &str,
+        tool: &str,
+        input: Option<&RawValue>,
+        at: &str,
+    ) {
+        let asked = match tool {
+            "Bash" => command(scene, input, at),
+            "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => edit(scene, input, at),
+            "Task" | "Agent" => agent(input),
+            "TaskCreate" | "TaskUpdate" | "TodoWrite" => task::asked(scene, tool, input, at),
+            _ => None,
+        };
+        if let Some(asked) = asked {
+            let call = OpenCall {
+                called_at: scene.at,
+                cwd: scene.cwd.map(str::to_owned),
+                tool: tool.to_owned(),
+                asked,
+            };
+            self.carry.calls.insert(id.to_owned(), call);
+        }
+    }
+}
+
+fn command(scene: &Scene<'_>, input: Option<&RawValue>, at: &str) -> Option<Asked> {
+    let input: CommandInput<'_> = parsed(input).ok()?;
+    let line = input.command.text().unwrap_or_default();
+    let described = |text| scene.text(text, format!("{at}/input/description"));
+    Some(Asked::Command {
+        command: scene.text(line, format!("{at}/input/command")),
+        description: input.description.text().map_or(Value::Null, described),
+        background: input.run_in_background.0,
+        commit: commits(line),
+        verification: Verification::of(line),
+    })
+}
+
+/// Whether a command line runs `git commit`.
+fn commits(line: &str) -> bool {
+    line.contains("commit")
+        && shell::split(line).iter().any(|command| {
+            let mut words = command.words.iter().map(String::as_str);
+            if words.next() != Some("git") {
+                return false;
+            }
+            // `git -C folder -c key=value commit`
+            while let Some(word) = words.next() {
+                match word {
+                    "-C" | "-c" | "--git-dir" | "--work-tree" => {
+                        words.next();
+                    }
+                    option if option.starts_with('-') => {}
+                    verb => return verb == "commit",
+                }
+            }
+            false
+        })
+}
+
+fn edit(scene: &Scene<'_>, input: Option<&RawValue>, at: &str) -> Option<Asked> {
+    let input: Edit<'_> = parsed(input).ok()?;
+    let Patch { text, added, removed } = input.patch().unwrap_or_default();
+    Some(Asked::Edit {
+        path: input.path().map(str::to_owned),
+        patch: scene.text(&text, format!("{at}/input")),
+        added,
+        removed,
+    })
+}
+
+fn agent(input: Option<&RawValue>) -> Option<Asked> {
+    let input: AgentInput<'_> = parsed(input).ok()?;
+    let short = |text: &str| text::beginning(text, text::INLINE_BYTES).to_owned();
+    Some(Asked::Agent {
+        kind: input.subagent_type.text().map(short),
+        description: input.description.text().map(short),
+        prompt: hash(input.prompt.text().unwrap_or_default()),
+    })
+}
+
+/// The name of a text by its content.
+pub(super) fn hash(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::commits;
+
+    #[test]
+    fn a_commit_is_found_among_other_commands() {
+        for line in
+            ["git commit -m x", "git add . && git -C /a -c k=v commit -F -", "cd a; git commit"]
+        {
+            assert!(commits(line), "{line}");
+        }
+        for line in ["git log commit", "echo git commit", "git -C commit status", "git show", ""] {
+            assert!(!commits(line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The moments of a transcript that are worth a checkpoint: compactions, commits, and the passing of time.
+
+use super::carry::Compaction;
+use super::line::{Compacted, Line};
+use super::scene::{Scene, Spoken, Work, fields};
+use crate::piece::CheckpointDraft;
+use forge_store::model::{AutoTrigger, Map, Timestamp, Trigger, Value};
+
+const SIGNIFICANT_MICROS: i64 = 5 * 60 * 1_000_000;
+
+impl Work<'_> {
+    fn checkpoint(&mut self, at: Timestamp, draft: CheckpointDraft) {
+        self.carry.last_checkpoint = Some(at);
+        self.checkpoints.push(draft);
+    }
+
+    /// A compaction's checkpoint; its summary follows.
+    pub(super) fn compaction(
+        &mut self,
+        scene: &Scene<'_>,
+        line: &Line<'_>,
+        uuid: &str,
+        compacted: &Compacted<'_>,
+    ) {
+        let body = fields([
+            ("trigger", compacted.trigger.text().into()),
+            ("pre_tokens", compacted.pre_tokens.0.into()),
+            ("boundary", uuid.into()),
+            ("logical_parent", line.logical_parent_uuid.text().into()),
+        ]);
+        let pending = Compaction { uuid: uuid.to_owned(), at: scene.at, body };
+        self.checkpoint(scene.at, pending.draft());
+        self.carry.compaction = Some(pending);
+    }
+
+    /// Completes the compaction before this line with the summary in it.
+    pub(super) fn compaction_summary(&mut self, scene: &Scene<'_>, spoken: &Spoken<'_>) {
+        let Some(mut compaction) = self.carry.compaction.take() else { return };
+        if let Some((text, pointer)) = spoken.content.said() {
+            let summary = scene.text(&text, format!("/message/content{pointer}"));
+            compaction.body.insert("summary".to_owned(), summary);
+        }
+        compaction.body.insert("summary_message".to_owned(), spoken.uuid.into());
+        let draft = compaction.draft();
+        // Of one piece it comes whole; a piece read earlier has handed it out without the summary.
+        match self.checkpoints.iter_mut().find(|made| made.key == draft.key) {
+            Some(made) => *made = draft,
+            None => self.checkpoints.push(draft),
+        }
+    }
+
+    /// A commit's checkpoint, if the output of `git commit` says that there was one.
+    pub(super) fn commit(&mut self, scene: &Scene<'_>, id: &str, output: &str) {
+        // Those of sub-agents are the session's commands, not its milestones.
+        let Some(commit) = output.lines().rev().find_map(committed) else { return };
+        if scene.agent.is_some() {
+            return;
+        }
+        let body = fields([
+            ("branch", commit.branch.into()),
+            ("commit", commit.sha.into()),
+            ("command", id.into()),
+        ]);
+        let draft = CheckpointDraft {
+            time: scene.at,
+            message: commit.subject.to_owned(),
+            tags: vec!["commit".to_owned()],
+            trigger: Trigger::Automatic(AutoTrigger::CodeModified),
+            body: Value::Map(body),
+            key: format!("commit:{id}"),
+        };
+        self.checkpoint(scene.at, draft);
+    }
+
+    /// A checkpoint at this message, if the last one lies more than five minutes before it.
+    pub(super) fn time_checkpoint(&mut self, at: Timestamp, uuid: &str) {
+        let last = *self.carry.last_checkpoint.get_or_insert(at);
+        let passed = at.micros_since(last);
+        if passed <= SIGNIFICANT_MICROS {
+            return;
+        }
+        let seconds = passed / 1_000_000;
+        let draft = CheckpointDraft {
+            time: at,
+            message: format!("{} minutes since the last checkpoint", seconds / 60),
+            tags: vec!["time".to_owned()],
+            trigger: Trigger::Automatic(AutoTrigger::SignificantTimePassed),
+            body: Value::Map(fields([("message", uuid.into()), ("seconds", seconds.into())])),
+            key: format!("time:{uuid}"),
+        };
+        self.checkpoint(at, draft);
+    }
+}
+
+impl Compaction {
+    fn draft(&self) -> CheckpointDraft {
+        let number = |name| self.body.get(name).and_then(Value::as_i64);
+        let trigger = self.body.get("trigger").and_then(Value::as_text).unwrap_or("unknown cause");
+        let message = match number("pre_tokens") {
+            Some(tokens) => format!("context compacted ({trigger}, {tokens} tokens before)"),
+            None => format!("context compacted ({trigger})"),
+        };
+        CheckpointDraft {
+            time: self.at,
+            message,
+            tags: vec!["compaction".to_owned()],
+            trigger: Trigger::Automatic(AutoTrigger::ContextCompactionWarning),
+            body: Value::Map(Map::clone(&self.body)),
+            key: format!("compaction:{}", self.uuid),
+        }
+    }
+}
+
+struct Commit<'o> {
+    branch: &'o str,
+    sha: &'o str,
+    subject: &'o str,
+}
+
+/// Reads `[branch sha] subject`, as git says it.
+fn committed(line: &str) -> Option<Commit<'_>> {
+    let (inside, subject) = line.strip_prefix('[')?.split_once("] ")?;
+    let (branch, sha) = inside.rsplit_once(' ')?;
+    let branch = branch.strip_suffix(" (root-commit)").unwrap_or(branch);
+    let is_sha = (7..=64).contains(&sha.len()) && sha.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_sha.then_some(Commit { branch, sha, subject })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::committed;
+
+    #[test]
+    fn a_commit_is_read_from_what_git_says() {
+        for (line, expected) in [
+            ("[main 49f6518] feat: a [b] c", Some(("main", "49f6518", "feat: a [b] c"))),
+            ("[a/b (root-commit) 0123456789] x", Some(("a/b", "0123456789", "x"))),
+            ("[detached HEAD 49f6518] y", Some(("detached HEAD", "49f6518", "y"))),
+            ("[test] $ go test ./...", None),
+            ("[main 49f651] too short", None),
+            (" 2 files changed", None),
+        ] {
+            let found = committed(line).map(|it| (it.branch, it.sha, it.subject));
+            assert_eq!(found, expected, "{line}");
+        }
+    }
+}

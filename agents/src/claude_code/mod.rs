@@ -1,0 +1,40 @@
+//! Transcripts of Claude Code: one JSON object a line, appended as the agent works.
+//!
+//! A [`Reader`] takes the file's bytes in blocks of any size and gives the facts and checkpoints of the lines that
+//! are whole. What later lines need to know of earlier ones is its [`Carry`]: kept beside the number of bytes taken,
+//! it lets the next import go on where this one stopped. Reading in pieces, whatever the cuts, gives the facts and
+//! checkpoints that reading at once gives.
+//!
+//! There is no official schema. Fields of an unexpected type read as absent, unknown lines and fields are passed
+//! over; what is reported is a line that is no JSON object, or a message without a time.
+//!
+//! ```
+//! use forge_agents::claude_code::{Ending, Options, Reader};
+//! use forge_store::model::{Kind, Timestamp};
+//!
+//! let line = r#"{"type":"user","uuid":"u1","sessionId":"s1","timestamp":"2026-01-28T02:46:49Z",
+//!     "message":{"role":"user","content":"why does the test fail?"}}"#.replace('\n', "");
+//! let mut reader = Reader::new(Options::default());
+//! let piece = reader.read(line.as_bytes(), Ending::File, Timestamp::from_micros(0))?;
+//! assert_eq!(piece.session.unwrap().agent_session, "s1");
+//! assert!(piece.facts.iter().any(|fact| fact.kind == Kind::Prompt));
+//! # Ok::<(), forge_agents::claude_code::BadLine>(())
+//! ```
+
+mod agent;
+mod call;
+mod carry;
+mod checkpoint;
+mod line;
+mod locate;
+mod message;
+mod outcome;
+mod reader;
+mod scene;
+mod task;
+#[cfg(test)]
+mod tests;
+
+pub use carry::Carry;
+pub use locate::{Found, locate};
+pub use reader::{BadLine, Ending, Options, Reader};

@@ -1,0 +1,249 @@
+//! Bytes to lines, lines to pieces.
+
+use super::carry::{Carry, Tail};
+use super::line::Line;
+use super::scene::Work;
+use crate::piece::{Piece, SkippedLine};
+use crate::text;
+use forge_store::model::Timestamp;
+use serde::de::IgnoredAny;
+use std::io::BufRead;
+
+/// How to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Whether a line that cannot be read is an error; else it is skipped and reported.
+    pub strict: bool,
+    /// The longest line that is read, in bytes.
+    pub max_line: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { strict: false, max_line: 64 << 20 }
+    }
+}
+
+/// What follows the bytes handed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// More of the file: a line that is not whole waits for it.
+    More,
+    /// Nothing: the file ends here for now. A last line without a line break is read if it is a whole JSON object.
+    File,
+}
+
+/// A line that cannot be read, where every line must be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} (at byte {offset}) {reason}; import without strict to skip such lines")]
+pub struct BadLine {
+    /// Its number, from 1.
+    pub line: u64,
+    /// Where it begins, in bytes.
+    pub offset: u64,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Deeper nesting than this is nobody's message.
+const MAX_DEPTH: usize = 512;
+
+/// Reads a transcript piece by piece.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    options: Options,
+    carry: Carry,
+}
+
+impl Reader {
+    /// A reader at the beginning of a file.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self::resume(options, Carry::default())
+    }
+
+    /// A reader that goes on where the one with this carry stopped, at [`Carry::offset`].
+    #[must_use]
+    pub fn resume(options: Options, carry: Carry) -> Self {
+        Self { options, carry }
+    }
+
+    /// What a later reader needs to go on.
+    #[must_use]
+    pub fn carry(&self) -> &Carry {
+        &self.carry
+    }
+
+    /// What a later reader needs to go on, without a copy.
+    #[must_use]
+    pub fn into_carry(self) -> Carry {
+        self.carry
+    }
+
+    /// Reads the lines that are whole in `bytes`, which stand at [`Carry::offset`] in the file.
+    ///
+    /// The next call wants the bytes behind those taken. If none were taken the line is longer than the block: hand
+    /// in a longer one (more than [`Options::max_line`] bytes are never needed; such a line is passed over).
+    /// `recorded_at` goes into every fact.
+    ///
+    /// # Errors
+    /// With [`Options::strict`] the first line that cannot be read; the reader must not be used again then.
+    pub fn read(
+        &mut self,
+        bytes: &[u8],
+        ending: Ending,
+        recorded_at: Timestamp,
+    ) -> Result<Piece, BadLine> {
+        let mut piece = Piece::default();
+        let start = self.carry.offset;
+        let mut rest = bytes;
+        if self.carry.tail != Tail::Whole {
+            rest = self.finish_line(rest, &mut piece)?;
+        }
+        while !rest.is_empty() {
+            let (line, after) = cut(rest);
+            let overlong = line.len() as u64 > self.options.max_line;
+            if line.last() != Some(&b'\n') && !overlong {
+                if ending != Ending::File || !is_whole(line) {
+                    break;
+                }
+                self.carry.tail = Tail::Unended;
+            } else if line.last() != Some(&b'\n') {
+                self.carry.tail = Tail::Overlong;
+            }
+            self.carry.lines += 1;
+            let offset = self.carry.offset;
+            let read = if overlong {
+                Err(format!("is longer than {} bytes", self.options.max_line))
+            } else {
+                self.line(line, recorded_at, &mut piece)
+            };
+            if let Err(reason) = read {
+                self.skip(&mut piece, offset, reason)?;
+            }
+            self.carry.offset += line.len() as u64;
+            rest = after;
+        }
+        piece.taken = self.carry.offset - start;
+        piece.session = self.carry.session.draft();
+        Ok(piece)
+    }
+
+    /// Passes over what follows a line that was taken before its line break was seen.
+    fn finish_line<'b>(&mut self, bytes: &'b [u8], piece: &mut Piece) -> Result<&'b [u8], BadLine> {
+        let (line, after) = cut(bytes);
+        let ended = line.last() == Some(&b'\n');
+        if self.carry.tail == Tail::Unended {
+            if !ended {
+                return Ok(&[]);
+            }
+            if !line.trim_ascii().is_empty() {
+                let reason = "has more text behind its object".to_owned();
+                self.skip(piece, self.carry.offset, reason)?;
+            }
+        }
+        self.carry.offset += line.len() as u64;
+        if ended {
+            self.carry.tail = Tail::Whole;
+        }
+        Ok(after)
+    }
+
+    fn skip(&self, piece: &mut Piece, offset: u64, reason: String) -> Result<(), BadLine> {
+        let line = self.carry.lines;
+        if self.options.strict {
+            return Err(BadLine { line, offset, reason });
+        }
+        piece.skipped.push(SkippedLine { line, offset, reason });
+        Ok(())
+    }
+
+    fn line(
+        &mut self,
+        line: &[u8],
+        recorded_at: Timestamp,
+        piece: &mut Piece,
+    ) -> Result<(), String> {
+        let indent = line.len() - line.trim_ascii_start().len();
+        let text = line.trim_ascii();
+        if text.is_empty() {
+            return Ok(());
+        }
+        let text = std::str::from_utf8(text).map_err(|error| {
+            format!("is not UTF-8 at its byte {}", indent + error.valid_up_to())
+        })?;
+        if !text.starts_with('{') {
+            return Err("is not a JSON object".to_owned());
+        }
+        if nests_too_deep(text.as_bytes()) {
+            return Err(format!("is nested deeper than {MAX_DEPTH} levels"));
+        }
+        let place = (self.carry.offset + indent as u64, text.len() as u64);
+        let text = text::mended(text);
+        let line: Line<'_> =
+            serde_json::from_str(&text).map_err(|error| format!("is not whole JSON: {error}"))?;
+        let first = piece.facts.len();
+        let mut work = Work {
+            carry: &mut self.carry,
+            facts: &mut piece.facts,
+            checkpoints: &mut piece.checkpoints,
+        };
+        work.line(&line, place, recorded_at)?;
+        last_of_each(&mut piece.facts, first);
+        Ok(())
+    }
+}
+
+/// The first line, its line break included, and what follows.
+fn cut(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let mut after = bytes;
+    // Reading from memory cannot fail.
+    let length = after.skip_until(b'\n').unwrap_or(bytes.len());
+    bytes.split_at(length)
+}
+
+fn is_whole(line: &[u8]) -> bool {
+    let text = line.trim_ascii();
+    text.starts_with(b"{")
+        && text.ends_with(b"}")
+        && !nests_too_deep(text)
+        && std::str::from_utf8(text)
+            .is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
+}
+
+fn nests_too_deep(text: &[u8]) -> bool {
+    // Most lines have fewer brackets than levels allowed, and counting them is quick.
+    if text.iter().filter(|byte| matches!(byte, b'[' | b'{')).count() <= MAX_DEPTH {
+        return false;
+    }
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    for byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => depth += 1,
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return true;
+        }
+    }
+    false
+}
+
+/// Of one line each thing has one version: the last.
+fn last_of_each(facts: &mut Vec<forge_store::model::Fact>, first: usize) {
+    let Some(made) = facts.get(first..).filter(|made| made.len() > 1) else { return };
+    let mut seen = std::collections::BTreeSet::new();
+    let repeated: Vec<usize> = (first..facts.len())
+        .rev()
+        .zip(made.iter().rev())
+        .filter(|(_, fact)| !seen.insert((fact.kind, fact.id.as_str())))
+        .map(|(index, _)| index)
+        .collect();
+    for index in repeated {
+        facts.remove(index);
+    }
+}

@@ -1,0 +1,44 @@
+mod agents;
+mod bad;
+mod calls;
+mod messages;
+mod moments;
+mod pieces;
+mod recorded;
+mod script;
+mod tasks;
+
+use super::{Ending, Options, Reader};
+use crate::piece::Piece;
+use forge_store::model::{Fact, Kind, Timestamp, Value};
+
+const RECORDED_AT: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
+
+/// The whole file in one piece.
+fn at_once(bytes: &[u8]) -> Piece {
+    Reader::new(Options::default()).read(bytes, Ending::File, RECORDED_AT).unwrap()
+}
+
+/// The recorded session of this name and where each save of it ended.
+fn recorded(name: &str) -> Option<(Vec<u8>, Vec<usize>)> {
+    let bytes = crate::recorded::read("claude-code", &format!("{name}.jsonl"))?;
+    let cuts = crate::recorded::read("claude-code", &format!("{name}.cuts.json"))?;
+    let cuts: serde_json::Value = serde_json::from_slice(&cuts).unwrap();
+    let cuts = cuts["cuts"].as_array().unwrap().iter();
+    Some((bytes, cuts.map(|cut| cut["bytes"].as_u64().unwrap() as usize).collect()))
+}
+
+fn of_kind(piece: &Piece, kind: Kind) -> Vec<&Fact> {
+    piece.facts.iter().filter(|fact| fact.kind == kind).collect()
+}
+
+/// The one fact of this kind.
+fn only(piece: &Piece, kind: Kind) -> &Fact {
+    let found = of_kind(piece, kind);
+    assert_eq!(found.len(), 1, "{found:?}");
+    found[0]
+}
+
+fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
+    value.field(field).and_then(Value::as_text)
+}

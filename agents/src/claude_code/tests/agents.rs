@@ -1,0 +1,145 @@
+//! Sub-agents.
+
+use super::script::{Script, answered, called, time};
+use super::*;
+use serde_json::{Value as Json, json};
+
+fn task() -> Script {
+    let input = json!({ "subagent_type": "dev", "description": "look", "prompt": "look around" });
+    Script::new().call("task", "Task", input)
+}
+
+fn said(text: &str) -> Json {
+    json!({ "role": "user", "content": [{ "type": "text", "text": text }] })
+}
+
+fn done(script: Script) -> Script {
+    script.result(
+        "task",
+        "all seen",
+        json!({ "agentId": "a1", "status": "completed",
+        "totalDurationMs": 12, "totalTokens": 34 }),
+    )
+}
+
+#[test]
+fn a_sub_agents_work_is_the_sessions_and_its_messages_are_its_own() {
+    let script = task()
+        .progress("a1", "user", &said("look around"))
+        .progress("a1", "assistant", &called("c1", "Bash", json!({ "command": "cargo test" })))
+        .progress("a1", "user", &answered("c1", "Exit code 101\nbroken", true))
+        .progress(
+            "a1",
+            "assistant",
+            &called(
+                "e1",
+                "Edit",
+                json!({ "file_path": "/a", "old_string": "x", "new_string": "y" }),
+            ),
+        )
+        .progress("a1", "user", &answered("e1", "The file /a has been updated.", false))
+        .progress(
+            "a1",
+            "assistant",
+            &called("e2", "Write", json!({ "file_path": "/b", "content": "" })),
+        )
+        .progress("a1", "user", &answered("e2", "no", true));
+    let piece = done(script).read();
+
+    let command = only(&piece, Kind::Command);
+    assert_eq!((command.id.as_str(), command.at), ("c1", time(4)), "the nested message's time");
+    assert_eq!(text(&command.value, "agent"), Some("a1"));
+    assert_eq!(command.value.field("exit_code"), Some(&Value::Int(101)));
+    assert_eq!(text(&command.value, "stdout"), Some("broken"));
+    assert_eq!(text(&only(&piece, Kind::Verification).value, "agent"), Some("a1"));
+    let code = only(&piece, Kind::Code);
+    assert_eq!((text(&code.value, "agent"), text(&code.value, "path")), (Some("a1"), Some("/a")));
+    assert!(text(&code.value, "patch").unwrap().ends_with("-x\n+y\n"));
+    assert_eq!(of_kind(&piece, Kind::Message).len(), 2, "the call and its result");
+    assert_eq!(of_kind(&piece, Kind::Prompt).len(), 0);
+
+    let versions = of_kind(&piece, Kind::Agent);
+    assert_eq!(versions.len(), 8);
+    assert!(versions.iter().all(|fact| fact.id == "a1"));
+    let first = &versions[0].value;
+    for (field, expected) in [
+        ("type", "dev"),
+        ("description", "look"),
+        ("call", "task"),
+        ("prompt", "look around"),
+        ("status", "running"),
+        ("started_at", "2026-01-01T00:00:02Z"),
+    ] {
+        assert_eq!(text(first, field), Some(expected));
+    }
+    assert_eq!(text(first.field("message").unwrap(), "text"), Some("look around"));
+    let last = &versions[7].value;
+    assert_eq!((text(last, "status"), text(last, "result")), (Some("completed"), Some("all seen")));
+    assert_eq!(last.field("messages"), Some(&Value::Int(7)));
+    assert_eq!(last.field("tool_calls"), Some(&Value::Int(3)));
+    assert_eq!(last.field("duration_ms"), Some(&Value::Int(12)));
+    assert_eq!(last.field("message"), None);
+}
+
+#[test]
+fn side_chains_without_a_name_are_told_apart_by_their_parents() {
+    let side = |fields: Json, message: Json| {
+        let mut line = json!({ "isSidechain": true, "message": message });
+        line.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        line
+    };
+    let call = called("c1", "Bash", json!({ "command": "ls" }));
+    let piece = task()
+        .line("user", side(json!({ "uuid": "x1", "parentUuid": null }), said("look around")))
+        .line("user", side(json!({ "uuid": "y1", "parentUuid": null }), said("another one")))
+        .line("assistant", side(json!({ "uuid": "x2", "parentUuid": "x1" }), call))
+        .line(
+            "user",
+            side(json!({ "uuid": "x3", "parentUuid": "x2" }), answered("c1", "out", false)),
+        )
+        .result("task", "done", json!({ "status": "completed" }))
+        .read();
+    let agents: Vec<_> = of_kind(&piece, Kind::Agent).iter().map(|fact| fact.id.as_str()).collect();
+    assert_eq!(agents, ["x1", "y1", "x1", "x1", "x1"]);
+    assert_eq!(text(&only(&piece, Kind::Command).value, "agent"), Some("x1"));
+    let last = &of_kind(&piece, Kind::Agent)[4].value;
+    assert_eq!((text(last, "status"), text(last, "type")), (Some("completed"), Some("dev")));
+}
+
+#[test]
+fn an_agents_own_file_gives_the_same_agent() {
+    let line = |message: Json| json!({ "isSidechain": true, "agentId": "a1", "message": message });
+    let piece = Script::new()
+        .line("user", line(said("look around")))
+        .line("assistant", line(called("c1", "Bash", json!({ "command": "ls" }))))
+        .line("user", line(answered("c1", "out", false)))
+        .read();
+    assert_eq!(of_kind(&piece, Kind::Message).len(), 0);
+    assert_eq!(of_kind(&piece, Kind::Agent).len(), 3);
+    assert_eq!(text(&of_kind(&piece, Kind::Agent)[2].value, "prompt"), Some("look around"));
+    assert_eq!(text(&only(&piece, Kind::Command).value, "agent"), Some("a1"));
+    assert_eq!(piece.session.unwrap().agent_session, "s");
+}
+
+#[test]
+fn an_agent_that_left_no_lines_is_known_by_its_result() {
+    let piece = done(task()).read();
+    let fact = only(&piece, Kind::Agent);
+    assert_eq!((fact.id.as_str(), text(&fact.value, "description")), ("a1", Some("look")));
+    let refused = "The user doesn't want to proceed with this tool use.";
+    let piece = task().error("task", refused, json!("User rejected tool use")).read();
+    assert_eq!(of_kind(&piece, Kind::Agent).len(), 0, "it never began");
+    let launched = json!({ "agentId": "a2", "status": "async_launched" });
+    let piece = task().result("task", "started", launched).read();
+    assert_eq!(text(&only(&piece, Kind::Agent).value, "status"), Some("running"));
+}
+
+#[test]
+fn other_progress_says_nothing() {
+    let piece = Script::new()
+        .line("progress", json!({ "data": { "type": "bash_progress", "output": "x" } }))
+        .line("progress", json!({ "data": "odd" }))
+        .line("progress", json!({}))
+        .read();
+    assert_eq!((piece.facts, piece.checkpoints), (vec![], vec![]));
+}

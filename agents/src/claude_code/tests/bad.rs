@@ -1,0 +1,146 @@
+//! Lines that cannot be read, lines of any length, and where the files lie.
+
+use super::script::Script;
+use super::*;
+use crate::claude_code::{BadLine, locate};
+use crate::piece::SkippedLine;
+use std::fs;
+
+fn skipped(bytes: &[u8]) -> Vec<(u64, u64, String)> {
+    let piece = at_once(bytes);
+    assert_eq!(piece.taken, bytes.len() as u64);
+    piece.skipped.into_iter().map(|it| (it.line, it.offset, it.reason)).collect()
+}
+
+#[test]
+fn a_bad_line_is_reported_with_its_number_and_the_rest_is_read() {
+    let good = Script::new().user("hello").text;
+    let deep = format!("{{\"a\":{}", "[".repeat(100_000));
+    let bad: [(&[u8], &str); 8] = [
+        (b"junk", "is not a JSON object"),
+        (b"[1]", "is not a JSON object"),
+        (b"\0\0\0\0", "is not a JSON object"),
+        (b"{\"type\":\"user\"", "is not whole JSON"),
+        (b"{\"a\":\"\xff\"}", "is not UTF-8 at its byte 6"),
+        (deep.as_bytes(), "is nested deeper than 512 levels"),
+        (b"{\"type\":\"user\",\"uuid\":\"u\"}", "is a message without a time"),
+        (b"{\"type\":\"user\",\"uuid\":\"u\",\"timestamp\":\"noon\"}", "has the time 'noon'"),
+    ];
+    for (line, reason) in bad {
+        let bytes = [good.as_bytes(), b"\n", line, b"\r\n", good.as_bytes()].concat();
+        let found = skipped(&bytes);
+        assert_eq!(found.len(), 1, "{reason}");
+        assert_eq!((found[0].0, found[0].1), (3, good.len() as u64 + 1));
+        assert!(found[0].2.starts_with(reason), "{}", found[0].2);
+        let strict = Options { strict: true, ..Options::default() };
+        let error = Reader::new(strict).read(&bytes, Ending::File, RECORDED_AT).unwrap_err();
+        assert_eq!(error, BadLine { line: 3, offset: found[0].1, reason: found[0].2.clone() });
+        assert!(error.to_string().starts_with("line 3 (at byte "), "{error}");
+    }
+}
+
+#[test]
+fn deep_nesting_anywhere_in_a_message_is_reported() {
+    let deep = "[".repeat(600) + &"]".repeat(600);
+    let line = format!(
+        r#"{{"type":"user","uuid":"u","timestamp":"2026-01-01T00:00:00Z","message":{{"content":{deep}}}}}"#
+    ) + "\n";
+    assert_eq!(skipped(line.as_bytes())[0].2, "is nested deeper than 512 levels");
+    // Brackets in a text are no nesting.
+    let text = format!(r#"{{"type":"summary","summary":"\"{}"}}"#, "[".repeat(1000));
+    assert_eq!(skipped(text.as_bytes()), []);
+}
+
+#[test]
+fn a_text_cut_within_a_character_is_read_all_the_same() {
+    let text = Script::new().user("cut HERE").text.replace("HERE", r"\ud83d");
+    let piece = at_once(text.as_bytes());
+    assert_eq!(piece.skipped, []);
+    let prompt = &only(&piece, Kind::Prompt).value;
+    assert_eq!(super::text(prompt, "text"), Some("cut \u{fffd}"));
+}
+
+#[test]
+fn a_last_line_waits_until_it_is_whole() {
+    let whole = Script::new().user("one").user("two").text;
+    let end = whole.len() - 1;
+    let mut reader = Reader::new(Options::default());
+    let first = reader.read(&whole.as_bytes()[..end - 1], Ending::File, RECORDED_AT).unwrap();
+    assert_eq!((of_kind(&first, Kind::Message).len(), first.skipped.len()), (1, 0));
+    let from = reader.carry().offset() as usize;
+    let mut more = reader.clone();
+    assert_eq!(
+        more.read(&whole.as_bytes()[from..end], Ending::More, RECORDED_AT).unwrap().taken,
+        0
+    );
+    let last = reader.read(&whole.as_bytes()[from..end], Ending::File, RECORDED_AT).unwrap();
+    assert_eq!(of_kind(&last, Kind::Message).len(), 1);
+    let rest = format!("\n{}", Script::new().user("three").text);
+    let next = reader.read(rest.as_bytes(), Ending::File, RECORDED_AT).unwrap();
+    assert_eq!((next.taken as usize, of_kind(&next, Kind::Message).len()), (rest.len(), 1));
+    assert_eq!(next.facts[0].place, whole.len() as u64);
+    // What is neither an object nor ended goes on waiting.
+    assert_eq!(at_once(b"[1]").taken, 0);
+}
+
+#[test]
+fn text_behind_a_line_that_was_taken_is_reported() {
+    let mut reader = Reader::new(Options::default());
+    reader.read(b"{}", Ending::File, RECORDED_AT).unwrap();
+    assert_eq!(reader.read(b" junk", Ending::File, RECORDED_AT).unwrap().taken, 0);
+    let piece = reader.read(b" junk\n{\n", Ending::File, RECORDED_AT).unwrap();
+    let lines: Vec<_> = piece.skipped.iter().map(|it| (it.line, it.offset)).collect();
+    assert_eq!((piece.taken, lines), (8, vec![(1, 2), (2, 8)]));
+}
+
+#[test]
+fn a_line_that_is_too_long_is_passed_over_in_blocks() {
+    let options = Options { max_line: 1000, ..Options::default() };
+    let good = Script::new().user("hello").text;
+    let long = vec![b'x'; 12_345];
+    let bytes = [good.as_bytes(), &long, b"\n", good.as_bytes()].concat();
+    for block in [1001, 1500, 5000, bytes.len()] {
+        let mut reader = Reader::new(options);
+        let (mut facts, mut skipped) = (0, Vec::new());
+        while (reader.carry().offset() as usize) < bytes.len() {
+            let rest = &bytes[reader.carry().offset() as usize..];
+            let (part, ending) = match rest.get(..block) {
+                Some(part) if part.len() < rest.len() => (part, Ending::More),
+                _ => (rest, Ending::File),
+            };
+            let piece = reader.read(part, ending, RECORDED_AT).unwrap();
+            assert!(piece.taken > 0, "a block longer than the limit always gets on");
+            facts += of_kind(&piece, Kind::Message).len();
+            skipped.extend(piece.skipped);
+        }
+        let reason = "is longer than 1000 bytes".to_owned();
+        let expected = SkippedLine { line: 2, offset: good.len() as u64, reason };
+        assert_eq!((facts, skipped), (2, vec![expected]), "{block}");
+    }
+}
+
+#[test]
+fn transcripts_lie_in_a_folder_named_after_the_project() {
+    let home = std::env::temp_dir().join(format!("forge-agents-locate-{}", std::process::id()));
+    let project = std::path::Path::new("/home/me/my_app.v2/ü");
+    assert_eq!(locate(&home, project).unwrap(), []);
+    let folder = home.join(".claude/projects/-home-me-my-app-v2--");
+    fs::create_dir_all(folder.join("s1/subagents")).unwrap();
+    for file in ["s1.jsonl", "agent-a1.jsonl", "s1/subagents/agent-a2.jsonl", "notes.txt"] {
+        fs::write(folder.join(file), "{}").unwrap();
+    }
+    fs::create_dir(folder.join("odd.jsonl")).unwrap();
+    let mut found: Vec<_> = locate(&home, project)
+        .unwrap()
+        .into_iter()
+        .map(|it| (it.path.strip_prefix(&folder).unwrap().to_owned(), it.bytes, it.sub_agent))
+        .collect();
+    found.sort();
+    fs::remove_dir_all(&home).unwrap();
+    let expected = [
+        ("agent-a1.jsonl".into(), 2, true),
+        ("s1/subagents/agent-a2.jsonl".into(), 2, true),
+        ("s1.jsonl".into(), 2, false),
+    ];
+    assert_eq!(found, expected);
+}

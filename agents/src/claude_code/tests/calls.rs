@@ -1,0 +1,226 @@
+//! Commands, checks and edits.
+
+use super::script::{Script, time};
+use super::*;
+use forge_store::model::TextRef;
+use serde_json::json;
+
+fn ran(stdout: &str) -> serde_json::Value {
+    json!({ "stdout": stdout, "stderr": "", "interrupted": false, "isImage": false })
+}
+
+#[test]
+fn a_command_that_ran_has_exit_code_0_and_its_output() {
+    let input = json!({ "command": "ls", "description": "list" });
+    let noted = json!({ "stdout": "a\nb", "stderr": "warned", "interrupted": false });
+    let piece = Script::new().call("c", "Bash", input).result("c", "a\nb", noted).read();
+    let fact = only(&piece, Kind::Command);
+    assert_eq!((fact.id.as_str(), fact.at), ("c", time(2)));
+    let expected = Value::from([
+        ("command", "ls".into()),
+        ("description", "list".into()),
+        ("exit_code", Value::Int(0)),
+        ("outcome", "finished".into()),
+        ("working_dir", "/work".into()),
+        ("called_at", time(1).to_string().into()),
+        ("stdout", "a\nb".into()),
+        ("stderr", "warned".into()),
+    ]);
+    assert_eq!(fact.value, expected);
+}
+
+#[test]
+fn an_error_has_the_exit_code_it_begins_with() {
+    let piece = Script::new().failed("ls x", "Exit code 2\nno such file").read();
+    let value = &only(&piece, Kind::Command).value;
+    assert_eq!(value.field("exit_code"), Some(&Value::Int(2)));
+    assert_eq!(text(value, "outcome"), Some("failed"));
+    assert_eq!(
+        (text(value, "stdout"), text(value, "streams")),
+        (Some("no such file"), Some("merged"))
+    );
+}
+
+#[test]
+fn an_error_without_exit_code_failed_for_an_unknown_one() {
+    let piece = Script::new().failed("ls x", "Sibling tool call errored").read();
+    let value = &only(&piece, Kind::Command).value;
+    assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("failed")));
+    assert_eq!(text(value, "stdout"), Some("Sibling tool call errored"));
+}
+
+#[test]
+fn a_refused_call_did_not_run_and_says_why() {
+    let told = "The user doesn't want to proceed with this tool use. The tool use was rejected. \
+                To tell you how to proceed, the user said:\nnot yet";
+    for noted in [json!(format!("Error: {told}")), json!("User rejected tool use")] {
+        let script = Script::new().call("c", "Bash", json!({ "command": "make test" }));
+        let piece = script.error("c", told, noted).read();
+        let value = &only(&piece, Kind::Command).value;
+        assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("refused")));
+        assert_eq!(value.field("stdout"), None);
+        assert!(value.field("reason").is_some());
+        assert_eq!(text(&only(&piece, Kind::Verification).value, "status"), Some("skipped"));
+        let said = of_kind(&piece, Kind::Message)[1];
+        assert_eq!(said.value.field("refused"), Some(&true.into()));
+    }
+}
+
+#[test]
+fn an_interrupted_command_has_no_exit_code() {
+    let noted = json!({ "stdout": "half", "stderr": "", "interrupted": true });
+    let piece = Script::new().bash("make test", "half", noted).read();
+    let value = &only(&piece, Kind::Command).value;
+    assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("interrupted")));
+    assert_eq!(value.field("interrupted"), Some(&true.into()));
+    assert_eq!(text(&only(&piece, Kind::Verification).value, "status"), Some("unknown"));
+    let piece = Script::new().failed("x", "[Request interrupted by user for tool use]").read();
+    assert_eq!(text(&only(&piece, Kind::Command).value, "outcome"), Some("interrupted"));
+}
+
+#[test]
+fn a_command_in_the_background_has_no_exit_code() {
+    let noted =
+        json!({ "stdout": "", "stderr": "", "interrupted": false, "backgroundTaskId": "b1" });
+    let piece = Script::new().bash("make serve", "running", noted).read();
+    let value = &only(&piece, Kind::Command).value;
+    assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("background")));
+    assert_eq!(text(value, "background_task"), Some("b1"));
+    let input = json!({ "command": "sleep 9", "run_in_background": true });
+    let piece = Script::new().call("c", "Bash", input).result("c", "id b2", ran("")).read();
+    assert_eq!(text(&only(&piece, Kind::Command).value, "outcome"), Some("background"));
+}
+
+#[test]
+fn a_call_without_result_and_another_tools_call_are_no_commands() {
+    let script = Script::new().call("c", "Bash", json!({ "command": "ls" }));
+    let piece = script.call("g", "Grep", json!({})).result("g", "found it", json!({})).read();
+    assert_eq!(of_kind(&piece, Kind::Command).len(), 0);
+    let said = &of_kind(&piece, Kind::Message)[2].value;
+    let result = &said.field("tool_results").unwrap().as_list().unwrap()[0];
+    assert_eq!(text(result, "text"), Some("found it"));
+}
+
+#[test]
+fn several_results_in_a_line_are_taken_as_told() {
+    let script = Script::new().call("a", "Bash", json!({ "command": "one" })).call(
+        "b",
+        "Bash",
+        json!({ "command": "two" }),
+    );
+    let block =
+        |id: &str, told: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": told });
+    let content = json!([block("a", "1"), block("b", "2")]);
+    let piece = script
+        .line("user", json!({ "message": { "content": content }, "toolUseResult": ran("wrong") }))
+        .read();
+    let outputs: Vec<_> =
+        of_kind(&piece, Kind::Command).iter().map(|it| text(&it.value, "stdout")).collect();
+    assert_eq!(outputs, [Some("1"), Some("2")]);
+}
+
+#[test]
+fn a_long_output_is_referred_to_where_it_stands() {
+    let long = "line of output\n".repeat(50);
+    let script = Script::new().failed("x", &format!("Exit code 1\n{long}"));
+    let value = &only(&script.read(), Kind::Command).value.clone();
+    let stdout = TextRef::from_value(value.field("stdout").unwrap()).unwrap();
+    assert_eq!(stdout.pointer, format!("/toolUseResult#19-{}", 19 + long.len()));
+    let (offset, length) = stdout.place.unwrap();
+    let line = &script.text.as_bytes()[offset as usize..(offset + length) as usize];
+    assert_eq!(crate::resolve(line, &stdout.pointer), Some(long));
+}
+
+#[test]
+fn a_check_is_a_verification_with_the_calls_id() {
+    let piece =
+        Script::new().bash("cargo test | tail -3", "", ran("test result: ok. 3 passed")).read();
+    let fact = only(&piece, Kind::Verification);
+    let expected = Value::from([
+        ("name", "cargo test".into()),
+        ("tool", "cargo".into()),
+        ("check", "test".into()),
+        ("status", "passed".into()),
+        ("command", "cargo test | tail -3".into()),
+        ("exit_code", Value::Int(0)),
+    ]);
+    assert_eq!((fact.id.as_str(), &fact.value), ("c", &expected));
+    let piece = Script::new().failed("cargo test", "Exit code 101\ntest result: FAILED.").read();
+    assert_eq!(text(&only(&piece, Kind::Verification).value, "status"), Some("failed"));
+}
+
+#[test]
+fn an_edit_is_code_with_its_patch_and_the_file_as_it_was() {
+    let noted = json!({
+        "filePath": "/a.rs", "oldString": "a", "newString": "b", "originalFile": "a\n",
+        "structuredPatch": [{ "oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1,
+                              "lines": ["-a", "+b"] }],
+        "userModified": true,
+    });
+    let input = json!({ "file_path": "/a.rs", "old_string": "a", "new_string": "b" });
+    let piece = Script::new().call("e", "Edit", input).result("e", "done", noted).read();
+    let fact = only(&piece, Kind::Code);
+    let expected = Value::from([
+        ("tool", "Edit".into()),
+        ("path", "/a.rs".into()),
+        ("patch", "--- /a.rs\n+++ /a.rs\n@@ -1,1 +1,1 @@\n-a\n+b\n".into()),
+        ("lines_added", Value::Int(1)),
+        ("lines_removed", Value::Int(1)),
+        ("user_modified", true.into()),
+        ("original_file", "a\n".into()),
+        ("cwd", "/work".into()),
+        ("git_branch", "main".into()),
+    ]);
+    assert_eq!((fact.id.as_str(), fact.at, &fact.value), ("e", time(2), &expected));
+}
+
+#[test]
+fn a_new_file_a_notebook_and_several_edits_are_code() {
+    let script = Script::new()
+        .call("w", "Write", json!({ "file_path": "/n", "content": "x\n" }))
+        .result(
+            "w",
+            "",
+            json!({ "type": "create", "filePath": "/n", "content": "x\n",
+                                 "structuredPatch": [], "originalFile": null }),
+        )
+        .call("n", "NotebookEdit", json!({ "notebook_path": "/b.ipynb", "new_source": "y" }))
+        .result(
+            "n",
+            "",
+            json!({ "new_source": "y", "edit_mode": "replace", "error": "",
+                                 "original_file": "{}" }),
+        )
+        .call("m", "MultiEdit", json!({ "file_path": "/m", "edits": [] }))
+        .result(
+            "m",
+            "",
+            json!({ "filePath": "/m", "originalFileContents": "1\n",
+            "edits": [{ "old_string": "1", "new_string": "2" }],
+            "structuredPatch": [{ "oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1,
+                                  "lines": ["-1", "+2"] }] }),
+        );
+    let piece = script.read();
+    let code = of_kind(&piece, Kind::Code);
+    let paths: Vec<_> = code.iter().map(|fact| text(&fact.value, "path").unwrap()).collect();
+    assert_eq!(paths, ["/n", "/b.ipynb", "/m"]);
+    assert!(text(&code[0].value, "patch").unwrap().starts_with("--- /dev/null\n+++ /n\n"));
+    assert_eq!(text(&code[1].value, "original_file"), Some("{}"));
+    assert_eq!(text(&code[2].value, "original_file"), Some("1\n"));
+}
+
+#[test]
+fn an_edit_that_did_not_happen_is_no_code() {
+    let input = || json!({ "file_path": "/a", "old_string": "a", "new_string": "b" });
+    let piece = Script::new()
+        .call("r", "Edit", input())
+        .error("r", "The user doesn't want to proceed with this tool use.", json!("Error: no"))
+        .call("s", "Write", json!({ "file_path": "/a", "content": "x" }))
+        .error("s", "Sibling tool call errored", json!("Error: Sibling tool call errored"))
+        .call("t", "Edit", input())
+        .result("t", "odd", json!("a text where an object should be"))
+        .call("n", "NotebookEdit", json!({ "notebook_path": "/b", "new_source": "y" }))
+        .result("n", "", json!({ "new_source": "y", "error": "no such cell" }))
+        .read();
+    assert_eq!(of_kind(&piece, Kind::Code).len(), 0);
+}

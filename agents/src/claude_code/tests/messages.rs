@@ -1,0 +1,142 @@
+//! Messages, prompts and what is known of the session.
+
+use super::script::{Script, called, time};
+use super::*;
+use serde_json::json;
+
+#[test]
+fn a_message_has_its_fields() {
+    let mut message = called("c", "Grep", json!({}));
+    let blocks = message["content"].as_array_mut().unwrap();
+    blocks.insert(0, json!({ "type": "thinking", "thinking": "where?", "signature": "x" }));
+    blocks.insert(1, json!({ "type": "text", "text": "I look" }));
+    let piece =
+        Script::new().line("assistant", json!({ "message": message, "parentUuid": "p" })).read();
+    let fact = only(&piece, Kind::Message);
+    let expected = Value::from([
+        ("role", "assistant".into()),
+        ("parent", "p".into()),
+        ("message_id", "msg".into()),
+        ("model", "a-model".into()),
+        ("git_branch", "main".into()),
+        ("cwd", "/work".into()),
+        ("thinking", "where?".into()),
+        ("text", "I look".into()),
+        ("tool_calls", vec![Value::from([("id", "c".into()), ("name", "Grep".into())])].into()),
+    ]);
+    assert_eq!((fact.id.as_str(), fact.at, &fact.value), ("m1", time(1), &expected));
+    assert_eq!((fact.place, fact.recorded_at), (0, RECORDED_AT));
+}
+
+#[test]
+fn several_texts_are_one() {
+    let long = "x".repeat(300);
+    let block = |text: &str| json!({ "type": "text", "text": text });
+    let content = json!([block("a"), { "type": "image" }, block(&long)]);
+    let script = Script::new().line("user", json!({ "message": { "content": content } }));
+    let text = only(&script.read(), Kind::Prompt).value.field("text").cloned().unwrap();
+    let text = forge_store::model::TextRef::from_value(&text).unwrap();
+    assert_eq!(text.pointer, "/message/content");
+    let whole = crate::resolve(script.text.trim().as_bytes(), &text.pointer);
+    assert_eq!(whole, Some(format!("a\n{long}")));
+}
+
+#[test]
+fn flags_are_there_when_they_are_so() {
+    let said = json!({ "content": "x" });
+    let piece = Script::new()
+        .line("user", json!({ "message": said, "isMeta": true }))
+        .line("user", json!({ "message": said, "isCompactSummary": true }))
+        .line("assistant", json!({ "message": said, "isApiErrorMessage": true }))
+        .user("[Request interrupted by user]")
+        .line("system", json!({ "subtype": "turn_duration", "durationMs": 7, "isMeta": false }))
+        .read();
+    let flags: Vec<_> = of_kind(&piece, Kind::Message)
+        .iter()
+        .map(|fact| {
+            let set = ["meta", "compact_summary", "api_error", "interrupted", "duration_ms"];
+            set.into_iter().filter(|flag| fact.value.field(flag).is_some()).collect::<Vec<_>>()
+        })
+        .collect();
+    let expected = [["meta"], ["compact_summary"], ["api_error"], ["interrupted"], ["duration_ms"]];
+    assert_eq!(flags, expected);
+    assert_eq!(of_kind(&piece, Kind::Prompt).len(), 0);
+}
+
+#[test]
+fn what_a_person_typed_is_a_prompt() {
+    let piece = Script::new()
+        .user("fix the test")
+        .user("<local-command-stdout>Bye!</local-command-stdout>")
+        .user("<bash-input>git pull</bash-input>")
+        .user("<bash-stdout>ok</bash-stdout>")
+        .user("<command-name>/exit</command-name>\n  <command-args></command-args>")
+        .user(
+            "<command-message>review</command-message>\n<command-name>/review</command-name>\n\
+               <command-args>pr 7</command-args>",
+        )
+        .line("user", json!({ "message": { "content": [{ "type": "image" }] } }))
+        .read();
+    let prompts: Vec<_> = of_kind(&piece, Kind::Prompt)
+        .into_iter()
+        .map(|fact| {
+            (fact.id.as_str(), text(&fact.value, "text").unwrap(), fact.value.field("tags"))
+        })
+        .collect();
+    let slash = Value::from(vec!["slash"]);
+    let expected = [
+        ("m1", "fix the test", None),
+        ("m5", "/exit", Some(&slash)),
+        ("m6", "/review pr 7", Some(&slash)),
+    ];
+    assert_eq!(prompts, expected);
+    assert_eq!(of_kind(&piece, Kind::Message).len(), 7);
+    assert_eq!(of_kind(&piece, Kind::Command).len(), 0);
+}
+
+#[test]
+fn other_lines_stay_in_the_file() {
+    let piece = Script::new()
+        .line("file-history-snapshot", json!({ "snapshot": {} }))
+        .line("queue-operation", json!({ "operation": "enqueue" }))
+        .line("summary", json!({ "summary": "of another session" }))
+        .line("something-new", json!({ "message": 7 }))
+        .line("user", json!({ "uuid": null, "message": { "content": "no id" } }))
+        .read();
+    assert_eq!((piece.facts, piece.checkpoints), (vec![], vec![]));
+}
+
+#[test]
+fn the_last_session_id_counts_and_none_is_no_error() {
+    let script =
+        Script::new().user("first\nmore").line("user", json!({ "sessionId": "t", "cwd": "/b" }));
+    let session = script.read().session.unwrap();
+    assert_eq!((session.agent_session.as_str(), session.cwd.as_deref()), ("t", Some("/b")));
+    assert_eq!(session.git_branch.as_deref(), Some("main"));
+    assert_eq!(session.started_at, Some(time(1)));
+    assert_eq!(session.title.as_deref(), Some("first"));
+    let titled = script.line("ai-title", json!({ "aiTitle": "A title" })).read();
+    assert_eq!(titled.session.unwrap().title.as_deref(), Some("A title"));
+    assert_eq!(at_once(b"").session, None);
+    assert_eq!(at_once(b"{\"type\":\"summary\"}\n").session, None);
+}
+
+#[test]
+fn the_order_of_lines_behind_each_other_in_time_is_kept_in_the_place() {
+    let piece = Script::new().user("a").after(-30).user("b").read();
+    let found: Vec<_> = of_kind(&piece, Kind::Message).iter().map(|it| (it.at, it.place)).collect();
+    assert_eq!((found[0].0, found[1].0), (time(1), time(-28)));
+    assert!(found[0].1 < found[1].1);
+}
+
+#[test]
+fn a_line_that_stands_twice_says_the_same_thing() {
+    let script = Script::new().bash("ls", "x", json!({ "stdout": "x" }));
+    let twice = at_once(script.text.repeat(2).as_bytes());
+    let once = script.read();
+    let ids = |piece: &Piece| {
+        let of = piece.facts.iter().map(|fact| (fact.kind, fact.id.clone(), fact.at));
+        of.collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(ids(&twice), ids(&once));
+}

@@ -1,0 +1,168 @@
+//! Law: reading in pieces, whatever the cuts, gives what reading at once gives.
+
+use super::*;
+use crate::piece::{CheckpointDraft, SkippedLine};
+use proptest::prelude::*;
+
+#[derive(Debug, Default, PartialEq)]
+struct Sum {
+    facts: Vec<Fact>,
+    checkpoints: Vec<CheckpointDraft>,
+    skipped: Vec<SkippedLine>,
+    taken: u64,
+}
+
+impl Sum {
+    /// Adds a piece; a checkpoint's later draft takes the place of its earlier one.
+    fn add(&mut self, piece: Piece) {
+        self.facts.extend(piece.facts);
+        for draft in piece.checkpoints {
+            match self.checkpoints.iter_mut().find(|made| made.key == draft.key) {
+                Some(made) => *made = draft,
+                None => self.checkpoints.push(draft),
+            }
+        }
+        self.skipped.extend(piece.skipped);
+        self.taken += piece.taken;
+    }
+
+    fn at_once(bytes: &[u8]) -> Self {
+        let mut sum = Self::default();
+        sum.add(at_once(bytes));
+        sum
+    }
+}
+
+/// Saves of the file up to each cut, imported one after the other; the carry is written down in between.
+fn in_saves(bytes: &[u8], cuts: &[usize]) -> Sum {
+    let mut sum = Sum::default();
+    let mut carry = Vec::new();
+    for &cut in cuts.iter().chain([&bytes.len()]) {
+        let before = kept::read(&carry);
+        let mut reader = Reader::resume(Options::default(), before);
+        let from = reader.carry().offset() as usize;
+        sum.add(reader.read(&bytes[from..cut.max(from)], Ending::File, RECORDED_AT).unwrap());
+        carry = kept::write(reader.carry());
+    }
+    sum
+}
+
+/// How a caller keeps a carry: any serde format does.
+mod kept {
+    use crate::claude_code::Carry;
+
+    pub(super) fn read(bytes: &[u8]) -> Carry {
+        if bytes.is_empty() { Carry::default() } else { serde_json::from_slice(bytes).unwrap() }
+    }
+
+    pub(super) fn write(carry: &Carry) -> Vec<u8> {
+        serde_json::to_vec(carry).unwrap()
+    }
+}
+
+/// The file streamed in blocks of this size, made longer only where a line needs it.
+fn in_blocks(bytes: &[u8], block: usize) -> Sum {
+    let mut sum = Sum::default();
+    let mut reader = Reader::new(Options::default());
+    let mut length = block;
+    loop {
+        let from = reader.carry().offset() as usize;
+        let to = (from + length).min(bytes.len());
+        let ending = if to == bytes.len() { Ending::File } else { Ending::More };
+        let piece = reader.read(&bytes[from..to], ending, RECORDED_AT).unwrap();
+        length = if piece.taken == 0 { length * 2 } else { block };
+        sum.add(piece);
+        if ending == Ending::File {
+            return sum;
+        }
+    }
+}
+
+#[test]
+fn the_saves_of_the_recorded_sessions_give_what_the_whole_gives() {
+    for name in ["review-e2e", "long", "small"] {
+        let Some((bytes, cuts)) = recorded(name) else { return };
+        assert!(cuts.len() > 3);
+        assert_eq!(in_saves(&bytes, &cuts), Sum::at_once(&bytes), "{name}");
+        assert_eq!(in_blocks(&bytes, 10_000), Sum::at_once(&bytes), "{name}");
+    }
+}
+
+#[test]
+fn a_cut_at_any_line_of_a_recorded_session_changes_nothing() {
+    let Some((bytes, _)) = recorded("small") else { return };
+    let whole = Sum::at_once(&bytes);
+    let mut ends: Vec<usize> =
+        bytes.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(i, _)| i + 1).collect();
+    for &end in &ends {
+        assert_eq!(in_saves(&bytes, &[end]), whole, "cut at {end}");
+    }
+    // Between an object and its line break, too.
+    ends = ends.iter().flat_map(|end| [end - 1, *end]).collect();
+    assert_eq!(in_saves(&bytes, &ends), whole);
+}
+
+#[test]
+fn reading_the_same_file_again_takes_nothing() {
+    let Some((bytes, _)) = recorded("small") else { return };
+    let mut reader = Reader::new(Options::default());
+    reader.read(&bytes, Ending::File, RECORDED_AT).unwrap();
+    let carry = reader.carry().clone();
+    let piece = reader.read(&[], Ending::File, RECORDED_AT).unwrap();
+    assert_eq!((piece.taken, piece.facts, piece.checkpoints), (0, vec![], vec![]));
+    assert_eq!(reader.into_carry(), carry);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_cuts_of_a_recorded_session_change_nothing(
+        mut cuts in proptest::collection::vec(0_usize..3_862_528, 1..12),
+    ) {
+        let Some((bytes, _)) = recorded("long") else { return Ok(()) };
+        cuts.sort_unstable();
+        prop_assert!(in_saves(&bytes, &cuts) == Sum::at_once(&bytes), "{cuts:?}");
+    }
+
+    #[test]
+    fn random_cuts_of_lines_good_and_bad_change_nothing(
+        picks in proptest::collection::vec(0_usize..LINES.len(), 0..20),
+        mut cuts in proptest::collection::vec(0.0..1.0, 0..8),
+        ended: bool,
+    ) {
+        let mut bytes = Vec::new();
+        for (index, pick) in picks.iter().enumerate() {
+            let line = String::from_utf8_lossy(LINES[*pick]).replace("<n>", &format!("{index:02}"));
+            bytes.extend(if line.contains('\u{fffd}') { LINES[*pick].to_vec() } else { line.into() });
+            bytes.push(b'\n');
+        }
+        if !ended {
+            bytes.pop();
+        }
+        cuts.sort_unstable_by(f64::total_cmp);
+        let cuts: Vec<usize> = cuts.iter().map(|cut| (cut * bytes.len() as f64) as usize).collect();
+        prop_assert_eq!(in_saves(&bytes, &cuts), Sum::at_once(&bytes));
+        prop_assert_eq!(in_blocks(&bytes, 64), Sum::at_once(&bytes));
+    }
+}
+
+/// Lines that depend on each other, and such as cannot be read.
+const LINES: &[&[u8]] = &[
+    br#"{"type":"user","uuid":"p<n>","sessionId":"s<n>","timestamp":"2026-01-01T01:<n>:00Z","message":{"content":"go on"}}"#,
+    br#"{"type":"assistant","uuid":"a<n>","timestamp":"2026-01-01T00:<n>:00Z","message":{"content":[{"type":"tool_use","id":"c","name":"Bash","input":{"command":"git commit -m x"}}]}}"#,
+    br#"{"type":"user","uuid":"r<n>","timestamp":"2026-01-01T02:<n>:01Z","message":{"content":[{"type":"tool_result","tool_use_id":"c","content":"[main 1234567] x"}]}}"#,
+    br#"{"type":"system","uuid":"b<n>","subtype":"compact_boundary","timestamp":"2026-01-01T01:<n>:02Z","compactMetadata":{"trigger":"auto","preTokens":9}}"#,
+    br#"{"type":"user","uuid":"s<n>","isCompactSummary":true,"timestamp":"2026-01-01T01:<n>:02Z","message":{"content":"so far"}}"#,
+    br#"{"type":"assistant","uuid":"t<n>","timestamp":"2026-01-01T01:<n>:03Z","message":{"content":[{"type":"tool_use","id":"u","name":"TaskUpdate","input":{"taskId":"1","status":"s<n>"}}]}}"#,
+    br#"{"type":"user","uuid":"v<n>","timestamp":"2026-01-01T01:<n>:04Z","message":{"content":[{"type":"tool_result","tool_use_id":"u","content":"ok"}]}}"#,
+    br#"{"type":"user","uuid":"x<n>","isSidechain":true,"parentUuid":"x00","timestamp":"2026-01-01T01:<n>:05Z","message":{"content":"look"}}"#,
+    br#"{"type":"user","uuid":"no time","message":{"content":"?"}}"#,
+    b"{\"type\":\"summary\",\"summary\":\"x\"}\r",
+    b"not json at all",
+    b"{\"cut\":",
+    b"\xff\xfe",
+    b"\0\0\0",
+    b"",
+    b"  ",
+];

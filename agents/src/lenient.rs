@@ -1,0 +1,155 @@
+//! Fields that take what they can use and read anything else as absent: transcripts have no schema to hold them to.
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+use std::fmt;
+
+/// What any of the fields below may hold.
+enum Scalar<'a> {
+    Text(Cow<'a, str>),
+    Whole(i64),
+    Bool(bool),
+    Other,
+}
+
+struct Take;
+
+impl<'de> Visitor<'de> for Take {
+    type Value = Scalar<'de>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("anything")
+    }
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Text(Cow::Borrowed(text)))
+    }
+    fn visit_str<E>(self, text: &str) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Text(Cow::Owned(text.to_owned())))
+    }
+    fn visit_string<E>(self, text: String) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Text(Cow::Owned(text)))
+    }
+    fn visit_bool<E>(self, value: bool) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Bool(value))
+    }
+    fn visit_i64<E>(self, number: i64) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Whole(number))
+    }
+    fn visit_u64<E>(self, number: u64) -> Result<Scalar<'de>, E> {
+        Ok(i64::try_from(number).map_or(Scalar::Other, Scalar::Whole))
+    }
+    fn visit_f64<E>(self, _: f64) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Other)
+    }
+    fn visit_unit<E>(self) -> Result<Scalar<'de>, E> {
+        Ok(Scalar::Other)
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Scalar<'de>, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Scalar::Other)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Scalar<'de>, A::Error> {
+        while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Scalar::Other)
+    }
+}
+
+/// Text, if the field holds one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Word<'a>(pub(crate) Option<Cow<'a, str>>);
+
+impl Word<'_> {
+    /// The text, if there is any in it.
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.0.as_deref().filter(|text| !text.is_empty())
+    }
+
+    /// Whether the field holds exactly this text.
+    pub(crate) fn is(&self, text: &str) -> bool {
+        self.0.as_deref() == Some(text)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Word<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(match deserializer.deserialize_any(Take)? {
+            Scalar::Text(text) => Some(text),
+            _ => None,
+        }))
+    }
+}
+
+/// Text, or a whole number written as text: ids come as both.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Name(pub(crate) Option<String>);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(match deserializer.deserialize_any(Take)? {
+            Scalar::Text(text) => Some(text.into_owned()),
+            Scalar::Whole(number) => Some(number.to_string()),
+            _ => None,
+        }))
+    }
+}
+
+/// Whether the field is true.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Flag(pub(crate) bool);
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(matches!(deserializer.deserialize_any(Take)?, Scalar::Bool(true))))
+    }
+}
+
+/// The whole number the field holds, if it does.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Whole(pub(crate) Option<i64>);
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(match deserializer.deserialize_any(Take)? {
+            Scalar::Whole(number) => Some(number),
+            _ => None,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Deserialize)]
+    #[serde(default)]
+    #[derive(Default)]
+    struct Fields<'a> {
+        #[serde(borrow)]
+        word: Word<'a>,
+        name: Name,
+        flag: Flag,
+        whole: Whole,
+    }
+
+    #[test]
+    fn a_field_of_another_type_reads_as_absent() {
+        for other in ["null", "1.5", "[1,[2]]", r#"{"a":{"b":1}}"#] {
+            let text = format!(
+                r#"{{"word":{other},"name":{other},"flag":{other},"whole":{other},"more":{other}}}"#
+            );
+            let fields: Fields<'_> = serde_json::from_str(&text).unwrap();
+            assert_eq!((fields.word, fields.name), (Word(None), Name(None)));
+            assert_eq!((fields.flag, fields.whole), (Flag(false), Whole(None)));
+        }
+    }
+
+    #[test]
+    fn a_field_of_its_type_is_read() {
+        let text = r#"{"word":"a\nb","name":7,"flag":true,"whole":-3}"#;
+        let fields: Fields<'_> = serde_json::from_str(text).unwrap();
+        assert_eq!(fields.word.text(), Some("a\nb"));
+        assert_eq!(fields.name, Name(Some("7".to_owned())));
+        assert_eq!((fields.flag, fields.whole), (Flag(true), Whole(Some(-3))));
+    }
+}

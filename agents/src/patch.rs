@@ -1,0 +1,216 @@
+//! Edits as unified patches.
+
+use crate::lenient::Word;
+use serde::Deserialize;
+
+/// What an agent's edit says of itself: the call's input or its result, whichever is at hand.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Edit<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Word<'a>,
+    #[serde(borrow, alias = "filePath", alias = "notebook_path")]
+    file_path: Word<'a>,
+    #[serde(borrow, alias = "structuredPatch")]
+    structured_patch: Option<Vec<Hunk<'a>>>,
+    #[serde(borrow)]
+    content: Word<'a>,
+    #[serde(borrow)]
+    edits: Option<Vec<Replacement<'a>>>,
+    #[serde(borrow, alias = "oldString")]
+    old_string: Word<'a>,
+    #[serde(borrow, alias = "newString")]
+    new_string: Word<'a>,
+    #[serde(borrow)]
+    new_source: Word<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Hunk<'a> {
+    old_start: u64,
+    old_lines: u64,
+    new_start: u64,
+    new_lines: u64,
+    #[serde(borrow)]
+    lines: Vec<Word<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Replacement<'a> {
+    #[serde(borrow, alias = "oldString")]
+    old_string: Word<'a>,
+    #[serde(borrow, alias = "newString")]
+    new_string: Word<'a>,
+}
+
+/// A unified patch and its size.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Patch {
+    pub(crate) text: String,
+    pub(crate) added: u64,
+    pub(crate) removed: u64,
+}
+
+impl Edit<'_> {
+    /// The file it changes, if it says so.
+    pub(crate) fn path(&self) -> Option<&str> {
+        self.file_path.text()
+    }
+
+    /// The change as a unified patch; `None` if this describes no change.
+    ///
+    /// A hunk whose place in the file is not known has `?` for its line numbers.
+    pub(crate) fn patch(&self) -> Option<Patch> {
+        let path = self.path().unwrap_or("file");
+        let mut patch = Patch::default();
+        let hunks = self.structured_patch.as_deref().unwrap_or_default();
+        let edits = self.edits.as_deref().unwrap_or_default();
+        if !hunks.is_empty() {
+            patch.heading(path, path);
+            hunks.iter().for_each(|hunk| patch.hunk(hunk));
+        } else if self.kind.is("update") {
+            // A file written again with the content it had.
+        } else if let Some(content) = &self.content.0 {
+            patch.heading("/dev/null", path);
+            patch.new_file(content);
+        } else if !edits.is_empty() {
+            patch.heading(path, path);
+            for edit in edits {
+                patch.replacement(edit.old_string.text(), edit.new_string.text());
+            }
+        } else if self.old_string.0.is_some() || self.new_string.0.is_some() {
+            patch.heading(path, path);
+            patch.replacement(self.old_string.text(), self.new_string.text());
+        } else if let Some(source) = &self.new_source.0 {
+            patch.heading(path, path);
+            patch.replacement(None, Some(source));
+        } else {
+            return None;
+        }
+        Some(patch)
+    }
+}
+
+impl Patch {
+    fn heading(&mut self, old: &str, new: &str) {
+        self.text = format!("--- {old}\n+++ {new}\n");
+    }
+
+    fn line(&mut self, mark: char, line: &str) {
+        match mark {
+            '+' => self.added += 1,
+            '-' => self.removed += 1,
+            _ => {}
+        }
+        self.text.push(mark);
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn hunk(&mut self, hunk: &Hunk<'_>) {
+        self.text.push_str(&format!(
+            "@@ -{},{} +{},{} @@\n",
+            hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines
+        ));
+        for line in &hunk.lines {
+            let line = line.0.as_deref().unwrap_or_default();
+            let mut characters = line.chars();
+            if let Some(mark) = characters.next() {
+                self.line(mark, characters.as_str());
+            } else {
+                self.line(' ', "");
+            }
+        }
+    }
+
+    fn new_file(&mut self, content: &str) {
+        let lines = content.lines().count();
+        if lines == 0 {
+            return;
+        }
+        self.text.push_str(&format!("@@ -0,0 +1,{lines} @@\n"));
+        content.lines().for_each(|line| self.line('+', line));
+        if !content.ends_with('\n') {
+            self.text.push_str("\\ No newline at end of file\n");
+        }
+    }
+
+    /// One text in place of another, somewhere in the file; what both begin and end with is context.
+    fn replacement(&mut self, old: Option<&str>, new: Option<&str>) {
+        let old: Vec<&str> = old.unwrap_or_default().lines().collect();
+        let new: Vec<&str> = new.unwrap_or_default().lines().collect();
+        let before = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+        let after = old
+            .iter()
+            .rev()
+            .zip(new.iter().rev())
+            .take(old.len().min(new.len()) - before)
+            .take_while(|(old, new)| old == new)
+            .count();
+        self.text.push_str(&format!("@@ -?,{} +?,{} @@\n", old.len(), new.len()));
+        let (context, rest) = old.split_at(before);
+        let (removed, ending) = rest.split_at(rest.len() - after);
+        let added = new.get(before..new.len() - after).unwrap_or_default();
+        context.iter().for_each(|line| self.line(' ', line));
+        removed.iter().for_each(|line| self.line('-', line));
+        added.iter().for_each(|line| self.line('+', line));
+        ending.iter().for_each(|line| self.line(' ', line));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patch(json: &str) -> Option<Patch> {
+        serde_json::from_str::<Edit<'_>>(json).unwrap().patch()
+    }
+
+    #[test]
+    fn hunks_become_a_unified_patch() {
+        let made = patch(
+            r#"{"filePath":"/a.rs","structuredPatch":[{"oldStart":3,"oldLines":2,"newStart":3,"newLines":2,
+                "lines":[" same","-old \"x\"","+new"]}]}"#,
+        )
+        .unwrap();
+        assert_eq!(made.text, "--- /a.rs\n+++ /a.rs\n@@ -3,2 +3,2 @@\n same\n-old \"x\"\n+new\n");
+        assert_eq!((made.added, made.removed), (1, 1));
+    }
+
+    #[test]
+    fn a_new_file_is_all_added() {
+        let made =
+            patch(r#"{"type":"create","filePath":"/n","content":"a\nb","structuredPatch":[]}"#)
+                .unwrap();
+        assert_eq!(
+            made.text,
+            "--- /dev/null\n+++ /n\n@@ -0,0 +1,2 @@\n+a\n+b\n\\ No newline at end of file\n"
+        );
+        assert_eq!((made.added, made.removed), (2, 0));
+    }
+
+    #[test]
+    fn a_replacement_shows_what_both_sides_share_as_context() {
+        let made =
+            patch(r#"{"file_path":"/a","old_string":"a\nb\nc","new_string":"a\nx\nc"}"#).unwrap();
+        assert_eq!(made.text, "--- /a\n+++ /a\n@@ -?,3 +?,3 @@\n a\n-b\n+x\n c\n");
+        let same = patch(r#"{"old_string":"a\na","new_string":"a"}"#).unwrap();
+        assert_eq!(same.text, "--- file\n+++ file\n@@ -?,2 +?,1 @@\n a\n-a\n");
+        let several = patch(
+            r#"{"file_path":"/a","edits":[{"old_string":"1","new_string":"2"},{"old_string":"3","new_string":""}]}"#,
+        )
+        .unwrap();
+        assert_eq!((several.added, several.removed), (1, 2));
+    }
+
+    #[test]
+    fn a_cell_is_added_and_an_equal_file_changes_nothing() {
+        let cell = patch(r#"{"notebook_path":"/n.ipynb","new_source":"x = 1"}"#).unwrap();
+        assert!(cell.text.ends_with("@@ -?,0 +?,1 @@\n+x = 1\n"));
+        let same = patch(r#"{"type":"update","content":"a","structuredPatch":[]}"#);
+        assert_eq!(same, Some(Patch::default()));
+        assert_eq!(patch(r#"{"stdout":"x"}"#), None);
+    }
+}

@@ -1,0 +1,304 @@
+//! Command lines, as far as one must read them to know which programs they run.
+//!
+//! Not a shell: quotes, escapes, here-documents, substitutions and groups are recognised so that what stands inside
+//! them is not taken for a command; nothing is expanded.
+
+/// What follows a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Joint {
+    /// `|`: its output goes on.
+    Pipe,
+    /// `&&`: the rest runs only if it succeeds.
+    And,
+    /// `||`, `;`, `&` or a new line: what comes next decides the exit code too.
+    Other,
+    /// Nothing: it is the last.
+    End,
+}
+
+/// One program with its arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Simple {
+    /// Its words without quotes; assignments in front and redirections are left out.
+    pub(crate) words: Vec<String>,
+    /// What follows.
+    pub(crate) joint: Joint,
+}
+
+/// The programs of a command line, in order.
+pub(crate) fn split(line: &str) -> Vec<Simple> {
+    let mut parser = Parser { rest: line, ..Parser::default() };
+    parser.run();
+    parser.done
+}
+
+#[derive(Default)]
+struct Parser<'a> {
+    rest: &'a str,
+    done: Vec<Simple>,
+    words: Vec<String>,
+    word: Option<String>,
+    /// The next word is the target of a redirection.
+    redirected: bool,
+    /// Words that end the here-documents begun on this line.
+    heredocs: Vec<String>,
+    /// How many substitutions this one stands in.
+    depth: u32,
+}
+
+/// Substitutions nested deeper than this are read as plain characters.
+const MAX_DEPTH: u32 = 16;
+
+impl<'a> Parser<'a> {
+    fn take(&mut self) -> Option<char> {
+        let next = self.rest.chars().next()?;
+        self.rest = self.rest.get(next.len_utf8()..).unwrap_or_default();
+        Some(next)
+    }
+
+    fn eat(&mut self, prefix: &str) -> bool {
+        let found = self.rest.strip_prefix(prefix);
+        self.rest = found.unwrap_or(self.rest);
+        found.is_some()
+    }
+
+    /// Whether a substitution follows a dollar sign.
+    fn opens(&self) -> bool {
+        self.depth < MAX_DEPTH && self.rest.starts_with('(')
+    }
+
+    fn push(&mut self, character: char) {
+        self.word.get_or_insert_default().push(character);
+    }
+
+    fn run(&mut self) {
+        while let Some(character) = self.take() {
+            match character {
+                '\\' => match self.take() {
+                    Some('\n') | None => {}
+                    Some(escaped) => self.push(escaped),
+                },
+                '\'' => self.quoted('\''),
+                '"' => self.quoted('"'),
+                '`' => self.quoted('`'),
+                '$' if self.opens() => {
+                    self.push('$');
+                    self.substitution();
+                }
+                '#' if self.word.is_none() => {
+                    self.rest = self.rest.find('\n').map_or("", |end| &self.rest[end..]);
+                }
+                '\n' => {
+                    self.joint(Joint::Other);
+                    self.skip_heredocs();
+                }
+                '<' | '>' => self.redirection(character),
+                '|' if self.eat("|") => self.joint(Joint::Other),
+                '|' => {
+                    self.eat("&");
+                    self.joint(Joint::Pipe);
+                }
+                '&' if self.eat("&") => self.joint(Joint::And),
+                '&' if self.rest.starts_with('>') => {}
+                '&' | ';' => self.joint(Joint::Other),
+                // A group ends as the last command in it does.
+                '(' | ')' => self.end_word(),
+                blank if blank.is_whitespace() => self.end_word(),
+                other => self.push(other),
+            }
+        }
+        self.joint(Joint::End);
+        if let Some(last) = self.done.last_mut() {
+            last.joint = Joint::End;
+        }
+    }
+
+    fn quoted(&mut self, quote: char) {
+        self.word.get_or_insert_default();
+        while let Some(character) = self.take() {
+            match character {
+                end if end == quote => return,
+                '\\' if quote != '\'' => match self.take() {
+                    Some('\n') | None => {}
+                    Some(escaped) => self.push(escaped),
+                },
+                '$' if quote == '"' && self.opens() => {
+                    self.push('$');
+                    self.substitution();
+                }
+                other => self.push(other),
+            }
+        }
+    }
+
+    /// `(...)` with whatever is in it becomes part of the word, unread.
+    fn substitution(&mut self) {
+        let mut inner = Parser { depth: self.depth + 1, ..Parser::default() };
+        let mut depth = 0_u32;
+        while let Some(character) = self.take() {
+            self.push(character);
+            match character {
+                '(' => depth += 1,
+                ')' => depth -= 1,
+                '\'' | '"' => {
+                    inner.rest = self.rest;
+                    inner.quoted(character);
+                    self.copy_up_to(inner.rest);
+                }
+                '<' if self.rest.starts_with('<') && !self.rest.starts_with("<<") => {
+                    inner.rest = self.rest;
+                    inner.take();
+                    inner.heredoc_word();
+                    self.copy_up_to(inner.rest);
+                }
+                '\n' => {
+                    inner.rest = self.rest;
+                    inner.skip_heredocs();
+                    self.copy_up_to(inner.rest);
+                }
+                _ => {}
+            }
+            if depth == 0 {
+                return;
+            }
+        }
+    }
+
+    fn copy_up_to(&mut self, rest: &'a str) {
+        let read = self.rest.len() - rest.len();
+        let text = self.rest.get(..read).unwrap_or_default();
+        self.word.get_or_insert_default().push_str(text);
+        self.rest = rest;
+    }
+
+    fn redirection(&mut self, direction: char) {
+        if self.word.as_ref().is_some_and(|word| word.chars().all(|c| c.is_ascii_digit())) {
+            self.word = None;
+        }
+        self.end_word();
+        if direction == '<' && self.eat("<") {
+            if !self.eat("<") {
+                self.heredoc_word();
+                return;
+            }
+        } else {
+            self.eat(">");
+            self.eat("|");
+            if self.eat("&") || self.rest.starts_with('(') {
+                self.redirected = !self.rest.starts_with('(');
+                return;
+            }
+        }
+        self.redirected = true;
+    }
+
+    fn heredoc_word(&mut self) {
+        self.eat("-");
+        let text = self.rest.trim_start_matches([' ', '\t']);
+        let end = text.find([' ', '\t', '\n', ';', '|', '&', ')', '>', '<']).unwrap_or(text.len());
+        let (word, rest) = text.split_at(end);
+        self.rest = rest;
+        self.heredocs.push(word.replace(['\'', '"', '\\'], ""));
+    }
+
+    fn skip_heredocs(&mut self) {
+        for end in std::mem::take(&mut self.heredocs) {
+            while !self.rest.is_empty() {
+                let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
+                self.rest = rest;
+                if line.trim() == end {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn end_word(&mut self) {
+        let Some(word) = self.word.take() else { return };
+        if std::mem::take(&mut self.redirected) {
+            return;
+        }
+        let assignment = self.words.is_empty() && is_assignment(&word);
+        let bracket = self.words.is_empty() && matches!(word.as_str(), "{" | "}" | "!");
+        if !assignment && !bracket {
+            self.words.push(word);
+        }
+    }
+
+    fn joint(&mut self, joint: Joint) {
+        self.end_word();
+        self.redirected = false;
+        if self.words.is_empty() {
+            return;
+        }
+        self.done.push(Simple { words: std::mem::take(&mut self.words), joint });
+    }
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(line: &str) -> String {
+        let joint = |joint| match joint {
+            Joint::Pipe => " | ",
+            Joint::And => " && ",
+            Joint::Other => " ; ",
+            Joint::End => "",
+        };
+        split(line).iter().map(|it| it.words.join(" ") + joint(it.joint)).collect()
+    }
+
+    #[test]
+    fn a_line_is_split_where_a_shell_would() {
+        for (line, expected) in [
+            ("go test ./... 2>&1 | tail -5", "go test ./... | tail -5"),
+            ("cd /a && RUST_LOG=x cargo test; echo $?", "cd /a && cargo test ; echo $?"),
+            ("a || b &\nc &> log", "a ; b ; c"),
+            ("echo 'a; b' \"c && d\" e\\;f", "echo a; b c && d e;f"),
+            ("(cd x && make) > out.txt", "cd x && make"),
+            ("! { a; b; }", "a ; b"),
+            ("x >file <in 2>>err y", "x y"),
+            ("# only a remark\ntrue # and one", "true"),
+            ("a \\\n  b;", "a b"),
+            ("cat <<< word | wc", "cat | wc"),
+            ("", ""),
+        ] {
+            assert_eq!(shown(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_here_document_holds_no_commands() {
+        assert_eq!(shown("cat <<'EOF' | go run -\nmake test\nEOF\nls"), "cat | go run - ; ls");
+        let commit =
+            "git commit -m \"$(cat <<'EOF'\nfix: don't ) run; make test\n\nEOF\n)\" && git push";
+        let done = split(commit);
+        assert_eq!(done.len(), 2, "{done:?}");
+        assert_eq!(done[1].words, ["git", "push"]);
+        assert_eq!(shown("echo $(make test | tail) done"), "echo $(make test | tail) done");
+    }
+
+    #[test]
+    fn an_unfinished_line_is_read_to_its_end() {
+        for line in ["echo 'open", "echo \"$(cat <<EOF\nx", "a |", "cat <<EOF", "$(", "\\"] {
+            split(line);
+        }
+        assert_eq!(shown("a |"), "a");
+    }
+
+    #[test]
+    fn nesting_without_end_is_read_all_the_same() {
+        for piece in ["\"$(", "$(", "(", "\"$(<<x\n", "{ "] {
+            split(&piece.repeat(100_000));
+        }
+    }
+}

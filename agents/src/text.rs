@@ -1,0 +1,205 @@
+//! Long texts: a reference in the fact, the text itself where it stands in the source.
+//!
+//! A pointer (RFC 6901) leads to a value of the JSON document at the reference's place. What that value says as text:
+//! a string says itself; a list of content blocks says their texts, one after the other with a line break between; an
+//! edit (an object with a patch, replacements or content) says its unified patch. `#from-to` behind the pointer
+//! takes these bytes of that text.
+
+use crate::patch::Edit;
+use forge_store::model::{ObjectId, TextRef, Value};
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Texts up to this many bytes stand in a fact as they are.
+pub const INLINE_BYTES: usize = 256;
+
+const PREVIEW_BYTES: usize = 200;
+
+/// Where the JSON document that holds a text lies in its file: offset and length in bytes.
+pub(crate) type Place = (u64, u64);
+
+/// This text as the value of a fact: itself if it is short, else a reference.
+pub(crate) fn value(text: &str, place: Place, pointer: impl FnOnce() -> String) -> Value {
+    if text.len() <= INLINE_BYTES {
+        return text.into();
+    }
+    TextRef {
+        preview: beginning(text, PREVIEW_BYTES).to_owned(),
+        bytes: text.len() as u64,
+        hash: ObjectId::from_bytes(*blake3::hash(text.as_bytes()).as_bytes()),
+        place: Some(place),
+        pointer: pointer(),
+    }
+    .into_value()
+}
+
+/// This part of a text, as [`value`] does it.
+pub(crate) fn part(
+    text: &str,
+    range: Range<usize>,
+    place: Place,
+    pointer: impl FnOnce() -> String,
+) -> Value {
+    let whole = range == (0..text.len());
+    value(text.get(range.clone()).unwrap_or_default(), place, || {
+        if whole { pointer() } else { format!("{}#{}-{}", pointer(), range.start, range.end) }
+    })
+}
+
+/// The longest beginning of at most so many bytes that does not cut a character.
+pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
+}
+
+/// The first line that says something, cut to about 80 characters.
+pub(crate) fn headline(text: &str) -> Option<String> {
+    const CHARACTERS: usize = 80;
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let mut short: String = line.chars().take(CHARACTERS).collect();
+    if short.len() < line.len() {
+        short.push('…');
+    }
+    Some(short)
+}
+
+/// The whole text that a reference points to: `document` is the JSON at the reference's place, `pointer` its pointer.
+///
+/// `None` if the document is no JSON or says nothing there.
+#[must_use]
+pub fn resolve(document: &[u8], pointer: &str) -> Option<String> {
+    let document = mended(std::str::from_utf8(document).ok()?);
+    let document: serde_json::Value = serde_json::from_str(&document).ok()?;
+    let (path, range) = split_range(pointer);
+    let text = said(document.pointer(path)?)?;
+    match range {
+        None => Some(text),
+        Some(range) => text.get(range).map(str::to_owned),
+    }
+}
+
+fn split_range(pointer: &str) -> (&str, Option<Range<usize>>) {
+    let range = pointer.rsplit_once('#').and_then(|(path, range)| {
+        let (from, to) = range.split_once('-')?;
+        Some((path, from.parse().ok()?..to.parse().ok()?))
+    });
+    range.map_or((pointer, None), |(path, range)| (path, Some(range)))
+}
+
+fn said(value: &serde_json::Value) -> Option<String> {
+    match value {
+        serde_json::Value::String(text) => Some(text.clone()),
+        serde_json::Value::Array(blocks) => {
+            let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
+            Some(join(texts))
+        }
+        object => Some(Edit::deserialize(object).ok()?.patch()?.text),
+    }
+}
+
+/// This JSON with `\\ufffd` for every escape of half a character.
+///
+/// JavaScript cuts texts between the two halves of a character and writes the half it has; no text in Rust can hold it.
+/// The length stays the same, and so does what points into the document.
+pub(crate) fn mended(json: &str) -> Cow<'_, str> {
+    if !json.contains("\\ud") && !json.contains("\\uD") {
+        return Cow::Borrowed(json);
+    }
+    let mut mended = json.as_bytes().to_vec();
+    let mut rest = json;
+    while let Some(start) = rest.find('\\') {
+        let at = json.len() - rest.len() + start;
+        let length = match (half(json, at), half(json, at + 6)) {
+            (Some(Half::High), Some(Half::Low)) => 12,
+            (Some(_), _) => {
+                if let Some(escape) = mended.get_mut(at..at + 6) {
+                    escape.copy_from_slice(b"\\ufffd");
+                }
+                6
+            }
+            // Whatever is escaped, a second backslash too.
+            (None, _) => 2,
+        };
+        rest = json.get(at + length..).unwrap_or_default();
+    }
+    Cow::Owned(String::from_utf8(mended).expect("only ASCII took the place of ASCII"))
+}
+
+enum Half {
+    High,
+    Low,
+}
+
+/// Which half of a character the escape at this place stands for, if it does.
+fn half(json: &str, at: usize) -> Option<Half> {
+    let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
+    match u16::from_str_radix(digits, 16).ok()? {
+        0xd800..=0xdbff => Some(Half::High),
+        0xdc00..=0xdfff => Some(Half::Low),
+        _ => None,
+    }
+}
+
+/// The texts of several content blocks as one.
+pub(crate) fn join<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_text_stands_as_it_is_and_a_long_one_is_found_again() {
+        assert_eq!(value("short", (0, 9), || "/a".to_owned()), Value::from("short"));
+        let long = "ü".repeat(300);
+        let document = serde_json::json!({ "a": { "b/c": long } }).to_string();
+        let made = value(&long, (5, document.len() as u64), || "/a/b~1c".to_owned());
+        let text = TextRef::from_value(&made).unwrap();
+        assert_eq!((text.preview.len(), text.bytes, text.place.unwrap().0), (200, 600, 5));
+        assert_eq!(resolve(document.as_bytes(), &text.pointer).as_ref(), Some(&long));
+        assert_eq!(text.hash.as_bytes(), blake3::hash(long.as_bytes()).as_bytes());
+    }
+
+    #[test]
+    fn a_part_of_a_text_is_found_by_its_range() {
+        let whole = format!("Exit code 1\n{}", "x".repeat(400));
+        let document = serde_json::json!({ "r": whole }).to_string();
+        let made = part(&whole, 12..whole.len(), (0, 1), || "/r".to_owned());
+        let text = TextRef::from_value(&made).unwrap();
+        assert_eq!(text.pointer, "/r#12-412");
+        assert_eq!(resolve(document.as_bytes(), &text.pointer), Some("x".repeat(400)));
+    }
+
+    #[test]
+    fn half_a_character_is_replaced_and_whole_ones_stay() {
+        for (json, expected) in [
+            (r#""\ud83d\ude05 \uD83D""#, "\u{1f605} \u{fffd}"),
+            (r#""\ude05\ud83dx\ud83d\ud83d\ude05""#, "\u{fffd}\u{fffd}x\u{fffd}\u{1f605}"),
+            (r#""\\ud83d \\\ud83d""#, "\\ud83d \\\u{fffd}"),
+            (r#""\ud8""#, "unread"),
+        ] {
+            let made = mended(json);
+            assert_eq!(made.len(), json.len());
+            let read: String = serde_json::from_str(&made).unwrap_or("unread".to_owned());
+            assert_eq!(read, expected, "{json}");
+        }
+        let document = r#"{"a":"cut \ud83d"}"#;
+        assert_eq!(resolve(document.as_bytes(), "/a"), Some("cut \u{fffd}".to_owned()));
+    }
+
+    #[test]
+    fn a_pointer_to_nothing_resolves_to_nothing() {
+        for pointer in ["/b", "/a#3-9", "/a#x-y", "/n"] {
+            assert_eq!(resolve(br#"{"a":"text","n":1}"#, pointer), None, "{pointer}");
+        }
+        assert_eq!(resolve(b"{", "/a"), None);
+    }
+
+    #[test]
+    fn a_headline_is_the_first_line_with_something_on_it() {
+        assert_eq!(headline("\n  \n fix it \nnow"), Some("fix it".to_owned()));
+        assert_eq!(headline(&"é".repeat(90)), Some(format!("{}…", "é".repeat(80))));
+        assert_eq!(headline(" \n"), None);
+    }
+}

@@ -1,0 +1,126 @@
+//! Growing blobs: segments, each compressed with what precedes it.
+
+use super::object;
+use crate::backend::Snapshot;
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{
+    Bytes, ObjectKind, RecordChange, SegmentRow, open_with_prefix, seal_with_prefix,
+};
+use crate::model::SessionNumber;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A segment holds at most this much.
+const SEGMENT_BYTES: usize = 2 << 20;
+/// Every so many bytes a segment stands alone, so that reading in the middle need not begin at the beginning.
+const RESTART_BYTES: u64 = 8 << 20;
+
+/// The segments that append `content` to a blob that holds `offset` bytes, of which `before` are the last (at least
+/// those since the last restart, or all).
+pub(crate) fn segments(
+    session: SessionNumber,
+    blob: &str,
+    offset: u64,
+    before: &[u8],
+    content: &[u8],
+) -> Vec<RecordChange> {
+    let mut window = before.to_vec();
+    let mut at = offset;
+    let mut changes = Vec::new();
+    let mut rest = content;
+    while !rest.is_empty() {
+        // Up to the next restart, and no more than a segment.
+        let room = RESTART_BYTES - at % RESTART_BYTES;
+        let length =
+            rest.len().min(SEGMENT_BYTES).min(usize::try_from(room).unwrap_or(SEGMENT_BYTES));
+        let (part, behind) = rest.split_at(length);
+        let since = usize::try_from(at % RESTART_BYTES).unwrap_or(0).min(window.len());
+        let prefix = window.get(window.len() - since..).unwrap_or_default();
+        let (_, sealed) = seal_with_prefix(ObjectKind::Blob, prefix, part);
+        changes.push(RecordChange::Segment {
+            session,
+            blob: blob.to_owned(),
+            offset: at,
+            prefix: prefix.len() as u64,
+            object: Bytes(sealed),
+        });
+        window.extend_from_slice(part);
+        at += length as u64;
+        rest = behind;
+    }
+    changes
+}
+
+/// What was read last: whoever shows a state reads many texts of one blob.
+#[derive(Default)]
+pub(crate) struct BlobCache(Mutex<Option<Cached>>);
+
+struct Cached {
+    session: SessionNumber,
+    blob: String,
+    start: u64,
+    content: Arc<Vec<u8>>,
+}
+
+impl BlobCache {
+    /// The bytes of a blob from the last restart before `offset` on: where they begin, and at least what stands in
+    /// the segments up to `offset + length`, if there is as much.
+    pub(crate) fn read(
+        &self,
+        view: &dyn Snapshot,
+        session: SessionNumber,
+        blob: &str,
+        offset: u64,
+        length: u64,
+    ) -> Result<(u64, Arc<Vec<u8>>)> {
+        let end = offset.saturating_add(length);
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*cached
+            && known.session == session
+            && known.blob == blob
+            && known.start <= offset
+            && known.start + known.content.len() as u64 >= end
+        {
+            return Ok((known.start, Arc::clone(&known.content)));
+        }
+        // Segments never reach over a restart, but what is asked for may.
+        let start = offset - offset % RESTART_BYTES;
+        let mut content = Vec::new();
+        let mut group = Vec::new();
+        let mut at = start;
+        // The rest of the group is read too: what is asked for next is usually near.
+        let wanted = end.max(start + RESTART_BYTES);
+        while at < wanted {
+            if at.is_multiple_of(RESTART_BYTES) {
+                group.clear();
+            }
+            let place = of(session).text(blob).number(at).build();
+            let Some(row) = view.get(key::SEGMENTS, &place)? else { break };
+            let row =
+                SegmentRow::decode(&row).map_err(Error::corrupt(format!("the blob '{blob}'")))?;
+            let prefix = usize::try_from(row.prefix)
+                .ok()
+                .and_then(|length| group.len().checked_sub(length))
+                .and_then(|from| group.get(from..))
+                .ok_or_else(|| Error::missing(format!("the beginning of the blob '{blob}'")))?;
+            let sealed = object::sealed(view, row.object)?;
+            let part = open_with_prefix(ObjectKind::Blob, prefix, &sealed)
+                .map_err(Error::corrupt(format!("the blob '{blob}' at {at}")))?;
+            if part.is_empty() {
+                break;
+            }
+            at += part.len() as u64;
+            group.extend_from_slice(&part);
+            content.extend_from_slice(&part);
+        }
+        let content = Arc::new(content);
+        *cached =
+            Some(Cached { session, blob: blob.to_owned(), start, content: Arc::clone(&content) });
+        Ok((start, content))
+    }
+}
+
+/// Where the restart before an offset lies.
+pub(crate) const fn restart_before(offset: u64) -> u64 {
+    offset - offset % RESTART_BYTES
+}

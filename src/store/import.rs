@@ -1,0 +1,290 @@
+//! Sources that grow: what was taken of them, and taking more.
+
+use super::act::Act;
+use super::session::Session;
+use super::write::{Committed, NewCheckpoint};
+use crate::backend::Snapshot;
+use crate::engine::blob;
+use crate::engine::commit::Durability;
+use crate::engine::fact::{self, KnownFact};
+use crate::engine::object;
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{BookmarkRow, Bytes, ObjectKind};
+use crate::model::{Fact, ObjectId, OperationId, TextRef};
+
+/// So many bytes share one hash in a bookmark.
+pub const BLOCK_BYTES: usize = 64 << 10;
+const HASH_BYTES: usize = 16;
+
+/// How far a source has been taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bookmark {
+    /// Bytes taken.
+    pub bytes: u64,
+    /// Lines taken.
+    pub lines: u64,
+    /// What whoever reads the source needs to go on.
+    pub carry: Vec<u8>,
+    blocks: Vec<[u8; HASH_BYTES]>,
+    blob: String,
+}
+
+/// How a source looks beside its bookmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceChange {
+    /// Every byte taken is as it was; there may be more behind them.
+    Kept,
+    /// A byte that was taken is another one now, or gone: the first of them lies in the block at this offset.
+    Changed {
+        /// Where that block begins, in bytes.
+        offset: u64,
+    },
+}
+
+fn block_hash(key: &[u8; 32], block: &[u8]) -> [u8; HASH_BYTES] {
+    *blake3::keyed_hash(key, block).as_bytes().first_chunk().expect("16 of 32 bytes")
+}
+
+impl Bookmark {
+    /// Where the block begins that the next byte goes to: what stands there up to the bookmark is needed to move on.
+    #[must_use]
+    pub const fn open_block(&self) -> u64 {
+        self.bytes - self.bytes % BLOCK_BYTES as u64
+    }
+
+    /// Compares a part of the source with what was taken: `content` are its bytes from `offset` on, which must begin
+    /// a block. Bytes behind the bookmark are passed over.
+    #[must_use]
+    pub fn compare(&self, key: &[u8; 32], offset: u64, content: &[u8]) -> SourceChange {
+        let taken = usize::try_from(self.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let content = content.get(..taken).unwrap_or(content);
+        let first = usize::try_from(offset / BLOCK_BYTES as u64).unwrap_or(usize::MAX);
+        for (place, block) in content.chunks(BLOCK_BYTES).enumerate() {
+            if self.blocks.get(first + place) != Some(&block_hash(key, block)) {
+                return SourceChange::Changed { offset: offset + (place * BLOCK_BYTES) as u64 };
+            }
+        }
+        SourceChange::Kept
+    }
+
+    /// Moves on by `taken`, which follows `open`, the bytes from [`Bookmark::open_block`] to here.
+    fn take(&mut self, key: &[u8; 32], open: &[u8], taken: &[u8]) {
+        if !open.is_empty() {
+            self.blocks.pop();
+        }
+        let whole = [open, taken].concat();
+        self.blocks.extend(whole.chunks(BLOCK_BYTES).map(|block| block_hash(key, block)));
+        self.bytes += taken.len() as u64;
+    }
+
+    fn row(&self) -> BookmarkRow {
+        BookmarkRow {
+            blob: self.blob.clone(),
+            bytes: self.bytes,
+            lines: self.lines,
+            blocks: Bytes(self.blocks.concat()),
+            carry: Bytes(self.carry.clone()),
+        }
+    }
+
+    fn of(row: BookmarkRow) -> Self {
+        Self {
+            bytes: row.bytes,
+            lines: row.lines,
+            carry: row.carry.0,
+            blocks: row.blocks.0.as_chunks::<HASH_BYTES>().0.to_vec(),
+            blob: row.blob,
+        }
+    }
+}
+
+/// A further part of a source, with what it means.
+#[derive(Debug, Default)]
+pub struct Taken<'a> {
+    /// The bookmark before it; [`Bookmark::default`] for the first part.
+    pub bookmark: Bookmark,
+    /// Bytes of the source from [`Bookmark::open_block`] to the bookmark.
+    pub open: &'a [u8],
+    /// The bytes taken now.
+    pub bytes: &'a [u8],
+    /// How many lines those are.
+    pub lines: u64,
+    /// Whether the bytes themselves are kept, so that texts can point into them and the source can be written back.
+    pub keep: bool,
+    /// Whether the source is read again from its beginning since that changed: facts known already are passed over.
+    pub again: bool,
+    /// What the reader needs to go on behind them.
+    pub carry: Vec<u8>,
+    /// The facts they say.
+    pub facts: Vec<Fact>,
+    /// The checkpoints they call for; each needs a key.
+    pub checkpoints: Vec<NewCheckpoint>,
+}
+
+impl Session {
+    /// How far a source has been taken; `None` if nothing of it was.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn bookmark(&self, source: &str) -> Result<Option<Bookmark>> {
+        let view = self.view()?;
+        let row = view.get(key::BOOKMARKS, &of(self.number).text(source).build())?;
+        row.map(|row| {
+            BookmarkRow::decode(&row).map(Bookmark::of).map_err(Error::corrupt("a bookmark"))
+        })
+        .transpose()
+    }
+
+    /// Takes a further part of a source: its bytes, facts and checkpoints, all or nothing. Durable after
+    /// [`super::Store::sync`]. Returns what was written and the bookmark behind it.
+    ///
+    /// # Errors
+    /// As every write.
+    pub fn take(
+        &self,
+        act: &Act,
+        operation: OperationId,
+        source: &str,
+        taken: Taken<'_>,
+    ) -> Result<(Committed, Bookmark)> {
+        let mut bookmark = taken.bookmark;
+        let begins = bookmark.bytes == 0;
+        if taken.keep && begins {
+            bookmark.blob = self.new_blob(source, taken.again)?;
+        }
+        if taken.keep {
+            self.append_blob(act, operation, &bookmark, taken.bytes)?;
+        }
+        bookmark.take(self.store.hash_key(), taken.open, taken.bytes);
+        bookmark.lines += taken.lines;
+        bookmark.carry = taken.carry;
+        let facts = if taken.again { self.unknown(taken.facts)? } else { taken.facts };
+        let points_into = taken.keep.then(|| bookmark.blob.clone());
+        let done = self
+            .write(act)
+            .part_of(operation)
+            .imported()
+            .facts(facts, points_into)
+            .checkpoints(taken.checkpoints)
+            .bookmark(source, bookmark.row())
+            .commit()?;
+        Ok((done, bookmark))
+    }
+
+    /// A name for the blob of a source; another one each time the source is read again from its beginning.
+    fn new_blob(&self, source: &str, again: bool) -> Result<String> {
+        let view = self.view()?;
+        let mut name = source.to_owned();
+        let mut count = 1;
+        while again
+            && view.get(key::SEGMENTS, &of(self.number).text(&name).number(0).build())?.is_some()
+        {
+            count += 1;
+            name = format!("{source}#{count}");
+        }
+        Ok(name)
+    }
+
+    fn append_blob(
+        &self,
+        act: &Act,
+        operation: OperationId,
+        bookmark: &Bookmark,
+        content: &[u8],
+    ) -> Result<()> {
+        let from = blob::restart_before(bookmark.bytes);
+        let length = bookmark.bytes - from;
+        let mut before = Vec::new();
+        if length > 0 {
+            let view = self.view()?;
+            let engine = &self.store.engine;
+            let (start, known) =
+                engine.blobs.read(&view, self.number, &bookmark.blob, from, length)?;
+            let begin = usize::try_from(from - start).unwrap_or(usize::MAX);
+            let end = begin.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
+            before = known.get(begin..end).map(<[u8]>::to_vec).ok_or_else(|| {
+                Error::missing(format!("the end of the blob '{}'", bookmark.blob))
+            })?;
+        }
+        let mut operation_of_parts = act.operation()?;
+        operation_of_parts.id = operation;
+        for segment in blob::segments(self.number, &bookmark.blob, bookmark.bytes, &before, content)
+        {
+            self.commit_changes(&operation_of_parts, Durability::Later, &[segment])?;
+        }
+        Ok(())
+    }
+
+    /// Those of these facts of which no equal version is known.
+    fn unknown(&self, facts: Vec<Fact>) -> Result<Vec<Fact>> {
+        let view = self.view()?;
+        let mut unknown = Vec::with_capacity(facts.len());
+        for fact in facts {
+            let versions = fact::versions(&view, &view.refs, self.number, fact.kind, &fact.id)?;
+            let same =
+                |known: &KnownFact| known.fact.at == fact.at && known.fact.origin == fact.origin;
+            if !versions.iter().any(same) {
+                unknown.push(fact);
+            }
+        }
+        Ok(unknown)
+    }
+
+    /// The bytes in which a fact's long text stands: a JSON document of its source if the reference has a place,
+    /// else the text itself.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if they are not there; as every read.
+    pub fn text_bytes(&self, source: Option<&str>, text: &TextRef) -> Result<Vec<u8>> {
+        match (text.place, source) {
+            (Some((offset, length)), Some(source)) => self.blob_bytes(source, offset, length),
+            _ => self.object_bytes(&text.hash),
+        }
+    }
+
+    /// A part of a growing blob.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is not there; as every read.
+    pub fn blob_bytes(&self, blob: &str, offset: u64, length: u64) -> Result<Vec<u8>> {
+        let view = self.view()?;
+        let (start, content) =
+            self.store.engine.blobs.read(&view, self.number, blob, offset, length)?;
+        let begin = usize::try_from(offset - start).unwrap_or(usize::MAX);
+        let end = begin.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
+        content
+            .get(begin..end)
+            .map(<[u8]>::to_vec)
+            .ok_or_else(|| Error::missing(format!("the blob '{blob}' from {offset} on")))
+    }
+
+    /// A large text that is an object of its own.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is not there; as every read.
+    pub fn object_bytes(&self, id: &ObjectId) -> Result<Vec<u8>> {
+        object::content_of(&self.view()?, ObjectKind::Blob, id)
+    }
+
+    /// Writes a source back as it was taken, part by part.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if its bytes were not kept; what `write` refuses; as every read.
+    pub fn write_source<E: From<Error>>(
+        &self,
+        source: &str,
+        write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let bookmark = self.bookmark(source)?.filter(|bookmark| !bookmark.blob.is_empty());
+        let bookmark = bookmark.ok_or_else(|| Error::not_found("kept source", source))?;
+        const PART_BYTES: u64 = 4 << 20;
+        let mut offset = 0;
+        while offset < bookmark.bytes {
+            let length = PART_BYTES.min(bookmark.bytes - offset);
+            write(&self.blob_bytes(&bookmark.blob, offset, length)?)?;
+            offset += length;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,363 @@
+//! Undo and redo: taking back what one operation did, by doing the opposite.
+
+use super::act::Act;
+use super::session::Session;
+use crate::backend::{Direction, Snapshot};
+use crate::diff;
+use crate::engine::checkpoint;
+use crate::engine::commit::{Desk, Durability};
+use crate::engine::compare;
+use crate::engine::index::find_operation;
+use crate::engine::lineage::At;
+use crate::engine::live::View;
+use crate::engine::refs::session as session_refs;
+use crate::engine::revise::{self, ClaimChange, Place, Planned};
+use crate::engine::timeline;
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{Effect, OperationRow, Record, RecordChange};
+use crate::model::{Author, BranchNumber, Operation, OperationId, Timestamp};
+use std::collections::BTreeMap;
+
+/// An operation in short.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationSummary {
+    /// Its id.
+    pub id: OperationId,
+    /// The verb.
+    pub verb: String,
+    /// Who asked.
+    pub author: Author,
+    /// When.
+    pub time: Timestamp,
+    /// What it did, in words.
+    pub effects: Vec<String>,
+    /// The operation it took back.
+    pub takes_back: Option<OperationId>,
+    /// Whether it was taken back.
+    pub taken_back: bool,
+}
+
+impl From<OperationRow> for OperationSummary {
+    fn from(row: OperationRow) -> Self {
+        Self {
+            id: row.operation.id,
+            verb: row.operation.verb,
+            author: row.operation.author,
+            time: row.operation.time,
+            effects: row.effects.iter().map(describe).collect(),
+            takes_back: row.takes_back,
+            taken_back: row.taken_back_by.is_some(),
+        }
+    }
+}
+
+fn describe(effect: &Effect) -> String {
+    match effect {
+        Effect::Revision { sequence, .. } => format!("revision #{sequence}"),
+        Effect::CheckpointMade { id } => format!("checkpoint {}", id.short()),
+        Effect::CheckpointChanged { old } => format!("changed checkpoint #{}", old.sequence),
+        Effect::BranchMade { .. } => "a branch".to_owned(),
+        Effect::BranchChanged { .. } => "changed a branch".to_owned(),
+        Effect::BranchHidden { hidden: true, .. } => "took a branch back".to_owned(),
+        Effect::BranchHidden { hidden: false, .. } => "brought a branch back".to_owned(),
+        Effect::Switched { .. } => "checked out a branch".to_owned(),
+        Effect::Facts { count } => format!("{count} facts"),
+        Effect::Bookmark { source, bytes, .. } => format!("{source} up to byte {bytes}"),
+        Effect::Schedule { .. } => "the schedule".to_owned(),
+    }
+}
+
+/// What an undo or a redo did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undone {
+    /// The operation of the undo itself.
+    pub operation: OperationId,
+    /// What was taken back (by a redo: what is in force again).
+    pub target: OperationSummary,
+    /// The revision it made, if claims changed.
+    pub revision: Option<u64>,
+}
+
+/// Which way operations are taken back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Undo,
+    Redo,
+}
+
+impl Session {
+    /// The operations of this session, newest first.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn operations(&self, limit: usize) -> Result<Vec<OperationSummary>> {
+        let view = self.view()?;
+        Ok(self.operation_rows(&view, limit)?.into_iter().map(Into::into).collect())
+    }
+
+    fn operation_rows(&self, view: &View, limit: usize) -> Result<Vec<OperationRow>> {
+        let from = of(self.number).build();
+        let to = of(self.number).end();
+        let rows = view.scan(key::OPERATIONS, &from, &to, Direction::Descending, limit)?;
+        rows.iter()
+            .map(|(_, row)| OperationRow::decode(row).map_err(Error::corrupt("an operation")))
+            .collect()
+    }
+
+    /// Takes back the newest operation that somebody asked for and that is still in force, or the one whose id
+    /// begins with `operation`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none, [`Error::Conflict`] if what it changed was changed again since.
+    pub fn undo(&self, act: &Act, operation: Option<&str>) -> Result<Undone> {
+        self.take_back(act, Way::Undo, operation)
+    }
+
+    /// Takes back the last undo, unless something else was done since.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the last thing done was no undo; [`Error::Conflict`].
+    pub fn redo(&self, act: &Act) -> Result<Undone> {
+        self.take_back(act, Way::Redo, None)
+    }
+
+    fn take_back(&self, act: &Act, way: Way, named: Option<&str>) -> Result<Undone> {
+        let operation = act.operation()?;
+        self.store.engine.commit(Durability::Now, &mut |desk| {
+            let view = desk.view()?;
+            let target = match way {
+                Way::Undo => self.undoable(&view, named)?,
+                Way::Redo => self.redoable(&view)?,
+            };
+            let (changes, planned) = self.counter(desk, &view, &operation, &target)?;
+            let revision = planned.map(|planned| planned.head.sequence);
+            // What is in force again after a redo is what the undo had taken back.
+            let shown = match (way, target.takes_back) {
+                (Way::Redo, Some(first)) => find_operation(&view, &first)?.unwrap_or(target),
+                _ => target,
+            };
+            let undone = Undone { operation: operation.id, target: shown.into(), revision };
+            let record = Record { operation: operation.clone(), changes };
+            Ok((Some(record), undone))
+        })
+    }
+
+    fn undoable(&self, view: &View, named: Option<&str>) -> Result<OperationRow> {
+        let rows = self.operation_rows(view, usize::MAX)?;
+        if let Some(prefix) = named {
+            let prefix = prefix.to_ascii_lowercase();
+            let mut found: Vec<_> = rows
+                .into_iter()
+                .filter(|row| row.operation.id.to_string().starts_with(&prefix))
+                .collect();
+            return match (found.len(), found.pop()) {
+                (1, Some(row)) if row.taken_back_by.is_some() => Err(Error::Conflict(format!(
+                    "'{}' ({}) was taken back already",
+                    row.operation.verb,
+                    row.operation.id.short()
+                ))),
+                (1, Some(row)) => Ok(row),
+                (_, None) => Err(Error::not_found("operation", prefix)),
+                (_, Some(last)) => Err(Error::Ambiguous {
+                    prefix,
+                    matches: found
+                        .iter()
+                        .chain([&last])
+                        .map(|row| format!("{} ({})", row.operation.id.short(), row.operation.verb))
+                        .collect(),
+                }),
+            };
+        }
+        rows.into_iter()
+            .find(|row| {
+                row.operation.author == Author::Asked
+                    && row.takes_back.is_none()
+                    && row.taken_back_by.is_none()
+                    && !row.effects.is_empty()
+            })
+            .ok_or_else(|| Error::not_found("operation", "to take back"))
+    }
+
+    fn redoable(&self, view: &View) -> Result<OperationRow> {
+        // Redos are passed over on the way to the undo before them; any other verb ends what can be redone.
+        for row in self.operation_rows(view, usize::MAX)? {
+            let Some(first) = row.takes_back else {
+                if row.operation.author == Author::Hook || row.effects.is_empty() {
+                    continue;
+                }
+                break;
+            };
+            let is_redo =
+                find_operation(view, &first)?.is_some_and(|first| first.takes_back.is_some());
+            if !is_redo && row.taken_back_by.is_none() {
+                return Ok(row);
+            }
+        }
+        Err(Error::not_found("undo", "to take back"))
+    }
+
+    /// The changes that take an operation's effects back, newest first.
+    fn counter(
+        &self,
+        desk: &Desk<'_>,
+        view: &View,
+        operation: &Operation,
+        target: &OperationRow,
+    ) -> Result<(Vec<RecordChange>, Option<Planned>)> {
+        let session = self.number;
+        let mut changes = Vec::new();
+        let mut revisions: BTreeMap<BranchNumber, (u64, u64)> = BTreeMap::new();
+        for effect in target.effects.iter().rev() {
+            match effect {
+                Effect::Revision { branch, sequence } => {
+                    let known = revisions.entry(*branch).or_insert((*sequence, *sequence));
+                    known.0 = known.0.min(*sequence);
+                    known.1 = known.1.max(*sequence);
+                }
+                Effect::CheckpointMade { id } => {
+                    if checkpoint::by_id(view, session, id)?.is_some() {
+                        changes.push(RecordChange::CheckpointHidden { session, id: *id });
+                    }
+                }
+                Effect::CheckpointChanged { old } => {
+                    changes.push(RecordChange::Checkpoint { session, checkpoint: old.clone() });
+                }
+                Effect::BranchMade { branch } => {
+                    self.check_unused(desk, *branch)?;
+                    changes.push(RecordChange::BranchHidden {
+                        session,
+                        branch: *branch,
+                        hidden: true,
+                    });
+                }
+                Effect::BranchHidden { branch, hidden } => {
+                    changes.push(RecordChange::BranchHidden {
+                        session,
+                        branch: *branch,
+                        hidden: !hidden,
+                    });
+                }
+                Effect::BranchChanged { branch, old } => {
+                    let mut change = old.clone();
+                    change.time = operation.time;
+                    changes.push(RecordChange::BranchChanged { session, branch: *branch, change });
+                }
+                Effect::Switched { old } => changes.push(RecordChange::Switched {
+                    session,
+                    branch: *old,
+                    time: operation.time,
+                }),
+                Effect::Facts { .. } => {}
+                Effect::Bookmark { source, old, bytes } => {
+                    let known = self.bookmark(source)?.map_or(0, |bookmark| bookmark.bytes);
+                    if known != *bytes && !seen_later(&target.effects, source, *bytes) {
+                        return Err(Error::Conflict(format!(
+                            "more of {source} was imported since: take that back first"
+                        )));
+                    }
+                    changes.push(RecordChange::Bookmark {
+                        session,
+                        source: source.clone(),
+                        bookmark: old.clone(),
+                    });
+                }
+                Effect::Schedule { old } => {
+                    changes.push(RecordChange::Schedule { session, every_micros: *old });
+                }
+            }
+        }
+        let mut planned = None;
+        for (branch, (first, last)) in revisions {
+            let place = Place { session, branch, time: operation.time, operation };
+            if let Some(plan) = self.counter_revision(desk, view, place, first, last)? {
+                changes.extend(plan.changes.iter().cloned());
+                planned = Some(plan);
+            }
+        }
+        // The facts of the first operation are hidden by an undo and seen again by a redo.
+        let (whose, facts_hidden) = match target.takes_back {
+            None => (target.operation.id, true),
+            Some(first) => (first, false),
+        };
+        if whose != target.operation.id {
+            changes.push(RecordChange::TakesBack { session, operation: whose, facts_hidden });
+        }
+        changes.push(RecordChange::TakesBack {
+            session,
+            operation: target.operation.id,
+            facts_hidden: facts_hidden && whose == target.operation.id,
+        });
+        Ok((changes, planned))
+    }
+
+    /// A branch can be taken back while nothing else stands on it.
+    fn check_unused(&self, desk: &Desk<'_>, branch: BranchNumber) -> Result<()> {
+        let session = session_refs(&desk.refs, self.number)?;
+        let name = &session.branch(branch)?.name;
+        let own = session.branch(branch)?;
+        let has_own =
+            own.head.is_some_and(|head| own.base.is_none_or(|(_, from)| head.sequence > from));
+        let has_child = session
+            .branches
+            .iter()
+            .any(|other| !other.hidden && other.base.is_some_and(|(base, _)| base == branch));
+        if has_own || has_child {
+            return Err(Error::Conflict(format!("the branch '{name}' was worked on since")));
+        }
+        Ok(())
+    }
+
+    /// A revision that takes back those from `first` to `last` of a branch: back to before the first if nothing came
+    /// after the last, else the opposite changes where nobody touched the same claims since.
+    fn counter_revision(
+        &self,
+        desk: &Desk<'_>,
+        view: &View,
+        place: Place<'_>,
+        first: u64,
+        last: u64,
+    ) -> Result<Option<Planned>> {
+        let branch = place.branch;
+        let (_, header) = timeline::head_at(view, self.number, At { branch, sequence: first })?;
+        let before = match header.parents.first() {
+            None => None,
+            Some(parent) => self.sequence(parent.sequence)?.at,
+        };
+        let head = session_refs(&desk.refs, self.number)?.branch(branch)?.head;
+        if head.is_some_and(|head| head.sequence == last) {
+            return self.plan_reset(desk, place, before).map(Some);
+        }
+        let after = Some(At { branch, sequence: last });
+        let done = compare::compare(view, &desk.refs, self.number, before, after)?;
+        let now = timeline::head_of(&desk.refs, self.number, branch)?;
+        let since = compare::compare(view, &desk.refs, self.number, after, now)?;
+        if let Some(again) =
+            since.iter().find(|change| done.iter().any(|one| one.key == change.key))
+        {
+            return Err(Error::Conflict(format!(
+                "the {} was changed again since: take that back first",
+                again.key
+            )));
+        }
+        let opposite: Vec<ClaimChange> = diff::invert(done)
+            .into_iter()
+            .map(|change| ClaimChange {
+                key: change.key,
+                added_at: change.new.as_ref().map(|entry| entry.added_at),
+                value: change.new.map(|entry| entry.value),
+                expect: revise::Expect::Any,
+            })
+            .collect();
+        revise::plan(desk, place, &opposite, &mut None)
+    }
+}
+
+/// Whether a later effect of the same operation moved the same bookmark on.
+fn seen_later(effects: &[Effect], source: &str, bytes: u64) -> bool {
+    let mut later = effects.iter().skip_while(|effect| {
+        !matches!(effect, Effect::Bookmark { source: other, bytes: b, .. } if other == source && *b == bytes)
+    });
+    later.next();
+    later.any(|effect| matches!(effect, Effect::Bookmark { source: other, .. } if other == source))
+}
