@@ -4,6 +4,7 @@
 //! * [`args`] and [`commands`]: what can be said, and what it does.
 //! * [`context`], [`config`], [`discovery`]: where a command runs: directory, store, settings, clock.
 //! * [`workplace`]: the store and the session a command works in.
+//! * [`reading`] and [`text`]: what is known at a moment, and the texts in it.
 //! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
 //! * [`error`]: what went wrong, the exit code, and what to do next.
 
@@ -16,7 +17,9 @@ pub mod error;
 pub mod output;
 mod panic;
 pub mod private;
+pub mod reading;
 pub mod report;
+pub mod text;
 pub mod workplace;
 
 use args::{Args, Form};

@@ -161,14 +161,19 @@ pub fn id_among(kind: Kind, name: &str, known: Vec<String>) -> Result<String, Co
         }
     }
     let error = CommandError::from(Error::not_found(kind.name(), name));
-    let mut nearest: Vec<(usize, &String)> =
-        known.iter().map(|id| (distance(name, id), id)).collect();
-    nearest.sort();
-    let shown: Vec<&str> = nearest.iter().take(NEAREST).map(|(_, id)| id.as_str()).collect();
-    Err(match shown.as_slice() {
+    Err(match nearest(name, &known).as_slice() {
         [] => error.hinted(format!("there are no {} yet", kind.plural())),
         shown => error.hinted(format!("the nearest are {}", shown.join(", "))),
     })
+}
+
+/// The few ids that are most like a name.
+#[must_use]
+pub fn nearest<'a>(name: &str, known: &'a [String]) -> Vec<&'a str> {
+    let mut nearest: Vec<(usize, &String)> =
+        known.iter().map(|id| (distance(name, id), id)).collect();
+    nearest.sort();
+    nearest.iter().take(NEAREST).map(|(_, id)| id.as_str()).collect()
 }
 
 /// How many characters to change, add or take away to make one text the other (Levenshtein).

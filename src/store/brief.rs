@@ -80,16 +80,12 @@ impl StateAt {
             branch: self.current_branch()?,
             at: self.time()?,
             checkpoint: self.checkpoint()?,
-            confirmed: Vec::new(),
-            rejected: Vec::new(),
-            active: Vec::new(),
             doubted: self.doubted()?,
             gaps: self.open_gaps()?,
             failing: self.failing()?,
             commands: self.last_commands()?,
             tasks: self.open_tasks()?,
-            next: Vec::new(),
-            omitted: BTreeMap::new(),
+            ..Brief::empty()
         };
         for (id, entry) in self.claims_of(Kind::Hypothesis)? {
             let Ok(found) = Hypothesis::from_value(&entry.value) else { continue };
@@ -206,6 +202,29 @@ impl StateAt {
 }
 
 impl Brief {
+    /// The brief of a store in which no session has been begun.
+    #[must_use]
+    pub fn empty() -> Self {
+        let mut brief = Self {
+            session: String::new(),
+            branch: "main".to_owned(),
+            at: None,
+            checkpoint: None,
+            confirmed: Vec::new(),
+            rejected: Vec::new(),
+            active: Vec::new(),
+            doubted: Vec::new(),
+            gaps: Vec::new(),
+            failing: Vec::new(),
+            commands: Vec::new(),
+            tasks: Vec::new(),
+            next: Vec::new(),
+            omitted: BTreeMap::new(),
+        };
+        brief.next = next(&brief);
+        brief
+    }
+
     /// The lists with their names, in the order in which they matter.
     #[must_use]
     pub const fn lists(&self) -> [(&'static str, &Vec<BriefLine>); 8] {

@@ -171,14 +171,18 @@ fn contradict(_args: &ContradictArgs, _context: &mut Context) -> Result<(), Comm
     Err(super::unwritten())
 }
 
-fn why(_args: &WhyArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn why(args: &WhyArgs, context: &mut Context) -> Result<(), CommandError> {
+    let entity = crate::args::value::EntityName {
+        kind: Some(forge_store::model::Kind::Belief),
+        id: args.id.clone(),
+    };
+    super::blame::why(&super::blame::WhyArgs { entity, at: None }, context)
 }
 
-fn list(_args: &ClaimList, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn list(args: &ClaimList, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::list_claims(forge_store::model::Kind::Belief, args, context, |_| true)
 }
 
-fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(forge_store::model::Kind::Belief, args, context)
 }

@@ -36,10 +36,10 @@ fn capture(_args: &CaptureArgs, _context: &mut Context) -> Result<(), CommandErr
     Err(super::unwritten())
 }
 
-fn list(_args: &FactList, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn list(args: &FactList, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::list_facts(forge_store::model::Kind::Code, args, context, |_| true)
 }
 
-fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(forge_store::model::Kind::Code, args, context)
 }

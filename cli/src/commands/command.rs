@@ -49,10 +49,15 @@ fn record(_args: &RecordArgs, _context: &mut Context) -> Result<(), CommandError
     Err(super::unwritten())
 }
 
-fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let failed = |value: &forge_store::model::Value| {
+        value.field("exit_code").and_then(forge_store::model::Value::as_i64) != Some(0)
+    };
+    super::entity::list_facts(forge_store::model::Kind::Command, &args.list, context, |value| {
+        !args.failed || failed(value)
+    })
 }
 
-fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(forge_store::model::Kind::Command, args, context)
 }

@@ -147,10 +147,16 @@ fn reject(_args: &SettleArgs, _context: &mut Context) -> Result<(), CommandError
     Err(super::unwritten())
 }
 
-fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    use forge_store::model::claim::Word;
+    let status = args.status.map(Word::word);
+    let tag = args.tag.as_ref().map(Name::as_str);
+    super::entity::list_claims(forge_store::model::Kind::Hypothesis, &args.list, context, |value| {
+        super::entity::has_word(value, "status", status, "active")
+            && super::entity::has_tag(value, tag)
+    })
 }
 
-fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(forge_store::model::Kind::Hypothesis, args, context)
 }

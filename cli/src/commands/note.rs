@@ -45,10 +45,10 @@ fn add(_args: &AddArgs, _context: &mut Context) -> Result<(), CommandError> {
     Err(super::unwritten())
 }
 
-fn list(_args: &ClaimList, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn list(args: &ClaimList, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::list_claims(forge_store::model::Kind::Note, args, context, |_| true)
 }
 
-fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(forge_store::model::Kind::Note, args, context)
 }

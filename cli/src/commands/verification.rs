@@ -87,10 +87,17 @@ fn add(_args: &AddArgs, _context: &mut Context) -> Result<(), CommandError> {
     Err(super::unwritten())
 }
 
-fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    use forge_store::model::claim::Word;
+    let status = args.status.map(Word::word);
+    super::entity::list_facts(
+        forge_store::model::Kind::Verification,
+        &args.list,
+        context,
+        |value| super::entity::has_word(value, "status", status, "unknown"),
+    )
 }
 
-fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(forge_store::model::Kind::Verification, args, context)
 }

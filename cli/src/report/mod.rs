@@ -1,4 +1,15 @@
 //! What commands found: plain structs whose field names are the JSON, and how each is told to a person.
 
+pub mod blame;
+pub mod brief;
+pub mod checkpoint;
 pub mod config;
+pub mod diff;
+pub mod entity;
+pub mod log;
 pub mod man;
+pub mod moment;
+pub mod restore;
+pub mod state;
+pub mod timeline;
+pub mod why;
