@@ -172,7 +172,7 @@ fn contradict(_args: &ContradictArgs, _context: &mut Context) -> Result<(), Comm
 }
 
 fn why(args: &WhyArgs, context: &mut Context) -> Result<(), CommandError> {
-    let entity = crate::args::value::EntityName {
+    let entity = value::EntityName {
         kind: Some(forge_store::model::Kind::Belief),
         id: args.id.clone(),
     };
