@@ -5,15 +5,19 @@
 //! * [`context`], [`config`], [`discovery`]: where a command runs: directory, store, settings, clock.
 //! * [`workplace`]: the store and the session a command works in.
 //! * [`reading`] and [`text`]: what is known at a moment, and the texts in it.
+//! * [`writing`]: how commands write: ids, automatic checkpoints.
 //! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
+//! * [`child`] and [`git`]: what is run outside.
 //! * [`error`]: what went wrong, the exit code, and what to do next.
 
 pub mod args;
+pub mod child;
 pub mod commands;
 pub mod config;
 pub mod context;
 pub mod discovery;
 pub mod error;
+pub mod git;
 pub mod output;
 mod panic;
 pub mod private;
@@ -21,6 +25,7 @@ pub mod reading;
 pub mod report;
 pub mod text;
 pub mod workplace;
+pub mod writing;
 
 use args::{Args, Form};
 use clap::error::ErrorKind as ClapKind;

@@ -3,6 +3,7 @@
 use crate::args::value::Moment;
 use crate::context::Context;
 use crate::error::CommandError;
+use forge_store::store::Store;
 use std::path::PathBuf;
 
 /// Take in what others have recorded.
@@ -63,4 +64,9 @@ pub struct EventsArgs {
 /// Does it.
 pub fn run(_args: &ImportCommand, _context: &mut Context) -> Result<(), CommandError> {
     Err(super::unwritten())
+}
+
+/// After `forge init`: offers to import what agents have recorded of this directory; does it if that is `wanted`.
+pub fn offer(_context: &mut Context, _store: &Store, wanted: bool) -> Result<(), CommandError> {
+    if wanted { Err(super::unwritten()) } else { Ok(()) }
 }

@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 const FIRST_SECOND: u32 = 12 * 3600;
 /// Europe/Berlin, spelled out so that the machine needs no zone files.
 const ZONE: &str = "CET-1CEST,M3.5.0,M10.5.0/3";
-/// How many hexadecimal digits ids have: shown short, of 16 bytes, of 32 bytes.
-const ID_DIGITS: [usize; 3] = [10, 32, 64];
+/// How many hexadecimal digits ids have: shown short, of 8 bytes, of 16 bytes, of 32 bytes.
+const ID_DIGITS: [usize; 4] = [10, 16, 32, 64];
 
 /// A place of its own.
 pub(crate) struct Environment {

@@ -3,9 +3,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod branch;
+mod claims;
 mod config;
 mod environment;
 mod error;
+mod fact;
+mod fault;
 mod manual;
 mod output;
 mod reference;
+mod store;
