@@ -102,6 +102,8 @@ impl HeadCache {
             return;
         }
         known.head = Some(to);
+        // Before the first revision there is nothing, so nothing else is in the state.
+        known.whole |= from.is_none();
         for (key, entry) in changes {
             known.remember(key, entry.clone());
         }

@@ -3,7 +3,7 @@
 
 use super::lineage::{self, At};
 use super::object;
-use super::refs::{advance, effective, session};
+use super::refs::{advance_by, effective, session};
 use super::rows::{Merged, Rows};
 use crate::backend::{Direction, Position, RecordHash, Snapshot};
 use crate::error::{Error, Result};
@@ -43,9 +43,7 @@ pub(crate) fn apply(
             row.takes_back = Some(*other);
             indexer.take_back(*other, placed.record.operation.id)?;
         }
-        let one =
-            Record { operation: placed.record.operation.clone(), changes: vec![change.clone()] };
-        advance(refs, &one)?;
+        advance_by(refs, change)?;
     }
     if let Some(row) = operation {
         indexer.put_operation(&row);
@@ -73,6 +71,7 @@ fn session_of(change: &RecordChange) -> Option<SessionNumber> {
         | RecordChange::Revision { session, .. }
         | RecordChange::Checkpoint { session, .. }
         | RecordChange::CheckpointHidden { session, .. }
+        | RecordChange::CheckpointShown { session, .. }
         | RecordChange::Facts { session, .. }
         | RecordChange::Bookmark { session, .. }
         | RecordChange::TakesBack { session, .. }
@@ -153,14 +152,15 @@ impl Indexer<'_> {
             RecordChange::Revision { session, header, body, delta } => {
                 self.revision(refs, *session, &header.0, &body.0, delta).map(Some)
             }
-            RecordChange::Checkpoint { session, checkpoint } => {
+            RecordChange::Checkpoint { session, checkpoint }
+            | RecordChange::CheckpointShown { session, checkpoint } => {
                 self.checkpoint(*session, checkpoint).map(Some)
             }
-            RecordChange::CheckpointHidden { session, id } => {
+            RecordChange::CheckpointHidden { session, id, .. } => {
                 let old = super::checkpoint::by_id(&self.view(), *session, id)?
                     .ok_or_else(|| Error::missing(format!("the checkpoint {id}")))?;
                 self.forget_checkpoint(*session, &old);
-                Ok(Some(Effect::CheckpointChanged { old: Box::new(old) }))
+                Ok(Some(Effect::CheckpointHidden { old: Box::new(old) }))
             }
             RecordChange::Facts { session, page, count, .. } => {
                 self.facts(*session, page)?;
@@ -380,6 +380,7 @@ impl Indexer<'_> {
                     taken_back_by: None,
                     sequence: session(refs, number)?.next_sequence - 1,
                     session: number,
+                    position: self.placed.position,
                 },
             });
         }
@@ -388,7 +389,7 @@ impl Indexer<'_> {
 
     fn put_operation(&mut self, row: &OperationRow) {
         let id = &row.operation.id;
-        let place = of(row.session).time(row.operation.time).bytes(id.as_bytes()).build();
+        let place = of(row.session).number(row.position).bytes(id.as_bytes()).build();
         self.rows.put(key::OPERATIONS, place.clone(), row.encode());
         self.rows.put(key::OPERATION_IDS, key::operation_id(id), place);
     }

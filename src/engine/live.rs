@@ -104,6 +104,10 @@ impl Live {
     pub(crate) fn refs(&self) -> Result<(Arc<Refs>, Position)> {
         let mut known = self.known();
         self.catch_up(&mut known)?;
+        if self.is_outgrown(&known)? {
+            *known = Known::default();
+            self.catch_up(&mut known)?;
+        }
         Ok((Arc::clone(&known.refs), known.end))
     }
 
@@ -118,7 +122,7 @@ impl Live {
         let mut known = self.known();
         for _ in 0..MAX_ATTEMPTS {
             self.catch_up(&mut known)?;
-            if known.end - known.start > LONG_TAIL_BYTES && self.index.position()? > known.start {
+            if self.is_outgrown(&known)? {
                 *known = Known::default();
                 continue;
             }
@@ -133,7 +137,13 @@ impl Live {
     /// Takes in records that this process has read or written by itself. Those it knows already are passed over.
     pub(crate) fn take_in(&self, tail: &Tail) -> Result<Arc<Refs>> {
         let mut known = self.known();
-        Self::extend(&mut known, tail)?;
+        // Another thread may have published a generation since this one began, and nothing is known but the store.
+        let follows = tail.frames.first().is_none_or(|frame| frame.position <= known.end);
+        if known.loaded && follows {
+            Self::extend(&mut known, tail)?;
+        } else {
+            self.catch_up(&mut known)?;
+        }
         Ok(Arc::clone(&known.refs))
     }
 
@@ -165,21 +175,38 @@ impl Live {
         self.view()
     }
 
+    /// Whether the tail is long and a newer generation holds part of it.
+    fn is_outgrown(&self, known: &Known) -> Result<bool> {
+        Ok(known.end - known.start > LONG_TAIL_BYTES && self.index.position()? > known.start)
+    }
+
     fn catch_up(&self, known: &mut Known) -> Result<()> {
+        let mut gone: Option<(Position, backend::Error)> = None;
         for _ in 0..MAX_ATTEMPTS {
             if !known.loaded {
                 let start = self.index.position()?;
+                // The journal begins behind the newest generation: its first segments are lost.
+                if let Some((_, error)) = gone.take_if(|(from, _)| *from >= start) {
+                    return Err(error.into());
+                }
                 *known = Known { start, end: start, loaded: true, ..Known::default() };
             }
             match self.log.read(known.end, READ_BYTES) {
                 Ok(tail) if tail.frames.is_empty() => return Ok(()),
                 Ok(tail) => Self::extend(known, &tail)?,
-                Err(backend::Error::Gone { .. }) => *known = Known::default(),
+                Err(error @ backend::Error::Gone { .. }) => {
+                    gone = Some((known.start, error));
+                    *known = Known::default();
+                }
                 Err(other) => return Err(other.into()),
             }
         }
-        // Somebody writes faster than we read: what is known is a moment too.
-        Ok(())
+        if known.loaded {
+            // Somebody writes faster than we read: what is known is a moment too.
+            Ok(())
+        } else {
+            Err(Error::Internal("the journal is replaced faster than it can be read".to_owned()))
+        }
     }
 
     fn extend(known: &mut Known, tail: &Tail) -> Result<()> {

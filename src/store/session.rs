@@ -249,6 +249,7 @@ impl Session {
     ) -> Result<()> {
         check_branch_name(name)?;
         let operation = act.operation()?;
+        let change = BranchChange { time: act.now, status: BranchStatus::Active, metadata };
         self.store.engine.commit(Durability::Now, &mut |desk| {
             let session = session_refs(&desk.refs, self.number)?;
             if session.branch_named(name).is_some() {
@@ -269,17 +270,12 @@ impl Session {
                     (base, head)
                 }
             };
-            let change = BranchChange {
-                time: act.now,
-                status: BranchStatus::Active,
-                metadata: metadata.clone(),
-            };
             let changes = vec![RecordChange::Branch {
                 session: self.number,
                 name: name.to_owned(),
                 base,
                 head,
-                change,
+                change: change.clone(),
             }];
             Ok((Some(Record { operation: operation.clone(), changes }), ()))
         })

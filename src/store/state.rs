@@ -9,7 +9,7 @@ use crate::engine::live::View;
 use crate::engine::lookup;
 use crate::engine::materialize::materialize;
 use crate::engine::refs::session as session_refs;
-use crate::engine::state::State;
+use crate::engine::state::{Differences, State};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{decode_entry, encode_key};
@@ -111,6 +111,15 @@ impl Session {
         lookup::entry(&view, &view.refs, self.number, at, &encode_key(key))?
             .map(|bytes| decode_entry(&bytes).map_err(Error::corrupt(format!("the {key}"))))
             .transpose()
+    }
+
+    /// The claims that changed from one point to another, as stored: nothing is decoded.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn changed(&self, from: &Point, to: &Point) -> Result<Differences> {
+        let view = self.view()?;
+        crate::engine::compare::raw(&view, &view.refs, self.number, from.at, to.at)
     }
 
     /// What changed from one point to another.

@@ -5,6 +5,7 @@ mod docs;
 #[cfg(test)]
 mod journal;
 mod layering;
+mod model;
 mod source;
 mod store;
 

@@ -81,16 +81,23 @@ impl Journal {
         }
     }
 
+    /// Removes a segment that an interrupted rotation left where the journal ends. Once the journal
+    /// goes on past it, nobody could tell that it does not count.
+    fn remove_unlinked(&self, tip: &Cursor) -> Result<(), Error> {
+        let path = self.folder.join(layout::segment_name(tip.end));
+        // Looking is much cheaper than trying to remove, and this is done at every append.
+        let absent = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
+        if tip.end == tip.segment.start || path.symlink_metadata().is_err_and(absent) {
+            return Ok(());
+        }
+        segment::remove(&path)?;
+        segment::sync_folder(&self.folder)
+    }
+
     pub(super) fn write_record(&self, tip: Cursor, payload: &[u8]) -> Result<Appended, Error> {
         let position = tip.end;
         check_size(payload).map_err(Error::io("append to", &tip.segment.path))?;
-        // Left by a rotation that was interrupted. Once the journal goes on past it, nobody could
-        // tell that it does not count.
-        if position > tip.segment.start
-            && segment::remove(&self.folder.join(layout::segment_name(position)))?
-        {
-            segment::sync_folder(&self.folder)?;
-        }
+        self.remove_unlinked(&tip)?;
         let previous = tip.previous.unwrap_or_default();
         let synced = self.progress.known();
         let (frame, hash) = layout::encode(Kind::Record, position, synced, &previous, payload);

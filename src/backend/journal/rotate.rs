@@ -34,6 +34,7 @@ impl Journal {
 
     fn flush_or_write_again(&self, tip: &Cursor) -> Result<(), Error> {
         if !self.progress.has_failed() {
+            self.progress.advance(self.mark.position()?);
             match self.flush(tip) {
                 Err(error) if !self.progress.has_failed() => return Err(error),
                 Err(error) => tracing::warn!(%error, "a sync failed; writing the records again"),

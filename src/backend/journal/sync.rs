@@ -55,7 +55,7 @@ impl Progress {
         self.known.load(Ordering::Acquire)
     }
 
-    fn advance(&self, to: Position) {
+    pub(super) fn advance(&self, to: Position) {
         self.known.fetch_max(to, Ordering::AcqRel);
     }
 
@@ -127,7 +127,6 @@ impl Journal {
 
     /// Syncs everything up to `tip` and notes it. A sync that fails is remembered.
     pub(super) fn flush(&self, tip: &Cursor) -> Result<(), Error> {
-        self.progress.advance(self.mark.position()?);
         let known = self.progress.known();
         for segment in self.unsynced(known, tip)? {
             if let Err(source) = self.progress.sync(&segment.file) {

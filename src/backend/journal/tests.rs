@@ -96,9 +96,9 @@ fn a_position_behind_the_end_when_read_or_appended_to_is_damage() {
     let journal = place.create();
     let one = add(&journal, 0, "one");
     let beyond = one.end + 1;
-    assert!(
-        matches!(journal.read(beyond, 1), Err(Error::Damaged { position, .. }) if position == beyond)
-    );
+    let read = journal.read(beyond, 1);
+    let found = matches!(read, Err(Error::Damaged { position, .. }) if position == beyond);
+    assert!(found, "{read:?}");
     let refused = journal.append(beyond, WAIT, &mut |_| Some(vec![]));
     assert!(matches!(refused, Err(Error::Damaged { .. })), "{refused:?}");
 }

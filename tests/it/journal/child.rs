@@ -2,7 +2,7 @@
 
 use super::{Numbers, WAIT};
 use forge_store::backend::journal::Journal;
-use forge_store::backend::{Log, Position};
+use forge_store::backend::{Appended, Log, Position};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -28,6 +28,8 @@ pub(super) enum Role {
     WriteUnsynced,
     /// Take the append lock and keep it.
     Hold,
+    /// Do each thing that a journal does a few times, whatever fails.
+    Exercise,
 }
 
 /// A process, and what it says.
@@ -38,11 +40,21 @@ pub(super) struct Process {
 
 impl Process {
     pub(super) fn spawn(role: Role, folder: &Path, writer: u64, records: u64) -> Self {
+        let program = Command::new(std::env::current_exe().unwrap());
+        Self::begin(role, folder, writer, records, program)
+    }
+
+    /// The same under `strace` with these arguments.
+    pub(super) fn traced(role: Role, folder: &Path, arguments: &[&str]) -> Self {
+        let mut program = Command::new("strace");
+        program.args(arguments).arg(std::env::current_exe().unwrap());
+        Self::begin(role, folder, 0, 0, program)
+    }
+
+    fn begin(role: Role, folder: &Path, writer: u64, records: u64, program: Command) -> Self {
         let (sender, lines) = channel();
-        Self {
-            child: spawn(role, folder, writer, records, move |line| drop(sender.send(line))),
-            lines,
-        }
+        let hear = move |line| drop(sender.send(line));
+        Self { child: spawn(role, folder, writer, records, program, hear), lines }
     }
 
     /// Kills it with SIGKILL, and waits until it is gone.
@@ -60,7 +72,9 @@ pub(super) fn spawn_writer(
     lines: &Sender<(u64, String)>,
 ) -> Child {
     let lines = lines.clone();
-    spawn(role, folder, writer, u64::MAX, move |line| drop(lines.send((writer, line))))
+    let program = Command::new(std::env::current_exe().unwrap());
+    let hear = move |line| drop(lines.send((writer, line)));
+    spawn(role, folder, writer, u64::MAX, program, hear)
 }
 
 fn spawn(
@@ -68,14 +82,16 @@ fn spawn(
     folder: &Path,
     writer: u64,
     records: u64,
+    mut program: Command,
     hear: impl Fn(String) + Send + 'static,
 ) -> Child {
     let role = match role {
         Role::Write => "write",
         Role::WriteUnsynced => "write unsynced",
         Role::Hold => "hold",
+        Role::Exercise => "exercise",
     };
-    let mut child = Command::new(std::env::current_exe().unwrap())
+    let mut child = program
         .args(["journal::child::child", "--exact", "--nocapture", "--test-threads=1"])
         .env(ROLE, role)
         .env(FOLDER, folder)
@@ -113,6 +129,7 @@ fn child() {
             let journal = Journal::without_sync_for_canary(folder).unwrap();
             write(&journal, number(WRITER), number(RECORDS));
         }
+        "exercise" => exercise(&Journal::open(folder).unwrap()),
         "hold" => hold(&Journal::open(folder).unwrap()),
         _ => panic!("no role {role:?}"),
     }
@@ -140,9 +157,38 @@ fn write(journal: &Journal, writer: u64, records: u64) {
         };
         let appended = appended.unwrap().unwrap();
         journal.sync(appended.end).unwrap();
-        let hash: String = appended.hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        say(&format!("ack {count} {} {hash}", appended.position));
+        acknowledge(count, &appended);
         from = appended.end;
+    }
+}
+
+fn acknowledge(count: u64, appended: &Appended) {
+    let hash: String = appended.hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    say(&format!("ack {count} {} {hash}", appended.position));
+}
+
+/// Appends, syncs, rotates and removes; goes on after errors as a caller would, from the start.
+fn exercise(journal: &Journal) {
+    let mut count = 0;
+    for step in 0..8 {
+        let from = journal.start().unwrap();
+        let payload = || Some(format!("0 {count} of step {step}").into_bytes());
+        let appended = if step % 3 == 2 {
+            journal.rotate(from, WAIT, &mut |_| payload())
+        } else {
+            journal.append(from, WAIT, &mut |_| payload())
+        };
+        let Ok(Some(appended)) = appended else { continue };
+        if journal.sync(appended.end).is_ok() {
+            acknowledge(count, &appended);
+        }
+        // Also written if not acknowledged: then it may be there or not.
+        count += 1;
+        if step == 5 {
+            say(&format!("removing {}", appended.position));
+            // Tried; the parent sees what came of it.
+            let _ = journal.remove_before(appended.position);
+        }
     }
 }
 

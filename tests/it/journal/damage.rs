@@ -307,6 +307,44 @@ fn frames_and_segments_that_are_there_twice_change_nothing() {
     assert_eq!(strays, Whole(9));
 }
 
+/// Nothing but the hash in the mark tells these two apart.
+#[test]
+fn another_journal_of_the_same_shape_under_the_mark_is_noticed() {
+    let make = |words: [&str; 2]| {
+        let root = tempfile::tempdir().unwrap();
+        let journal = Journal::create(&root.path().join("journal")).unwrap();
+        let one = add(&journal, 0, words[0].as_bytes());
+        let two = add(&journal, one.end, words[1].as_bytes());
+        journal.sync(two.end).unwrap();
+        (root, one)
+    };
+    let ((ours, one), (theirs, _)) = (make(["one", "two"]), make(["six", "ten"]));
+    let name = Path::new("journal").join("0000000000000000.log");
+    fs::copy(theirs.path().join(&name), ours.path().join(&name)).unwrap();
+    let read = Journal::open(&ours.path().join("journal")).unwrap().read(0, u64::MAX);
+    assert!(
+        matches!(read, Err(Error::Damaged { position, .. }) if position == one.end),
+        "{read:?}"
+    );
+}
+
+/// Nothing but the link to it tells that the first record was durable.
+#[test]
+fn a_linked_segment_without_its_first_record_is_damage_without_any_mark() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("journal");
+    let journal = Journal::create(&folder).unwrap();
+    let one = add(&journal, 0, b"one");
+    rotate(&journal, one.end, b"refs");
+    fs::remove_file(folder.join("SYNCED")).unwrap();
+    edit(&folder.join(format!("{:016x}.log", one.end)), |bytes| bytes.truncate(50));
+    for from in [0, one.end] {
+        let read = Journal::open_read_only(&folder).unwrap().read(from, u64::MAX);
+        let found = matches!(read, Err(Error::Damaged { position, .. }) if position == one.end);
+        assert!(found, "from {from}: {read:?}");
+    }
+}
+
 /// A sync known to a frame behind the bad one makes it damage, though all else looks torn.
 #[test]
 fn a_bad_frame_before_one_that_is_whole_is_torn_only_if_nothing_knows_of_a_sync() {

@@ -76,9 +76,11 @@ fn a_lock_held_by_a_stopped_process_is_busy_and_names_it_until_it_is_killed() {
         panic!("not busy: {refused:?}");
     };
     assert!(waited >= Duration::from_millis(30));
-    let named = named.expect("the system tells who holds a lock");
-    assert_eq!(named.pid, holder.child.id());
-    assert!(named.command.contains('/'), "{}", named.command);
+    if cfg!(target_os = "linux") {
+        let named = named.expect("the system tells who holds a lock");
+        assert_eq!(named.pid, holder.child.id());
+        assert!(named.command.contains('/'), "{}", named.command);
+    }
     // Readers and syncs wait for nobody.
     assert_eq!(journal.read(0, u64::MAX).unwrap().frames.len(), 1);
     journal.sync(one.end).unwrap();

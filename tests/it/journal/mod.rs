@@ -4,6 +4,7 @@
 
 #![allow(clippy::print_stderr, reason = "a skipped test and a seed must be seen")]
 
+mod calls;
 mod child;
 mod damage;
 mod disk;
