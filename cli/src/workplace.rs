@@ -5,6 +5,7 @@ use crate::config::key;
 use crate::context::Context;
 use crate::discovery::STORE_DIRECTORY;
 use crate::error::CommandError;
+use crate::output::time::local;
 use forge_store::error::Error;
 use forge_store::model::when::MomentBase;
 use forge_store::model::{Kind, claim};
@@ -151,7 +152,21 @@ pub fn point(context: &Context, session: &Session, moment: &Moment) -> Result<Po
     {
         context.out.warn(&note.to_string());
     }
-    Ok(session.resolve(&moment)?)
+    session.resolve(&moment).map_err(|error| match error {
+        Error::NothingAt { time, session, earliest, other } => {
+            let [time, earliest] = [time, earliest].map(|time| local(time, &context.zone));
+            let message =
+                format!("nothing is known at {time}: the session '{session}' begins at {earliest}");
+            let error = CommandError::not_found(message);
+            match other {
+                Some(other) => error.hinted(format!(
+                    "another session knows of that time: forge --session '{other}' ..."
+                )),
+                None => error.hinted("'start' names the first moment"),
+            }
+        }
+        other => other.into(),
+    })
 }
 
 /// The id of the claim of this kind that was named: by its whole id, or the beginning of one alone.

@@ -249,15 +249,14 @@ fn contradict(args: &ContradictArgs, context: &mut Context) -> Result<(), Comman
 }
 
 fn why(args: &WhyArgs, context: &mut Context) -> Result<(), CommandError> {
-    let entity =
-        value::EntityName { kind: Some(forge_store::model::Kind::Belief), id: args.id.clone() };
+    let entity = value::EntityName { kind: Some(Kind::Belief), id: args.id.clone() };
     super::blame::why(&super::blame::WhyArgs { entity, at: None }, context)
 }
 
 fn list(args: &ClaimList, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::list_claims(forge_store::model::Kind::Belief, args, context, |_| true)
+    super::entity::list_claims(Kind::Belief, args, context, |_| true)
 }
 
 fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::show(forge_store::model::Kind::Belief, args, context)
+    super::entity::show(Kind::Belief, args, context)
 }

@@ -71,9 +71,9 @@ fn some(texts: &[String]) -> Value {
 }
 
 fn list(args: &FactList, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::list_facts(forge_store::model::Kind::Code, args, context, |_| true)
+    super::entity::list_facts(Kind::Code, args, context, |_| true)
 }
 
 fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::show(forge_store::model::Kind::Code, args, context)
+    super::entity::show(Kind::Code, args, context)
 }

@@ -96,14 +96,12 @@ fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> 
 }
 
 fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
-    let failed = |value: &forge_store::model::Value| {
-        value.field("exit_code").and_then(forge_store::model::Value::as_i64) != Some(0)
-    };
-    super::entity::list_facts(forge_store::model::Kind::Command, &args.list, context, |value| {
+    let failed = |value: &Value| value.field("exit_code").and_then(Value::as_i64) != Some(0);
+    super::entity::list_facts(Kind::Command, &args.list, context, |value| {
         !args.failed || failed(value)
     })
 }
 
 fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::show(forge_store::model::Kind::Command, args, context)
+    super::entity::show(Kind::Command, args, context)
 }

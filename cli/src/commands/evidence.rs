@@ -97,11 +97,11 @@ fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
 
 fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
     let hypothesis = args.hypothesis.as_deref();
-    super::entity::list_claims(forge_store::model::Kind::Evidence, &args.list, context, |value| {
+    super::entity::list_claims(Kind::Evidence, &args.list, context, |value| {
         super::entity::has_word(value, "hypothesis", hypothesis, "")
     })
 }
 
 fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::show(forge_store::model::Kind::Evidence, args, context)
+    super::entity::show(Kind::Evidence, args, context)
 }

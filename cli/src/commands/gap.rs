@@ -194,13 +194,12 @@ fn update(args: &UpdateArgs, context: &mut Context) -> Result<(), CommandError> 
 }
 
 fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
-    use forge_store::model::claim::Word;
     let status = args.status.map(Word::word);
-    super::entity::list_claims(forge_store::model::Kind::Gap, &args.list, context, |value| {
+    super::entity::list_claims(Kind::Gap, &args.list, context, |value| {
         super::entity::has_word(value, "status", status, "open")
     })
 }
 
 fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::show(forge_store::model::Kind::Gap, args, context)
+    super::entity::show(Kind::Gap, args, context)
 }

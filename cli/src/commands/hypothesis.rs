@@ -250,15 +250,14 @@ fn reject(args: &SettleArgs, context: &mut Context) -> Result<(), CommandError> 
 }
 
 fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
-    use forge_store::model::claim::Word;
     let status = args.status.map(Word::word);
     let tag = args.tag.as_ref().map(Name::as_str);
-    super::entity::list_claims(forge_store::model::Kind::Hypothesis, &args.list, context, |value| {
+    super::entity::list_claims(Kind::Hypothesis, &args.list, context, |value| {
         super::entity::has_word(value, "status", status, "active")
             && super::entity::has_tag(value, tag)
     })
 }
 
 fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::show(forge_store::model::Kind::Hypothesis, args, context)
+    super::entity::show(Kind::Hypothesis, args, context)
 }

@@ -86,11 +86,11 @@ fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> 
 
 fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
     let name = args.name.as_ref().map(Name::as_str);
-    super::entity::list_facts(forge_store::model::Kind::Measurement, &args.list, context, |value| {
+    super::entity::list_facts(Kind::Measurement, &args.list, context, |value| {
         super::entity::has_word(value, "name", name, "")
     })
 }
 
 fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::show(forge_store::model::Kind::Measurement, args, context)
+    super::entity::show(Kind::Measurement, args, context)
 }

@@ -59,9 +59,9 @@ fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
 }
 
 fn list(args: &ClaimList, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::list_claims(forge_store::model::Kind::Note, args, context, |_| true)
+    super::entity::list_claims(Kind::Note, args, context, |_| true)
 }
 
 fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::show(forge_store::model::Kind::Note, args, context)
+    super::entity::show(Kind::Note, args, context)
 }

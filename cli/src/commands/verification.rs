@@ -116,16 +116,12 @@ fn milliseconds(duration: Duration) -> u64 {
 }
 
 fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
-    use forge_store::model::claim::Word;
     let status = args.status.map(Word::word);
-    super::entity::list_facts(
-        forge_store::model::Kind::Verification,
-        &args.list,
-        context,
-        |value| super::entity::has_word(value, "status", status, "unknown"),
-    )
+    super::entity::list_facts(Kind::Verification, &args.list, context, |value| {
+        super::entity::has_word(value, "status", status, "unknown")
+    })
 }
 
 fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
-    super::entity::show(forge_store::model::Kind::Verification, args, context)
+    super::entity::show(Kind::Verification, args, context)
 }

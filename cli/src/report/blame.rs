@@ -1,6 +1,6 @@
 //! Which change made each field of an entity what it is.
 
-use super::entity::plain;
+use super::entity::said;
 use super::log::EntityId;
 use crate::output::{Cell, Report, Screen, Table, Tone};
 use forge_store::model::{Author, OperationId, Origin, RevisionId, Timestamp, Value};
@@ -84,11 +84,11 @@ impl Report for Blame {
             };
             let old = match &blamed.old {
                 Value::Null => String::new(),
-                old => plain(old),
+                old => said(&blamed.field, old),
             };
             table.row(vec![
                 Cell::plain(blamed.field.replace('_', " ")),
-                Cell::plain(plain(&blamed.value)),
+                Cell::plain(said(&blamed.field, &blamed.value)),
                 Cell::new(Tone::Id, by),
                 Cell::new(Tone::Dim, screen.ago(time)),
                 Cell::new(Tone::Dim, old),

@@ -38,10 +38,10 @@ impl BriefScreen {
         if let Some(checkpoint) = &self.checkpoint {
             let before = brief.at.map(|at| at.micros_since(checkpoint.time)).unwrap_or_default();
             let distance = match before {
-                0 => " at this moment".to_owned(),
+                0 => ", at this moment".to_owned(),
                 micros => {
                     let text = forge_store::model::when::describe_distance(micros);
-                    format!(" {text} before")
+                    format!(", {text} before")
                 }
             };
             screen.short_line(&[

@@ -1,7 +1,8 @@
 //! Lists of checkpoints.
 
-use super::moment::{CheckpointJson, trigger_word};
+use super::moment::CheckpointJson;
 use crate::output::{Cell, Report, Screen, Table, Tone};
+use forge_store::model::Trigger;
 use serde::Serialize;
 
 /// Checkpoints, newest first.
@@ -34,24 +35,32 @@ impl Report for Checkpoints {
             return;
         }
         let titles: &[&str] = match self.session {
-            Some(_) => &["No", "Id", "Time", "Ago", "Message", "Tags", "Trigger", "Branch"],
-            None => &["No", "Id", "Time", "Ago", "Message", "Tags", "Trigger", "Branch", "Session"],
+            Some(_) => &["No", "Time", "Ago", "Message", "Tags", "Trigger", "Branch"],
+            None => &["No", "Time", "Ago", "Message", "Tags", "Trigger", "Branch", "Session"],
         };
-        let mut table = Table::new(titles).right(0).flexible(4);
+        let mut table = Table::new(titles).right(0).flexible(3);
         for Listed { checkpoint, session } in &self.checkpoints {
             let mut row = vec![
-                Cell::plain(format!("#{}", checkpoint.sequence)),
-                Cell::new(Tone::Id, checkpoint.id.short()),
+                Cell::new(Tone::Id, format!("#{}", checkpoint.sequence)),
                 Cell::plain(screen.local_time(checkpoint.time)),
                 Cell::new(Tone::Dim, screen.ago(checkpoint.time)),
                 Cell::plain(&checkpoint.message),
                 Cell::plain(checkpoint.tags.join(",")),
-                Cell::new(Tone::Dim, trigger_word(checkpoint.trigger)),
+                Cell::new(Tone::Dim, trigger(checkpoint.trigger)),
                 Cell::plain(&checkpoint.branch),
             ];
             row.extend(session.as_ref().map(Cell::plain));
             table.row(row);
         }
         screen.table(&table);
+    }
+}
+
+/// What made a checkpoint, in short: which event it was, its message says.
+const fn trigger(trigger: Trigger) -> &'static str {
+    match trigger {
+        Trigger::Manual => "manual",
+        Trigger::Scheduled => "scheduled",
+        Trigger::Automatic(_) => "automatic",
     }
 }

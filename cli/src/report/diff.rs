@@ -1,6 +1,6 @@
 //! What changed between two moments.
 
-use super::entity::plain;
+use super::entity::{self, plain};
 use super::moment::{MomentJson, seconds};
 use crate::output::{Report, Screen, Tone};
 use crate::text::previewed;
@@ -107,7 +107,7 @@ pub fn tell_one(change: &TypedChange, screen: &mut Screen) {
         }
         (_, field) => {
             let name = field.as_deref().unwrap_or("value").replace('_', " ");
-            let [old, new] = [&change.old, &change.new].map(|value| said(value.as_ref()));
+            let [old, new] = [&change.old, &change.new].map(|value| said(&name, value.as_ref()));
             let id = format!("  ~ {} ", change.id);
             if old.len().max(new.len()) <= LONG_BYTES && !old.contains('\n') && !new.contains('\n')
             {
@@ -136,12 +136,12 @@ pub fn tell_one(change: &TypedChange, screen: &mut Screen) {
 }
 
 /// A field as a person reads it; of a text that was cut its beginning.
-fn said(value: Option<&Value>) -> String {
+fn said(field: &str, value: Option<&Value>) -> String {
     match value {
         None => "none".to_owned(),
         Some(value) => match value.field("text").filter(|_| value.field("blob").is_some()) {
             Some(beginning) => plain(beginning),
-            None => plain(value),
+            None => entity::said(field, value),
         },
     }
 }

@@ -90,7 +90,7 @@ impl Entity {
                     Some(time) if is_time => screen.time(time),
                     _ => text.clone(),
                 },
-                other => plain(other),
+                other => said(name, other),
             };
             let label = name.replace('_', " ");
             if text.contains('\n') {
@@ -123,6 +123,15 @@ pub fn plain(value: &Value) -> String {
         Value::List(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
         Value::Float(number) => format!("{number}"),
         other => serde_json::to_string(other).unwrap_or_default(),
+    }
+}
+
+/// A field in a line: shares with two decimals.
+#[must_use]
+pub fn said(field: &str, value: &Value) -> String {
+    match value {
+        Value::Float(share) if matches!(field, "confidence" | "strength") => format!("{share:.2}"),
+        other => plain(other),
     }
 }
 
@@ -179,7 +188,7 @@ pub fn table(kind: Kind, entities: &[Entity], screen: &mut Screen) {
             let text = match (*column, entity.field(column)) {
                 ("in_doubt", Some(Value::Bool(true))) => "in doubt".to_owned(),
                 ("in_doubt", _) => String::new(),
-                (_, value) => value.map(plain).unwrap_or_default(),
+                (name, value) => value.map(|value| said(name, value)).unwrap_or_default(),
             };
             row.push(Cell::new(tone_of(column, &text), text));
         }

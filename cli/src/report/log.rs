@@ -78,8 +78,9 @@ impl Revised {
         let time = screen.time(self.time);
         screen.short_line(&[
             (Tone::Id, &format!("#{} ", self.sequence)),
+            (Tone::Dim, &format!("{time} ")),
             (Tone::Plain, &self.verb),
-            (Tone::Dim, &format!(" on {}, {time}", self.branch)),
+            (Tone::Dim, &format!(" on {}", self.branch)),
         ]);
     }
 }
@@ -125,9 +126,10 @@ impl Report for Log {
                     let trigger = trigger_word(checkpoint.trigger);
                     screen.short_line(&[
                         (Tone::Id, &format!("#{} ", checkpoint.sequence)),
+                        (Tone::Dim, &format!("{time} ")),
                         (Tone::Heading, "checkpoint "),
                         (Tone::Plain, &checkpoint.message),
-                        (Tone::Dim, &format!("{tags} {trigger}, {time}")),
+                        (Tone::Dim, &format!("{tags} {trigger}")),
                     ]);
                 }
             }
@@ -183,9 +185,10 @@ impl Report for Operations {
             let state = if operation.taken_back { " (taken back)" } else { "" };
             screen.short_line(&[
                 (Tone::Id, &format!("{} ", operation.id.short())),
+                (Tone::Dim, &format!("{time} ")),
                 (Tone::Plain, &operation.verb),
                 (Tone::Warning, state),
-                (Tone::Dim, &format!(": {}, {time}", operation.effects.join(", "))),
+                (Tone::Dim, &format!(": {}", operation.effects.join(", "))),
             ]);
         }
     }

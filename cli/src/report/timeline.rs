@@ -263,11 +263,11 @@ impl Report for Timeline {
             screen.short_line(&[
                 (Tone::Plain, &format!("{lanes} ")),
                 (Tone::Id, &format!("#{} ", entry.sequence)),
+                (Tone::Dim, &format!("{when} ")),
                 (Tone::Good, &self.heads(entry)),
                 (tone, &entry.message),
                 (Tone::Warning, &tags),
                 (Tone::Dim, &trigger),
-                (Tone::Dim, &format!("  {when}")),
             ]);
         }
         if self.omitted > 0 {
