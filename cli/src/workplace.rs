@@ -175,7 +175,7 @@ pub fn point(context: &Context, session: &Session, moment: &Moment) -> Result<Po
 ///
 /// Not found, with the nearest ids; ambiguous.
 pub fn claim_id(state: &StateAt, kind: Kind, name: &str) -> Result<String, CommandError> {
-    let known = state.claims_of(kind)?.into_iter().map(|(id, _)| id).collect();
+    let known = state.claims_of(kind)?.into_iter().map(|(id, _)| id);
     id_among(kind, name, known)
 }
 
@@ -184,7 +184,12 @@ pub fn claim_id(state: &StateAt, kind: Kind, name: &str) -> Result<String, Comma
 /// # Errors
 ///
 /// Not found, with the nearest ids; ambiguous.
-pub fn id_among(kind: Kind, name: &str, known: Vec<String>) -> Result<String, CommandError> {
+pub fn id_among(
+    kind: Kind,
+    name: &str,
+    known: impl IntoIterator<Item = String>,
+) -> Result<String, CommandError> {
+    let known: Vec<String> = known.into_iter().collect();
     if known.iter().any(|id| id == name) {
         return Ok(name.to_owned());
     }

@@ -60,7 +60,7 @@ fn capture(args: &CaptureArgs, context: &mut Context) -> Result<(), CommandError
             .iter()
             .map(|path| format!("the changes of '{path}' are too large to be kept")),
     );
-    context.out.emit(&report.of_fact(Kind::Code, &fact.id, fact.value))?;
+    context.out.emit(&report.of_fact(fact))?;
     writing.finish();
     Ok(())
 }

@@ -76,7 +76,7 @@ fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> 
     let recorded = new_fact(Kind::Command, None, end, end, value).and_then(|fact| {
         let done = writing.fact(fact.clone(), None)?;
         let report = Written::new("forge.command.record/1", "Recorded", done);
-        Ok(report.of_fact(Kind::Command, &fact.id, fact.value))
+        Ok(report.of_fact(fact))
     });
     match recorded {
         Ok(report) if context.global.json => context.out.emit(&report)?,

@@ -79,7 +79,7 @@ fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> 
     let fact = new_fact(Kind::Measurement, None, at, context.now, value)?;
     let done = writing.fact(fact.clone(), None)?;
     let report = Written::new("forge.measurement.record/1", "Recorded", done);
-    context.out.emit(&report.of_fact(Kind::Measurement, &fact.id, fact.value))?;
+    context.out.emit(&report.of_fact(fact))?;
     writing.finish();
     Ok(())
 }

@@ -106,7 +106,7 @@ fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
     writing.refuse_known(&fact, id)?;
     let done = writing.fact(fact.clone(), Some(AutoTrigger::VerificationComplete))?;
     let report = Written::new("forge.verification.add/1", "Added", done);
-    context.out.emit(&report.of_fact(Kind::Verification, &fact.id, fact.value))?;
+    context.out.emit(&report.of_fact(fact))?;
     writing.finish();
     Ok(())
 }

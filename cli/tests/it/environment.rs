@@ -109,12 +109,19 @@ impl Environment {
             if character.is_ascii_alphanumeric() {
                 word.push(character);
             } else {
-                normal.push_str(&self.normal_word(&word));
+                self.push_normal(&mut normal, &word);
                 word.clear();
                 normal.push(character);
             }
         }
-        normal + &self.normal_word(&word)
+        self.push_normal(&mut normal, &word);
+        normal
+    }
+
+    fn push_normal(&self, text: &mut String, word: &str) {
+        // The digits behind a decimal point are no id, however many they are.
+        let is_fraction = text.ends_with('.') && word.bytes().all(|byte| byte.is_ascii_digit());
+        text.push_str(&if is_fraction { word.to_owned() } else { self.normal_word(word) });
     }
 
     fn normal_word(&self, word: &str) -> String {
@@ -181,6 +188,7 @@ pub(crate) fn mode(path: &Path) -> u32 {
 fn ids_and_paths_become_stable() {
     let environment = Environment::new();
     let long = "0123456789abcdef0123456789abcdef";
-    let text = format!("{}/x {long} abc 0123456789, aaaaaaaaaa", environment.path.display());
-    assert_eq!(environment.normal(&text), "$ROOT/x <id1> abc <id1>, <id2>");
+    let text =
+        format!("{}/x {long} abc 0123456789, aaaaaaaaaa 0.1234567890", environment.path.display());
+    assert_eq!(environment.normal(&text), "$ROOT/x <id1> abc <id1>, <id2> 0.1234567890");
 }

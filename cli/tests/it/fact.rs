@@ -14,7 +14,10 @@ fn project() -> Environment {
 fn verifications_make_checkpoints() {
     let environment = project();
     let add = ["verification", "add", "unit tests", "--status", "failed", "--duration", "90s"];
-    assert_snapshot!(environment.forge(add), @"");
+    assert_snapshot!(environment.forge(add), @r"
+    Added verification v-<id1> (session project, branch main)
+      checkpoint <id2> #1 a verification finished [auto]
+    ");
     let json = [
         "verification",
         "add",
@@ -33,8 +36,12 @@ fn verifications_make_checkpoints() {
         "build-1",
         "--json",
     ];
-    assert_snapshot!(environment.forge(json), @"");
-    assert_snapshot!(environment.forge(json), @"");
+    assert_snapshot!(environment.forge(json), @r#"{"schema":"forge.verification.add/1","session":"project","branch":"main","operation":"<id3>","id":"build-1","revision":null,"checkpoint":{"id":"<id4>","sequence":2,"time":"2026-02-01T12:00:02Z","message":"a verification finished","tags":["auto"],"trigger":{"automatic":"verification_complete"}},"at":"2026-02-01T11:55:02Z","changed":[{"kind":"verification","id":"build-1","value":{"command":"make","exit_code":0,"name":"build","output":"ok","status":"passed"}}],"warnings":[]}"#);
+    assert_snapshot!(environment.forge(json), @r#"
+    [stderr]
+    {"schema":"forge.error/1","error":{"kind":"invalid","message":"there is a verification 'build-1' already","causes":[],"hints":["update it, or give the new one another id"]}}
+    [exit 2]
+    "#);
     assert_eq!(environment.forge(["verification", "add", "x", "--status", "good"]).code, 2);
     let future = ["verification", "add", "x", "--status", "passed", "--at", "2030-01-01"];
     assert_eq!(environment.forge(future).code, 2);
@@ -70,8 +77,8 @@ fn significant_time_makes_a_checkpoint_of_its_own() {
 fn measurements_have_a_value_and_a_unit() {
     let environment = project();
     let record = ["measurement", "record", "rss", "12.5", "--unit", "MB", "--json"];
-    assert_snapshot!(environment.forge(record), @"");
-    assert_snapshot!(environment.forge(["measurement", "record", "delta", "-3"]), @"");
+    assert_snapshot!(environment.forge(record), @r#"{"schema":"forge.measurement.record/1","session":"project","branch":"main","operation":"<id1>","id":"m-<id2>","revision":null,"checkpoint":null,"at":"2026-02-01T12:00:01Z","changed":[{"kind":"measurement","id":"m-<id2>","value":{"name":"rss","unit":"MB","value":12.5}}],"warnings":[]}"#);
+    assert_snapshot!(environment.forge(["measurement", "record", "delta", "-3"]), @"Recorded measurement m-<id3> (session project, branch main)");
     assert_eq!(environment.forge(["measurement", "record", "x", "NaN"]).code, 2);
 }
 
@@ -82,10 +89,25 @@ fn ran(environment: &Environment, script: &str) -> Output {
 #[test]
 fn a_command_passes_through_with_its_exit_code() {
     let environment = project();
-    assert_snapshot!(ran(&environment, "echo out; echo err >&2; exit 3"), @"");
-    assert_snapshot!(ran(&environment, "kill -TERM $$"), @"");
-    assert_snapshot!(environment.forge(["command", "record", "--", "no such"]), @"");
-    assert_snapshot!(environment.forge(["command", "record", "-q", "--", "echo", "hi"]), @"");
+    assert_snapshot!(ran(&environment, "echo out; echo err >&2; exit 3"), @r"
+    out
+    [stderr]
+    err
+    Recorded command c-<id1> (session project, branch main)
+    [exit 3]
+    ");
+    assert_snapshot!(ran(&environment, "kill -TERM $$"), @r"
+    [stderr]
+    Recorded command c-<id2> (session project, branch main)
+    [exit 143]
+    ");
+    assert_snapshot!(environment.forge(["command", "record", "--", "no such"]), @r"
+    [stderr]
+    warning: cannot run 'no such': No such file or directory (os error 2)
+    Recorded command c-<id3> (session project, branch main)
+    [exit 127]
+    ");
+    assert_snapshot!(environment.forge(["command", "record", "-q", "--", "echo", "hi"]), @"hi");
 }
 
 #[test]
@@ -93,12 +115,16 @@ fn a_command_is_recorded_with_all_that_is_known() {
     let environment = project();
     let args = ["command", "record", "--json", "--", "sh", "-c", "echo out; echo err >&2; exit 7"];
     let output = environment.forge(args);
-    assert_eq!((output.code, output.stderr.as_str()), (7, "out\nerr\n"), "{output}");
+    let mut lines: Vec<&str> = output.stderr.lines().collect();
+    // The two streams are not in step.
+    lines.sort_unstable();
+    assert_eq!((output.code, lines), (7, vec!["err", "out"]), "{output}");
     let json: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
     let value = &json["changed"][0]["value"];
     assert_eq!(json["schema"], "forge.command.record/1");
     assert_eq!(value["command"], "sh -c 'echo out; echo err >&2; exit 7'");
     assert_eq!(value["exit_code"], 7);
+    assert_ne!(json["at"], value["called_at"], "its time is its end");
     assert_eq!(value["outcome"], "finished");
     assert_eq!(value["working_dir"], "$ROOT/project");
     assert_eq!(value["stdout_preview"], "out\n");
@@ -152,7 +178,13 @@ fn git(environment: &Environment, args: &[&str]) -> String {
 #[test]
 fn code_is_captured_and_the_checkout_stays_as_it_is() {
     let environment = project();
-    assert_snapshot!(environment.forge(["code", "capture"]), @"");
+    assert_snapshot!(environment.forge(["code", "capture"]), @r"
+    [stderr]
+    error: '$ROOT/project' is in no git checkout
+    Caused by: fatal: not a git repository (or any of the parent directories): .git
+    hint: 'git init' begins a repository; 'forge note add' writes a state down
+    [exit 3]
+    ");
     git(&environment, &["init", "--quiet"]);
     environment.write("project/a", "one\n");
     let unborn = environment.forge(["code", "capture", "--json"]).json();
@@ -168,7 +200,7 @@ fn code_is_captured_and_the_checkout_stays_as_it_is() {
     let objects = || git(&environment, &["count-objects", "-v"]);
     let objects_before = objects();
     let capture = ["code", "capture", "-m", "half done", "--json"];
-    assert_snapshot!(environment.forge(capture), @"");
+    assert_snapshot!(environment.forge(capture), @r#"{"schema":"forge.code.capture/1","session":"project","branch":"main","operation":"<id4>","id":"c-<id5>","revision":null,"checkpoint":{"id":"<id6>","sequence":2,"time":"2026-02-01T12:00:03Z","message":"code was modified","tags":["auto"],"trigger":{"automatic":"code_modified"}},"at":"2026-02-01T12:00:03Z","changed":[{"kind":"code","id":"c-<id5>","value":{"branch":"trunk","commit":"3e1290e61add091fc2ddbbad3478fd1634acf555","description":"half done","patches":["diff --git a/a b/a\nindex 5626abf..814f4a4 100644\n--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n one\n+two\n","diff --git a/b b/b\nnew file mode 100644\nindex 0000000..19d9cc8\n--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+staged\n","diff --git a/new file b/new file\nnew file mode 100644\nindex 0000000..2bdf67a\n--- /dev/null\n+++ b/new file\t\n@@ -0,0 +1 @@\n+three\n"],"untracked":["new file"]}}],"warnings":[]}"#);
     assert_eq!(git(&environment, &["status", "--porcelain=v2"]), before);
     assert_eq!(objects(), objects_before);
     let left = std::fs::read_dir(environment.path("tmp")).unwrap().count();

@@ -34,7 +34,11 @@ fn without_a_store_every_command_says_how_to_make_one() {
         assert_eq!(output.code, 3, "{args:?} {output}");
         assert!(output.stderr.contains("hint: 'forge init' makes one"), "{output}");
     }
-    assert_snapshot!(environment.forge(["note", "add", "x", "--json"]), @"");
+    assert_snapshot!(environment.forge(["note", "add", "x", "--json"]), @r#"
+    [stderr]
+    {"schema":"forge.error/1","error":{"kind":"not_found","message":"no store in '$ROOT/project' or any directory above it","causes":[],"hints":["'forge init' makes one","'--store PATH' or FORGE_STORE names one elsewhere"]}}
+    [exit 3]
+    "#);
     assert!(!environment.path("project/.forge").exists());
 }
 
@@ -42,14 +46,27 @@ fn without_a_store_every_command_says_how_to_make_one() {
 fn a_folder_that_is_no_store_is_left_alone() {
     let environment = Environment::new();
     environment.write("project/.forge/FORMAT", "something else\n");
-    assert_snapshot!(environment.forge(["note", "add", "x"]), @"");
+    assert_snapshot!(environment.forge(["note", "add", "x"]), @r"
+    [stderr]
+    error: not a forge store: its FORMAT file does not begin with 'forge store'
+    [exit 2]
+    ");
     environment.write("project/.forge/FORMAT", "forge store\nformat = 99.0\n");
     let output = environment.forge(["note", "add", "x"]);
     assert_ne!(output.code, 0, "{output}");
     environment.make_directory("empty");
-    assert_snapshot!(environment.forge(["note", "add", "x", "--store", "../empty"]), @"");
+    assert_snapshot!(environment.forge(["note", "add", "x", "--store", "../empty"]), @r"
+    [stderr]
+    error: there is no store at $ROOT/project/../empty
+    hint: 'forge init' makes one
+    [exit 3]
+    ");
     environment.write("file", "x");
-    assert_snapshot!(environment.forge(["note", "add", "x", "--store", "../file"]), @"");
+    assert_snapshot!(environment.forge(["note", "add", "x", "--store", "../file"]), @r"
+    [stderr]
+    error: the store '$ROOT/project/../file' is not a directory
+    [exit 2]
+    ");
 }
 
 #[test]
@@ -59,7 +76,11 @@ fn a_newer_store_is_refused_with_both_versions() {
     let newer = text.replace("1.0", "2.0");
     assert_ne!(text, newer);
     environment.write("project/.forge/FORMAT", &newer);
-    assert_snapshot!(environment.forge(["note", "add", "x"]), @"");
+    assert_snapshot!(environment.forge(["note", "add", "x"]), @r"
+    [stderr]
+    error: the store has format 2.0, this version of forge reads 1.x
+    [exit 5]
+    ");
     assert_eq!(environment.forge(["status"]).code, 5);
 }
 
@@ -139,7 +160,11 @@ fn is_root() -> bool {
 #[test]
 fn a_disk_that_takes_no_more_changes_nothing() {
     let environment = project();
-    let text = "x".repeat(100_000);
+    // Text that does not compress: numbers of a simple generator.
+    let numbers = std::iter::successors(Some(1_u64), |last| {
+        Some(last.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1))
+    });
+    let text: String = numbers.take(6000).map(|number| format!("{number:016x}")).collect();
     let mut command = environment.command(["note", "add", &text]);
     let forge = command.get_program().to_owned();
     let variables: Vec<_> =
