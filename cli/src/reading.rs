@@ -146,7 +146,7 @@ pub fn known_of(state: &StateAt, kind: Kind) -> Result<Vec<Known>, CommandError>
 /// Not found, with the nearest ids; ambiguous.
 pub fn one_of(state: &StateAt, kind: Kind, name: &str) -> Result<Known, CommandError> {
     let mut known = known_of(state, kind)?;
-    let ids = known.iter().map(|known| known.id().to_owned()).collect();
+    let ids: Vec<String> = known.iter().map(|known| known.id().to_owned()).collect();
     let id = workplace::id_among(kind, name, ids)?;
     let place = known.iter().position(|known| known.id() == id).expect("it is one of these");
     Ok(known.swap_remove(place))
