@@ -3,6 +3,7 @@
 //!
 //! * [`args`] and [`commands`]: what can be said, and what it does.
 //! * [`context`], [`config`], [`discovery`]: where a command runs: directory, store, settings, clock.
+//! * [`workplace`]: the store and the session a command works in.
 //! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
 //! * [`error`]: what went wrong, the exit code, and what to do next.
 
@@ -16,6 +17,7 @@ pub mod output;
 mod panic;
 pub mod private;
 pub mod report;
+pub mod workplace;
 
 use args::{Args, Form};
 use clap::error::ErrorKind as ClapKind;

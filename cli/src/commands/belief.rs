@@ -2,6 +2,8 @@
 
 use crate::args::select::{ClaimList, Show};
 use crate::args::value::{self, Name};
+use crate::context::Context;
+use crate::error::CommandError;
 use forge_store::model::claim::{BeliefKind, DependencyType};
 
 /// How one belief may rest on another; that it contradicts another is said by `contradict`.
@@ -138,4 +140,45 @@ pub struct WhyArgs {
     /// Name it by its id or a unique prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
+}
+
+/// Does it.
+pub fn run(command: &BeliefCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        BeliefCommand::Add(args) => add(args, context),
+        BeliefCommand::Update(args) => update(args, context),
+        BeliefCommand::Depend(args) => depend(args, context),
+        BeliefCommand::Contradict(args) => contradict(args, context),
+        BeliefCommand::Why(args) => why(args, context),
+        BeliefCommand::List(args) => list(args, context),
+        BeliefCommand::Show(args) => show(args, context),
+    }
+}
+
+fn add(_args: &AddArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn update(_args: &UpdateArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn depend(_args: &DependArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn contradict(_args: &ContradictArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn why(_args: &WhyArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn list(_args: &ClaimList, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
 }

@@ -1,6 +1,8 @@
 //! `forge blame` and `forge why`.
 
 use crate::args::value::{EntityName, Moment};
+use crate::context::Context;
+use crate::error::CommandError;
 
 /// Arguments of `forge blame`.
 #[derive(Debug, clap::Args)]
@@ -24,4 +26,14 @@ pub struct WhyArgs {
     /// Look at it as it stood at this moment
     #[arg(long, value_name = "T")]
     pub at: Option<Moment>,
+}
+
+/// Says which change made each field what it is.
+pub fn run(_args: &BlameArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+/// Says what an entity rests on and what rests on it.
+pub fn why(_args: &WhyArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
 }

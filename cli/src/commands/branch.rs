@@ -1,6 +1,8 @@
 //! `forge branch`.
 
 use crate::args::value::{Moment, Name};
+use crate::context::Context;
+use crate::error::CommandError;
 
 /// Try another line of thought without losing this one.
 #[derive(Debug, clap::Subcommand)]
@@ -75,4 +77,35 @@ pub struct AbandonArgs {
     /// Say what came of it
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
+}
+
+/// Does it.
+pub fn run(command: &BranchCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        BranchCommand::Create(args) => create(args, context),
+        BranchCommand::Switch(args) => switch(args, context),
+        BranchCommand::List(args) => list(args, context),
+        BranchCommand::Show(args) => show(args, context),
+        BranchCommand::Abandon(args) => abandon(args, context),
+    }
+}
+
+fn create(_args: &CreateArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn switch(_args: &SwitchArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn show(_args: &ShowArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn abandon(_args: &AbandonArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
 }

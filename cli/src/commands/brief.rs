@@ -1,6 +1,8 @@
 //! `forge brief`.
 
 use crate::args::value::Moment;
+use crate::context::Context;
+use crate::error::CommandError;
 
 /// Arguments of `forge brief`.
 #[derive(Debug, clap::Args)]
@@ -12,4 +14,9 @@ pub struct BriefArgs {
     /// Use at most this many bytes
     #[arg(long, value_name = "BYTES")]
     pub budget: Option<usize>,
+}
+
+/// Does it.
+pub fn run(_args: &BriefArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
 }

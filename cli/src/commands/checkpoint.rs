@@ -1,6 +1,8 @@
 //! `forge checkpoint`.
 
 use crate::args::value::{self, Moment, Name};
+use crate::context::Context;
+use crate::error::CommandError;
 use forge_store::model::Kind;
 use std::time::Duration;
 
@@ -185,4 +187,55 @@ pub struct ScheduleArgs {
     /// Make no more
     #[arg(long)]
     pub off: bool,
+}
+
+/// Does it.
+pub fn run(command: &CheckpointCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        CheckpointCommand::Create(args) => create(args, context),
+        CheckpointCommand::List(args) => list(args, context),
+        CheckpointCommand::Show(args) => show(args, context),
+        CheckpointCommand::At(args) => at(args, context),
+        CheckpointCommand::Diff(args) => diff(args, context),
+        CheckpointCommand::Restore(args) => restore(args, context),
+        CheckpointCommand::Tag(args) => tag(args, context),
+        CheckpointCommand::Timeline(args) => timeline(args, context),
+        CheckpointCommand::Schedule(args) => schedule(args, context),
+    }
+}
+
+fn create(_args: &CreateArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn show(_args: &ShowArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn at(_args: &AtArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn diff(_args: &DiffArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn restore(_args: &RestoreArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn tag(_args: &TagArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn timeline(_args: &TimelineArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn schedule(_args: &ScheduleArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
 }

@@ -1,6 +1,8 @@
 //! `forge command`.
 
 use crate::args::select::{FactList, Show};
+use crate::context::Context;
+use crate::error::CommandError;
 use std::ffi::OsString;
 
 /// Run commands and record how they end.
@@ -32,4 +34,25 @@ pub struct ListArgs {
     /// When and how many.
     #[command(flatten)]
     pub list: FactList,
+}
+
+/// Does it.
+pub fn run(command: &CommandCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        CommandCommand::Record(args) => record(args, context),
+        CommandCommand::List(args) => list(args, context),
+        CommandCommand::Show(args) => show(args, context),
+    }
+}
+
+fn record(_args: &RecordArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
 }

@@ -2,6 +2,8 @@
 
 use crate::args::select::{ClaimList, Show};
 use crate::args::value::{self, Name};
+use crate::context::Context;
+use crate::error::CommandError;
 use forge_store::model::claim::EvidenceKind;
 
 /// Record what speaks for or against a hypothesis.
@@ -58,4 +60,25 @@ pub struct ListArgs {
     /// Where and how many.
     #[command(flatten)]
     pub list: ClaimList,
+}
+
+/// Does it.
+pub fn run(command: &EvidenceCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        EvidenceCommand::Add(args) => add(args, context),
+        EvidenceCommand::List(args) => list(args, context),
+        EvidenceCommand::Show(args) => show(args, context),
+    }
+}
+
+fn add(_args: &AddArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
 }

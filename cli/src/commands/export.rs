@@ -1,5 +1,7 @@
 //! `forge export`.
 
+use crate::context::Context;
+use crate::error::CommandError;
 use std::path::PathBuf;
 
 /// Write out what is recorded.
@@ -21,4 +23,9 @@ pub struct ExportArgs {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// Does it.
+pub fn run(_args: &ExportCommand, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
 }

@@ -2,6 +2,8 @@
 
 use crate::args::select::{ClaimList, Show};
 use crate::args::value::{self, Name};
+use crate::context::Context;
+use crate::error::CommandError;
 use forge_store::model::claim::{Criticality, Effort, FillStrategy, GapStatus, GapType};
 
 /// What may become of a gap other than an answer, which `fill` gives.
@@ -109,4 +111,35 @@ pub struct ListArgs {
     /// Where and how many.
     #[command(flatten)]
     pub list: ClaimList,
+}
+
+/// Does it.
+pub fn run(command: &GapCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        GapCommand::Add(args) => add(args, context),
+        GapCommand::Fill(args) => fill(args, context),
+        GapCommand::Update(args) => update(args, context),
+        GapCommand::List(args) => list(args, context),
+        GapCommand::Show(args) => show(args, context),
+    }
+}
+
+fn add(_args: &AddArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn fill(_args: &FillArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn update(_args: &UpdateArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
 }

@@ -2,6 +2,8 @@
 
 use crate::args::select::{ClaimList, Show};
 use crate::args::value::{self, Name};
+use crate::context::Context;
+use crate::error::CommandError;
 use forge_store::model::claim::HypothesisStatus;
 
 /// What may be said of a hypothesis without settling it: `confirm` and `reject` do that, with what follows.
@@ -115,4 +117,40 @@ pub struct ListArgs {
     /// Where and how many.
     #[command(flatten)]
     pub list: ClaimList,
+}
+
+/// Does it.
+pub fn run(command: &HypothesisCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        HypothesisCommand::Add(args) => add(args, context),
+        HypothesisCommand::Update(args) => update(args, context),
+        HypothesisCommand::Confirm(args) => confirm(args, context),
+        HypothesisCommand::Reject(args) => reject(args, context),
+        HypothesisCommand::List(args) => list(args, context),
+        HypothesisCommand::Show(args) => show(args, context),
+    }
+}
+
+fn add(_args: &AddArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn update(_args: &UpdateArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn confirm(_args: &SettleArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn reject(_args: &SettleArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
 }

@@ -1,6 +1,8 @@
 //! `forge import`.
 
 use crate::args::value::Moment;
+use crate::context::Context;
+use crate::error::CommandError;
 use std::path::PathBuf;
 
 /// Take in what others have recorded.
@@ -56,4 +58,9 @@ pub struct EventsArgs {
     /// Import this file; '-' is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+}
+
+/// Does it.
+pub fn run(_args: &ImportCommand, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
 }

@@ -1,6 +1,8 @@
 //! `forge init`.
 
 use crate::args::value::Name;
+use crate::context::Context;
+use crate::error::CommandError;
 use std::path::PathBuf;
 
 /// Arguments of `forge init`.
@@ -17,4 +19,9 @@ pub struct InitArgs {
     /// Import what the agent has recorded here so far, without asking
     #[arg(long)]
     pub import: bool,
+}
+
+/// Does it.
+pub fn run(_args: &InitArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
 }

@@ -1,6 +1,8 @@
 //! `forge log`.
 
 use crate::args::value::{EntityName, Moment, Name};
+use crate::context::Context;
+use crate::error::CommandError;
 
 /// Arguments of `forge log`.
 #[derive(Debug, clap::Args)]
@@ -32,4 +34,9 @@ pub struct LogArgs {
     /// Show at most this many
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
+}
+
+/// Does it.
+pub fn run(_args: &LogArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
 }

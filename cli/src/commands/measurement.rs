@@ -2,6 +2,8 @@
 
 use crate::args::select::{FactList, Show};
 use crate::args::value::{self, Moment, Name};
+use crate::context::Context;
+use crate::error::CommandError;
 use forge_store::model::Value;
 
 /// Record named values.
@@ -49,4 +51,25 @@ pub struct ListArgs {
     /// When and how many.
     #[command(flatten)]
     pub list: FactList,
+}
+
+/// Does it.
+pub fn run(command: &MeasurementCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        MeasurementCommand::Record(args) => record(args, context),
+        MeasurementCommand::List(args) => list(args, context),
+        MeasurementCommand::Show(args) => show(args, context),
+    }
+}
+
+fn record(_args: &RecordArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
 }

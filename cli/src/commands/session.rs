@@ -1,6 +1,8 @@
 //! `forge session`.
 
 use crate::args::value::Name;
+use crate::context::Context;
+use crate::error::CommandError;
 
 /// Begin, choose and list debugging sessions.
 #[derive(Debug, clap::Subcommand)]
@@ -53,4 +55,30 @@ pub struct UseArgs {
     /// Name it by name or id
     #[arg(value_name = "SESSION")]
     pub which: String,
+}
+
+/// Does it.
+pub fn run(command: &SessionCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        SessionCommand::New(args) => new(args, context),
+        SessionCommand::List(args) => list(args, context),
+        SessionCommand::Show(args) => show(args, context),
+        SessionCommand::Use(args) => use_session(args, context),
+    }
+}
+
+fn new(_args: &NewArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn show(_args: &ShowArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn use_session(_args: &UseArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
 }

@@ -2,6 +2,8 @@
 
 use crate::args::select::{FactList, Show};
 use crate::args::value::{self, Moment, Name};
+use crate::context::Context;
+use crate::error::CommandError;
 use forge_store::model::claim::VerificationStatus;
 use std::time::Duration;
 
@@ -70,4 +72,25 @@ pub struct ListArgs {
     /// When and how many.
     #[command(flatten)]
     pub list: FactList,
+}
+
+/// Does it.
+pub fn run(command: &VerificationCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        VerificationCommand::Add(args) => add(args, context),
+        VerificationCommand::List(args) => list(args, context),
+        VerificationCommand::Show(args) => show(args, context),
+    }
+}
+
+fn add(_args: &AddArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
+}
+
+fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
+    Err(super::unwritten())
 }
