@@ -4,6 +4,7 @@
 //! * [`args`] and [`commands`]: what can be said, and what it does.
 //! * [`context`], [`config`], [`discovery`]: where a command runs: directory, store, settings, clock.
 //! * [`workplace`]: the store and the session a command works in.
+//! * [`transcript`]: recorded agent sessions on their way into the store.
 //! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
 //! * [`error`]: what went wrong, the exit code, and what to do next.
 
@@ -17,6 +18,7 @@ pub mod output;
 mod panic;
 pub mod private;
 pub mod report;
+pub mod transcript;
 pub mod workplace;
 
 use args::{Args, Form};
