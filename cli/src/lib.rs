@@ -5,21 +5,26 @@
 //! * [`context`], [`config`], [`discovery`]: where a command runs: directory, store, settings, clock.
 //! * [`workplace`]: the store and the session a command works in.
 //! * [`transcript`]: recorded agent sessions on their way into the store.
+//! * [`writing`]: how commands write: ids, automatic checkpoints.
 //! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
+//! * [`child`] and [`git`]: what is run outside.
 //! * [`error`]: what went wrong, the exit code, and what to do next.
 
 pub mod args;
+pub mod child;
 pub mod commands;
 pub mod config;
 pub mod context;
 pub mod discovery;
 pub mod error;
+pub mod git;
 pub mod output;
 mod panic;
 pub mod private;
 pub mod report;
 pub mod transcript;
 pub mod workplace;
+pub mod writing;
 
 use args::{Args, Form};
 use clap::error::ErrorKind as ClapKind;

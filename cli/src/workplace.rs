@@ -1,6 +1,7 @@
 //! Where a command works: its store, its session, a point in it.
 
 use crate::args::value::Moment;
+use crate::config::key;
 use crate::context::Context;
 use crate::discovery::STORE_DIRECTORY;
 use crate::error::CommandError;
@@ -95,11 +96,33 @@ pub fn named_session(store: &Store, name: &str) -> Result<Session, CommandError>
 fn first_session(context: &Context, store: &Store) -> Result<Session, CommandError> {
     let name = project_name(context, store);
     let act = act(context, "session new");
-    match store.create_session(&act, NewSession::named(name.clone())) {
+    match create(context, store, &act, NewSession::named(name.clone())) {
         // Somebody else was faster.
         Err(Error::Duplicate { .. }) => Ok(store.session(&name)?),
         made => Ok(made?),
     }
+}
+
+/// Begins a session, with the schedule that the settings ask for.
+///
+/// # Errors
+///
+/// As the library says.
+pub fn begin_session(
+    context: &Context,
+    store: &Store,
+    act: &Act,
+    new: NewSession,
+) -> Result<Session, CommandError> {
+    Ok(create(context, store, act, new)?)
+}
+
+fn create(context: &Context, store: &Store, act: &Act, new: NewSession) -> Result<Session, Error> {
+    let session = store.create_session(act, new)?;
+    if let Some(every) = context.config.duration(key::SCHEDULE_EVERY) {
+        session.schedule(act, Some(i64::try_from(every.as_micros()).unwrap_or(i64::MAX)))?;
+    }
+    Ok(session)
 }
 
 /// The name of the directory that the store lies in, or of this one if the store has a place of its own.

@@ -3,6 +3,11 @@
 use crate::args::select::{FactList, Show};
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::git;
+use crate::report::written::Written;
+use crate::workplace::Need;
+use crate::writing::{Writing, new_fact};
+use forge_store::model::{AutoTrigger, Kind, Value};
 
 /// Record the state of the source code.
 #[derive(Debug, clap::Subcommand)]
@@ -32,8 +37,37 @@ pub fn run(command: &CodeCommand, context: &mut Context) -> Result<(), CommandEr
     }
 }
 
-fn capture(_args: &CaptureArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn capture(args: &CaptureArgs, context: &mut Context) -> Result<(), CommandError> {
+    // Both are looked at before a session is begun for what may not come.
+    context.store_directory()?;
+    let captured = git::capture(&context.cwd)?;
+    let writing = Writing::begin(context, "code capture", Need::OrNew)?;
+    let value = Value::from([
+        ("commit", captured.commit.clone().into()),
+        ("branch", captured.branch.clone().into()),
+        ("patches", captured.patches.clone().into()),
+        ("untracked", some(&captured.untracked)),
+        ("left_out", some(&captured.left_out)),
+        ("description", args.message.clone().into()),
+    ]);
+    let fact = new_fact(Kind::Code, None, context.now, context.now, value)?;
+    let is_modified = !captured.is_clean();
+    let done = writing.fact(fact.clone(), is_modified.then_some(AutoTrigger::CodeModified))?;
+    let mut report = Written::new("forge.code.capture/1", "Captured", done);
+    report.warnings.extend(
+        captured
+            .left_out
+            .iter()
+            .map(|path| format!("the changes of '{path}' are too large to be kept")),
+    );
+    context.out.emit(&report.of_fact(Kind::Code, &fact.id, fact.value))?;
+    writing.finish();
+    Ok(())
+}
+
+/// A list as a value; nothing if it is empty.
+fn some(texts: &[String]) -> Value {
+    (!texts.is_empty()).then(|| texts.to_vec()).into()
 }
 
 fn list(_args: &FactList, _context: &mut Context) -> Result<(), CommandError> {

@@ -4,7 +4,11 @@ use crate::args::select::{ClaimList, Show};
 use crate::args::value::{self, Name};
 use crate::context::Context;
 use crate::error::CommandError;
-use forge_store::model::claim::EvidenceKind;
+use crate::report::written::Written;
+use crate::workplace::Need;
+use crate::writing::Writing;
+use forge_store::model::claim::{EvidenceKind, Word};
+use forge_store::model::{Kind, Value, rule};
 
 /// Record what speaks for or against a hypothesis.
 #[derive(Debug, clap::Subcommand)]
@@ -71,8 +75,24 @@ pub fn run(command: &EvidenceCommand, context: &mut Context) -> Result<(), Comma
     }
 }
 
-fn add(_args: &AddArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "evidence add", Need::Existing)?;
+    let hypothesis = writing.claim_id(Kind::Hypothesis, &args.hypothesis)?;
+    let value = Value::from([
+        ("description", args.description.as_str().into()),
+        ("hypothesis", hypothesis.into()),
+        ("strength", args.strength.into()),
+        ("kind", args.kind.map(Word::word).into()),
+        ("source", args.source.clone().into()),
+    ]);
+    let (id, done) =
+        writing.add(Kind::Evidence, args.id.as_ref().map(Name::as_str), |claims, id| {
+            rule::add_evidence(claims, id, &value)
+        })?;
+    let report = Written::new("forge.evidence.add/1", "Added", done).of(Kind::Evidence, id);
+    context.out.emit(&report)?;
+    writing.finish();
+    Ok(())
 }
 
 fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {

@@ -4,7 +4,11 @@ use crate::args::select::{ClaimList, Show};
 use crate::args::value::{self, Name};
 use crate::context::Context;
 use crate::error::CommandError;
-use forge_store::model::claim::{Criticality, Effort, FillStrategy, GapStatus, GapType};
+use crate::report::written::Written;
+use crate::workplace::Need;
+use crate::writing::Writing;
+use forge_store::model::claim::{Criticality, Effort, FillStrategy, GapStatus, GapType, Word};
+use forge_store::model::{Kind, Map, Value, rule};
 
 /// What may become of a gap other than an answer, which `fill` gives.
 const UNANSWERED: &[GapStatus] =
@@ -124,16 +128,69 @@ pub fn run(command: &GapCommand, context: &mut Context) -> Result<(), CommandErr
     }
 }
 
-fn add(_args: &AddArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
+    let need = if blocked(&args.fields).is_empty() { Need::OrNew } else { Need::Existing };
+    let writing = Writing::begin(context, "gap add", need)?;
+    let mut fields = values(&writing, &args.fields)?;
+    fields.insert("description".to_owned(), args.description.as_str().into());
+    fields.insert("status".to_owned(), GapStatus::Open.word().into());
+    let id = args.id.as_ref().map(Name::as_str);
+    let (id, done) = writing.add_value(Kind::Gap, id, &Value::Map(fields))?;
+    context.out.emit(&Written::new("forge.gap.add/1", "Added", done).of(Kind::Gap, id))?;
+    writing.finish();
+    Ok(())
 }
 
-fn fill(_args: &FillArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+/// The hypotheses that a gap is said to hold up, as they were named.
+fn blocked(fields: &GapFields) -> &[String] {
+    match fields.blocking.as_slice() {
+        [word] if word == "all" || word == "none" => &[],
+        names => names,
+    }
 }
 
-fn update(_args: &UpdateArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn values(writing: &Writing, fields: &GapFields) -> Result<Map, CommandError> {
+    let blocking = match fields.blocking.as_slice() {
+        [] => Value::Null,
+        [word] if word == "all" => true.into(),
+        [word] if word == "none" => false.into(),
+        names => writing.claim_ids(Kind::Hypothesis, names)?.into(),
+    };
+    let values = Value::from([
+        ("type", fields.gap_type.map(Word::word).into()),
+        ("criticality", fields.criticality.map(Word::word).into()),
+        ("blocking", blocking),
+        ("fill_strategy", fields.fill_strategy.map(Word::word).into()),
+        ("effort", fields.effort.map(Word::word).into()),
+    ]);
+    Ok(values.as_map().cloned().unwrap_or_default())
+}
+
+fn fill(args: &FillArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "gap fill", Need::Existing)?;
+    let id = writing.claim_id(Kind::Gap, &args.id)?;
+    let done = writing.by_rule(|claims| rule::fill_gap(claims, &id, Some(&args.resolution)))?;
+    context.out.emit(&Written::new("forge.gap.fill/1", "Filled", done).of(Kind::Gap, id))?;
+    writing.finish();
+    Ok(())
+}
+
+fn update(args: &UpdateArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "gap update", Need::Existing)?;
+    let id = writing.claim_id(Kind::Gap, &args.id)?;
+    let mut fields = values(&writing, &args.fields)?;
+    let more = [
+        ("description", args.description.clone().into()),
+        ("status", args.status.map(Word::word).into()),
+        ("resolution", args.resolution.clone().into()),
+    ];
+    if let Value::Map(more) = Value::from(more) {
+        fields.extend(more);
+    }
+    let done = writing.update(Kind::Gap, &id, &Value::Map(fields), |_| ())?;
+    context.out.emit(&Written::new("forge.gap.update/1", "Updated", done).of(Kind::Gap, id))?;
+    writing.finish();
+    Ok(())
 }
 
 fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {

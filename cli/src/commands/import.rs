@@ -100,6 +100,31 @@ fn claude_code(args: &ClaudeCodeArgs, context: &mut Context) -> Result<(), Comma
     outcome
 }
 
+/// After `forge init`: offers to import what agents have recorded of this directory; does it if that is `wanted`. Told
+/// on stderr, since the answer was given.
+pub fn offer(context: &mut Context, store: &Store, wanted: bool) -> Result<(), CommandError> {
+    let found = found_transcripts(context, store)?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    if !wanted && !agreed(context, &found)? {
+        context.out.say(&format!(
+            "The agent has recorded work here before ({}): 'forge import claude-code' takes it in.",
+            crate::report::import::count(found.len() as u64, "transcript")
+        ));
+        return Ok(());
+    }
+    let files: Vec<PathBuf> = found.into_iter().map(|one| one.file.into()).collect();
+    let mut report = Transcripts { dry_run: false, files: Vec::new(), found: Vec::new() };
+    take(context, store, &files, How::default(), &mut report)?;
+    let facts: u64 = report.files.iter().flat_map(|file| file.facts.values()).sum();
+    context.out.say(&format!(
+        "Imported {} with {facts} facts; 'forge session list' names the sessions.",
+        crate::report::import::count(report.files.len() as u64, "transcript")
+    ));
+    Ok(())
+}
+
 /// Imports these files into the store, with progress, bad lines told on stderr, and all of it durable.
 ///
 /// # Errors
@@ -185,4 +210,9 @@ pub fn agreed(context: &Context, found: &[FoundTranscript]) -> Result<bool, Comm
 
 fn names(count: usize) -> String {
     if count == 1 { "this transcript".to_owned() } else { format!("these {count} transcripts") }
+}
+
+/// After `forge init`: offers to import what agents have recorded of this directory; does it if that is `wanted`.
+pub fn offer(_context: &mut Context, _store: &Store, wanted: bool) -> Result<(), CommandError> {
+    if wanted { Err(super::unwritten()) } else { Ok(()) }
 }

@@ -3,6 +3,9 @@
 use crate::args::value::Name;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::report::store::Initialised;
+use crate::workplace::{self, Access};
+use forge_store::store::{NewSession, Store};
 use std::path::PathBuf;
 
 /// Arguments of `forge init`.
@@ -21,7 +24,15 @@ pub struct InitArgs {
     pub import: bool,
 }
 
-/// Does it.
-pub fn run(_args: &InitArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+/// Makes the store.
+pub fn run(args: &InitArgs, context: &mut Context) -> Result<(), CommandError> {
+    let path = context.new_store_directory(args.directory.as_deref());
+    let store = Store::create(&path, workplace::options(context, Access::Write))?;
+    let act = workplace::act(context, "init");
+    let session = args.name.as_ref().map(|name| name.as_str().to_owned());
+    if let Some(name) = &session {
+        workplace::begin_session(context, &store, &act, NewSession::named(name.clone()))?;
+    }
+    context.out.emit(&Initialised { path: path.display().to_string(), session })?;
+    super::import::offer(context, &store, args.import)
 }

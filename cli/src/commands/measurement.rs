@@ -4,6 +4,10 @@ use crate::args::select::{FactList, Show};
 use crate::args::value::{self, Moment, Name};
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::report::written::Written;
+use crate::workplace::Need;
+use crate::writing::{Writing, new_fact, past_time};
+use forge_store::model::Kind;
 use forge_store::model::Value;
 
 /// Record named values.
@@ -62,8 +66,22 @@ pub fn run(command: &MeasurementCommand, context: &mut Context) -> Result<(), Co
     }
 }
 
-fn record(_args: &RecordArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> {
+    let at = past_time(context, args.at.as_ref())?;
+    let writing = Writing::begin(context, "measurement record", Need::OrNew)?;
+    let value = Value::from([
+        ("name", args.name.as_str().into()),
+        ("value", args.value.clone()),
+        ("unit", args.unit.as_ref().map(Name::as_str).into()),
+        ("source", args.source.clone().into()),
+    ]);
+    let at = at.resolved(context, &writing.session)?;
+    let fact = new_fact(Kind::Measurement, None, at, context.now, value)?;
+    let done = writing.fact(fact.clone(), None)?;
+    let report = Written::new("forge.measurement.record/1", "Recorded", done);
+    context.out.emit(&report.of_fact(Kind::Measurement, &fact.id, fact.value))?;
+    writing.finish();
+    Ok(())
 }
 
 fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {

@@ -4,6 +4,10 @@ use crate::args::select::{ClaimList, Show};
 use crate::args::value::Name;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::report::written::Written;
+use crate::workplace::Need;
+use crate::writing::Writing;
+use forge_store::model::{Kind, Value};
 
 /// Write remarks down.
 #[derive(Debug, clap::Subcommand)]
@@ -41,8 +45,17 @@ pub fn run(command: &NoteCommand, context: &mut Context) -> Result<(), CommandEr
     }
 }
 
-fn add(_args: &AddArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "note add", Need::OrNew)?;
+    let value = Value::from([
+        ("description", args.description.as_str().into()),
+        ("source", args.source.clone().into()),
+    ]);
+    let id = args.id.as_ref().map(Name::as_str);
+    let (id, done) = writing.add_value(Kind::Note, id, &value)?;
+    context.out.emit(&Written::new("forge.note.add/1", "Added", done).of(Kind::Note, id))?;
+    writing.finish();
+    Ok(())
 }
 
 fn list(_args: &ClaimList, _context: &mut Context) -> Result<(), CommandError> {

@@ -32,6 +32,11 @@ pub trait Report: Serialize {
     /// The name and version of its JSON: `forge.checkpoint.list/1`.
     const SCHEMA: &'static str;
 
+    /// The same of this one report, where one type tells of several commands.
+    fn schema(&self) -> &'static str {
+        Self::SCHEMA
+    }
+
     /// Tells a person.
     fn human(&self, screen: &mut Screen);
 }
@@ -90,7 +95,7 @@ impl Out {
     /// A broken pipe, a full disk.
     pub fn emit<R: Report>(&mut self, report: &R) -> Result<(), CommandError> {
         if self.look.json {
-            let mut text = document(R::SCHEMA, report)?;
+            let mut text = document(report.schema(), report)?;
             text.push(b'\n');
             return self.raw(&text);
         }

@@ -244,7 +244,9 @@ impl Report for Events {
     }
 }
 
-fn count(number: u64, what: &str) -> String {
+/// So many of these.
+#[must_use]
+pub fn count(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
