@@ -211,8 +211,3 @@ pub fn agreed(context: &Context, found: &[FoundTranscript]) -> Result<bool, Comm
 fn names(count: usize) -> String {
     if count == 1 { "this transcript".to_owned() } else { format!("these {count} transcripts") }
 }
-
-/// After `forge init`: offers to import what agents have recorded of this directory; does it if that is `wanted`.
-pub fn offer(_context: &mut Context, _store: &Store, wanted: bool) -> Result<(), CommandError> {
-    if wanted { Err(super::unwritten()) } else { Ok(()) }
-}
