@@ -9,6 +9,7 @@ mod import;
 mod resolve;
 mod session;
 mod state;
+mod stream;
 mod undo;
 mod write;
 
@@ -24,6 +25,7 @@ pub use import::{BLOCK_BYTES, Bookmark, SourceChange, Taken};
 pub use resolve::Point;
 pub use session::{BranchSummary, NewSession, Session, SessionSummary};
 pub use state::{Comparison, RevisionSummary, StateAt};
+pub use stream::{Open, Resolve, Stream, StreamTaken};
 pub use undo::{OperationSummary, Undone};
 pub use write::{Committed, HeadClaims, NewCheckpoint, Write};
 
@@ -207,6 +209,18 @@ impl Store {
             .iter()
             .position(|session| session.info.agent_session.as_deref() == Some(agent_session));
         Ok(place.map(|place| self.at(place as SessionNumber)))
+    }
+
+    /// The debugging session of exactly this name; else any of it.
+    fn session_named(&self, name: &str) -> Result<Option<Session>> {
+        let (refs, _) = self.engine.live.refs()?;
+        let place = |wanted: Option<SessionKind>| {
+            refs.sessions.iter().position(|session| {
+                session.info.name == name && wanted.is_none_or(|kind| session.info.kind == kind)
+            })
+        };
+        let found = place(Some(SessionKind::Debug)).or_else(|| place(None));
+        Ok(found.map(|place| self.at(place as SessionNumber)))
     }
 
     fn at(&self, number: SessionNumber) -> Session {
