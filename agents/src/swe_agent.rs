@@ -151,7 +151,7 @@ impl Moment {
         let value = Value::from([
             ("command", command()),
             ("working_dir", state.working_dir.0.clone().into()),
-            ("stdout", self.text(step.observation.text(), || at("observation"))),
+            ("stdout_preview", self.text(step.observation.text(), || at("observation"))),
             ("streams", "merged".into()),
             ("duration_ms", step.execution_time.map(|it| micros(it) / 1000).into()),
             ("synthetic", true.into()),

@@ -50,7 +50,7 @@ fn a_sub_agents_work_is_the_sessions_and_its_messages_are_its_own() {
     assert_eq!((command.id.as_str(), command.at), ("c1", time(4)), "the nested message's time");
     assert_eq!(text(&command.value, "agent"), Some("a1"));
     assert_eq!(command.value.field("exit_code"), Some(&Value::Int(101)));
-    assert_eq!(text(&command.value, "stdout"), Some("broken"));
+    assert_eq!(text(&command.value, "stdout_preview"), Some("broken"));
     assert_eq!(text(&only(&piece, Kind::Verification).value, "agent"), Some("a1"));
     let code = only(&piece, Kind::Code);
     assert_eq!((text(&code.value, "agent"), text(&code.value, "path")), (Some("a1"), Some("/a")));

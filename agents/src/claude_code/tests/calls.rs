@@ -23,8 +23,8 @@ fn a_command_that_ran_has_exit_code_0_and_its_output() {
         ("outcome", "finished".into()),
         ("working_dir", "/work".into()),
         ("called_at", time(1).to_string().into()),
-        ("stdout", "a\nb".into()),
-        ("stderr", "warned".into()),
+        ("stdout_preview", "a\nb".into()),
+        ("stderr_preview", "warned".into()),
     ]);
     assert_eq!(fact.value, expected);
 }
@@ -36,7 +36,7 @@ fn an_error_has_the_exit_code_it_begins_with() {
     assert_eq!(value.field("exit_code"), Some(&Value::Int(2)));
     assert_eq!(text(value, "outcome"), Some("failed"));
     assert_eq!(
-        (text(value, "stdout"), text(value, "streams")),
+        (text(value, "stdout_preview"), text(value, "streams")),
         (Some("no such file"), Some("merged"))
     );
 }
@@ -46,7 +46,7 @@ fn an_error_without_exit_code_failed_for_an_unknown_one() {
     let piece = Script::new().failed("ls x", "Sibling tool call errored").read();
     let value = &only(&piece, Kind::Command).value;
     assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("failed")));
-    assert_eq!(text(value, "stdout"), Some("Sibling tool call errored"));
+    assert_eq!(text(value, "stdout_preview"), Some("Sibling tool call errored"));
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_refused_call_did_not_run_and_says_why() {
         let piece = script.error("c", told, noted).read();
         let value = &only(&piece, Kind::Command).value;
         assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("refused")));
-        assert_eq!(value.field("stdout"), None);
+        assert_eq!(value.field("stdout_preview"), None);
         assert!(value.field("reason").is_some());
         assert_eq!(text(&only(&piece, Kind::Verification).value, "status"), Some("skipped"));
         let said = of_kind(&piece, Kind::Message)[1];
@@ -115,7 +115,7 @@ fn several_results_in_a_line_are_taken_as_told() {
         .line("user", json!({ "message": { "content": content }, "toolUseResult": ran("wrong") }))
         .read();
     let outputs: Vec<_> =
-        of_kind(&piece, Kind::Command).iter().map(|it| text(&it.value, "stdout")).collect();
+        of_kind(&piece, Kind::Command).iter().map(|it| text(&it.value, "stdout_preview")).collect();
     assert_eq!(outputs, [Some("1"), Some("2")]);
 }
 
@@ -124,7 +124,7 @@ fn a_long_output_is_referred_to_where_it_stands() {
     let long = "line of output\n".repeat(50);
     let script = Script::new().failed("x", &format!("Exit code 1\n{long}"));
     let value = &only(&script.read(), Kind::Command).value.clone();
-    let stdout = TextRef::from_value(value.field("stdout").unwrap()).unwrap();
+    let stdout = TextRef::from_value(value.field("stdout_preview").unwrap()).unwrap();
     assert_eq!(stdout.pointer, format!("/toolUseResult#19-{}", 19 + long.len()));
     let (offset, length) = stdout.place.unwrap();
     let line = &script.text.as_bytes()[offset as usize..(offset + length) as usize];
