@@ -14,6 +14,8 @@ mod resolve;
 mod session;
 mod state;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod undo;
 mod write;
 

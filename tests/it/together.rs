@@ -189,7 +189,7 @@ fn threads_and_processes_write_into_one_store_while_it_is_applied_and_read() {
 }
 
 /// A log in memory was locked while a record was planned, and planning reads the log: two threads waited for each
-/// other. And who appended after another thread had published a generation went on from nothing.
+/// other.
 #[test]
 fn threads_share_one_store_in_memory_and_in_files_while_it_is_applied() {
     let folder = folder();
