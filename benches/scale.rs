@@ -7,6 +7,11 @@
 //! * `state`: SIZE entities (1,000,000) of about 400 bytes; create, diff, materialize, fork and restore there, beside
 //!   the same on ten thousand.
 //! * `writers`: eight processes creating at once, beside one, beside bare appends.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark prints what it measured"
+)]
 
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::{

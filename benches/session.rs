@@ -5,6 +5,11 @@
 //! are milliseconds. Beyond the peers' keys: `create_windows` (p50 and p99 of the slowest window of 100), `limit`
 //! (one append and fdatasync of each record's bytes), `lookup` (one entity at a past moment), `capture` (a whole
 //! snapshot handed in), `syncs` a checkpoint, `disk_killed` (bytes before the clean close).
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark prints what it measured"
+)]
 
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::{Act, ClaimChange, NewCheckpoint, NewSession, Options, Store};
