@@ -26,7 +26,7 @@ fn a_moment_is_the_brief_of_it_and_what_leads_on() {
 #[test]
 fn a_document_has_every_array_and_what_stands_beside_it() {
     let environment = told();
-    let document = environment.forge(["checkpoint", "at", "2026-02-01T12:00:20Z", "--json"]).json();
+    let document = environment.forge(["checkpoint", "at", "now", "--json"]).json();
     let mut found = keys(&document);
     found.sort_unstable();
     assert_eq!(
@@ -71,9 +71,9 @@ fn a_document_has_every_array_and_what_stands_beside_it() {
             "verifications"
         ]
     );
-    assert_eq!(document["at"], "2026-02-01T12:00:20Z");
+    assert_eq!(document["at"], "2026-02-01T12:00:14Z");
     assert_eq!(document["current_branch"], "main");
-    assert_eq!(document["distance_seconds"], 7.0);
+    assert_eq!(document["distance_seconds"], 1.0);
     assert_eq!(document["session"]["name"], "tensor");
     assert_eq!(document["metrics"]["verifications_run"], 1);
     assert_eq!(ids(&document, "beliefs"), ["B1", "B2"]);
@@ -118,8 +118,8 @@ fn a_moment_is_named_in_many_ways() {
     assert_eq!(revision("2026-02-01 13:00:01"), main(1));
     let head = revision("HEAD");
     assert_eq!(revision("main"), head);
-    assert_eq!(revision("HEAD~2").0, Some(6));
-    assert_eq!(revision("baseline"), main(7));
+    assert_eq!(revision("HEAD~2").0, Some(5));
+    assert_eq!(revision("baseline"), main(6));
     assert_eq!(revision("start"), main(1));
     assert_eq!(revision("alt").1, "alt");
     assert_eq!(revision("when H1 was active"), main(1));
@@ -128,8 +128,8 @@ fn a_moment_is_named_in_many_ways() {
     let text = environment.finished_raw(["checkpoint", "list", "--tag", "kept", "--json"]);
     let list: Value = serde_json::from_str(&text).unwrap();
     let id = list["checkpoints"][0]["id"].as_str().unwrap();
-    assert_eq!(revision(&id[..12]), main(7));
-    assert_eq!(revision(id), main(7));
+    assert_eq!(revision(&id[..12]), main(6));
+    assert_eq!(revision(id), main(6));
 }
 
 #[test]
@@ -181,10 +181,10 @@ fn what_cannot_be_found_is_an_error_with_a_hint() {
 
 #[test]
 fn a_changed_clock_is_noted() {
-    let environment = Environment::new().with("TZ", "X-1Y-2,M1.5.0/2,M10.5.0/3");
+    let environment = Environment::new();
     environment.forge(["init", "--name", "s"]).success();
     environment.forge(["note", "add", "x"]).success();
-    let output = environment.forge(["checkpoint", "at", "@{2026-01-25 02:30}"]);
+    let output = environment.forge(["checkpoint", "at", "@{2025-03-30 02:30}"]);
     assert!(output.stderr.contains("does not exist"), "{output}");
     assert_eq!(output.code, 3);
 }
