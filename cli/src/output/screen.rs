@@ -95,7 +95,7 @@ impl Screen {
     }
 
     /// Goes on with what was written on another screen.
-    pub fn append(&mut self, other: Self) {
+    pub fn append(&mut self, other: &Self) {
         self.text.push_str(&other.text);
     }
 

@@ -160,9 +160,9 @@ fn going_back_is_a_new_revision_and_facts_stay() {
     let list =
         |environment: &Environment| environment.forge(["hypothesis", "list", "--json"]).json();
     let before = list(&environment)["hypotheses"].clone();
-    assert_snapshot!(environment.forge(["checkpoint", "restore", "#1", "--dry-run"]), @r#"
+    assert_snapshot!(environment.forge(["checkpoint", "restore", "#1", "--dry-run"]), @r##"
     Would go back to "#1", 2026-02-01 13:00:01 +01:00 (14 s ago)
-    tensor on main, 1 claims
+    tensor on main, 1 claim
     1 fact has come since; facts stay.
     confidence of H1 0.79 -> 0.40, 1 piece of evidence removed, 2 beliefs removed, 1 dependency removed, 2 gaps removed, 1 note removed
 
@@ -177,7 +177,7 @@ fn going_back_is_a_new_revision_and_facts_stay() {
       - B2 kernels assume it
 
     Dependencies
-      - B2->B1 
+      - B2->B1
 
     Gaps
       - G1 who sets strides?
@@ -185,7 +185,7 @@ fn going_back_is_a_new_revision_and_facts_stay() {
 
     Notes
       - N1 日本語 wide\x1b[2J\ntext
-    "#);
+    "##);
     assert_eq!(list(&environment)["hypotheses"], before, "a dry run changes nothing");
     assert_snapshot!(environment.forge(["checkpoint", "restore", "alt"]), @r#"
     Went back to "alt", 2026-02-01 13:00:17 +01:00 (now)

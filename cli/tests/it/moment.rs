@@ -270,6 +270,7 @@ fn what_cannot_be_found_is_an_error_with_a_hint() {
     assert_snapshot!(environment.forge(["checkpoint", "show", "basline"]), @r"
     [stderr]
     error: there is no tag, branch or id 'basline'
+    hint: the nearest are baseline, main, alt
     [exit 3]
     ");
     assert_snapshot!(environment.forge(["checkpoint", "at", "tomorrow"]), @r"
