@@ -4,6 +4,7 @@
 //! * [`args`] and [`commands`]: what can be said, and what it does.
 //! * [`context`], [`config`], [`discovery`]: where a command runs: directory, store, settings, clock.
 //! * [`workplace`]: the store and the session a command works in.
+//! * [`reading`] and [`text`]: what is known at a moment, and the texts in it.
 //! * [`writing`]: how commands write: ids, automatic checkpoints.
 //! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
 //! * [`child`] and [`git`]: what is run outside.
@@ -20,7 +21,9 @@ pub mod git;
 pub mod output;
 mod panic;
 pub mod private;
+pub mod reading;
 pub mod report;
+pub mod text;
 pub mod workplace;
 pub mod writing;
 

@@ -226,7 +226,7 @@ mod tests {
             prop_assert_eq!(&open(ObjectKind::Delta, &sealed).unwrap(), &content);
             prop_assert!(open(ObjectKind::Page, &sealed).is_err());
             let place = place.index(sealed.len());
-            sealed[place] ^= 1 << bit;
+            sealed[place] ^= 1_u8 << bit;
             // A flipped bit is an error, or, inside a compressed frame's unused bits, still the same content.
             if let Ok(read) = open(ObjectKind::Delta, &sealed) {
                 prop_assert_eq!(read, content);

@@ -346,6 +346,15 @@ impl Session {
         })
     }
 
+    /// The name of a branch by its number, as a checkpoint knows it.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn branch_name(&self, branch: BranchNumber) -> Result<String> {
+        let (refs, _) = self.store.engine.live.refs()?;
+        Ok(session_refs(&refs, self.number)?.branch(branch)?.name.clone())
+    }
+
     /// The branches as they were at a moment.
     ///
     /// # Errors

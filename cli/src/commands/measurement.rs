@@ -84,10 +84,13 @@ fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> 
     Ok(())
 }
 
-fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let name = args.name.as_ref().map(Name::as_str);
+    super::entity::list_facts(Kind::Measurement, &args.list, context, |value| {
+        super::entity::has_word(value, "name", name, "")
+    })
 }
 
-fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(Kind::Measurement, args, context)
 }

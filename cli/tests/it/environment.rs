@@ -90,6 +90,13 @@ impl Environment {
         self.finished(self.command(args).current_dir(self.path.join(directory)))
     }
 
+    /// What a command prints as it is, with real ids.
+    pub(crate) fn finished_raw<const N: usize>(&self, args: [&str; N]) -> String {
+        let output = self.command(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
     pub(crate) fn finished(&self, command: &mut Command) -> Output {
         let output = command.output().unwrap();
         let text = |bytes| self.normal(&String::from_utf8(bytes).expect("output is UTF-8"));
