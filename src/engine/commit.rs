@@ -92,7 +92,7 @@ impl Engine {
     }
 
     fn ring(&self) {
-        if self.live.tail_bytes() >= APPLY_BYTES
+        if self.live.tail_cost() >= APPLY_BYTES
             && let Some(bell) = &*self.bell.lock().unwrap_or_else(PoisonError::into_inner)
         {
             // A full bell has been rung already.

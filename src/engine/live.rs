@@ -159,6 +159,23 @@ impl Live {
         Ok(())
     }
 
+    /// The records from a position on; `None` if they are no longer known one by one.
+    pub(crate) fn records_since(&self, position: Position) -> Option<Vec<Arc<Placed>>> {
+        let known = self.known();
+        if !known.loaded || position < known.start {
+            return None;
+        }
+        let from = known.records.partition_point(|placed| placed.position < position);
+        known.records.get(from..).map(<[_]>::to_vec)
+    }
+
+    /// What it costs a reader to take in the tail, in bytes: those it has, and some for each record.
+    pub(crate) fn tail_cost(&self) -> u64 {
+        const RECORD_BYTES: u64 = 2048;
+        let known = self.known();
+        known.end - known.start + known.records.len() as u64 * RECORD_BYTES
+    }
+
     /// Forgets the tail: a newer generation holds most of it.
     pub(crate) fn forget(&self) {
         *self.known() = Known::default();

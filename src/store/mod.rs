@@ -5,6 +5,7 @@
 
 mod act;
 mod brief;
+mod capture;
 mod check;
 mod history;
 mod import;
@@ -24,6 +25,9 @@ pub use crate::engine::revise::{ClaimChange, Expect};
 pub use crate::engine::state::{DifferenceBytes, Differences, State};
 pub use act::Act;
 pub use brief::{Brief, BriefLine, title};
+pub use capture::{
+    Connected, Recorder, RecoveryPoint, RecoveryReport, RecoveryStep, SystemError, TemporalQuery,
+};
 pub use history::{HistoryEntry, LogEntry, LogItem};
 pub use import::{BLOCK_BYTES, Bookmark, SourceChange, Taken};
 pub use maintainer::Maintainer;
@@ -283,13 +287,13 @@ impl Store {
             .collect()
     }
 
-    /// Publishes a new generation of the index if the journal's tail is longer than this many bytes and nobody else
-    /// is at it; see [`APPLY_BYTES`]. Returns whether it did. To be called after answering.
+    /// Publishes a new generation of the index if the journal's tail costs readers more than reading this many bytes
+    /// and nobody else is at it; see [`APPLY_BYTES`]. Returns whether it did. To be called after answering.
     ///
     /// # Errors
     /// As every write; nothing is lost by a failure.
-    pub fn maintain(&self, tail_bytes: u64) -> Result<bool> {
-        self.engine.apply_if_long(tail_bytes)
+    pub fn maintain(&self, tail_cost: u64) -> Result<bool> {
+        self.engine.apply_if_long(tail_cost)
     }
 
     /// Makes durable whatever was written without waiting (by an import).

@@ -193,10 +193,10 @@ impl Naive {
     pub(super) fn revision_at(&self, branch: usize, at: i64) -> Option<u64> {
         let (mut branch, mut upto) = (branch, u64::MAX);
         loop {
-            let own = self.revisions.iter().filter(|(number, revision)| {
+            let mut own = self.revisions.iter().filter(|(number, revision)| {
                 revision.branch == branch && revision.effective <= at && **number <= upto
             });
-            if let Some((number, _)) = own.last() {
+            if let Some((number, _)) = own.next_back() {
                 return Some(*number);
             }
             let (base, from) = self.branches[branch].base?;
