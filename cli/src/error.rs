@@ -217,6 +217,9 @@ impl From<store::Error> for CommandError {
                 Some(format!("'--session {other}' knows of that time"))
             }
             store::Error::Ambiguous { .. } => Some("write more of the id".to_owned()),
+            store::Error::EmptySession { .. } => {
+                Some("record something first, such as 'forge note add TEXT'".to_owned())
+            }
             store::Error::NoStore { .. } => Some("'forge init' makes one".to_owned()),
             store::Error::StoreExists { .. } => {
                 Some("'forge status' says what is in it".to_owned())

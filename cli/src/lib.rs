@@ -4,6 +4,7 @@
 //! * [`args`] and [`commands`]: what can be said, and what it does.
 //! * [`context`], [`config`], [`discovery`]: where a command runs: directory, store, settings, clock.
 //! * [`workplace`]: the store and the session a command works in.
+//! * [`reading`] and [`text`]: what is known at a moment, and the texts in it.
 //! * [`transcript`]: recorded agent sessions on their way into the store.
 //! * [`writing`]: how commands write: ids, automatic checkpoints.
 //! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
@@ -21,7 +22,9 @@ pub mod git;
 pub mod output;
 mod panic;
 pub mod private;
+pub mod reading;
 pub mod report;
+pub mod text;
 pub mod transcript;
 pub mod workplace;
 pub mod writing;

@@ -5,6 +5,7 @@ use crate::config::key;
 use crate::context::Context;
 use crate::discovery::STORE_DIRECTORY;
 use crate::error::CommandError;
+use crate::output::time::local;
 use forge_store::error::Error;
 use forge_store::model::when::MomentBase;
 use forge_store::model::{Kind, claim};
@@ -151,7 +152,21 @@ pub fn point(context: &Context, session: &Session, moment: &Moment) -> Result<Po
     {
         context.out.warn(&note.to_string());
     }
-    Ok(session.resolve(&moment)?)
+    session.resolve(&moment).map_err(|error| match error {
+        Error::NothingAt { time, session, earliest, other } => {
+            let [time, earliest] = [time, earliest].map(|time| local(time, &context.zone));
+            let message =
+                format!("nothing is known at {time}: the session '{session}' begins at {earliest}");
+            let error = CommandError::not_found(message);
+            match other {
+                Some(other) => error.hinted(format!(
+                    "another session knows of that time: forge --session '{other}' ..."
+                )),
+                None => error.hinted("'start' names the first moment"),
+            }
+        }
+        other => other.into(),
+    })
 }
 
 /// The id of the claim of this kind that was named: by its whole id, or the beginning of one alone.
@@ -160,7 +175,7 @@ pub fn point(context: &Context, session: &Session, moment: &Moment) -> Result<Po
 ///
 /// Not found, with the nearest ids; ambiguous.
 pub fn claim_id(state: &StateAt, kind: Kind, name: &str) -> Result<String, CommandError> {
-    let known = state.claims_of(kind)?.into_iter().map(|(id, _)| id).collect();
+    let known = state.claims_of(kind)?.into_iter().map(|(id, _)| id);
     id_among(kind, name, known)
 }
 
@@ -169,7 +184,12 @@ pub fn claim_id(state: &StateAt, kind: Kind, name: &str) -> Result<String, Comma
 /// # Errors
 ///
 /// Not found, with the nearest ids; ambiguous.
-pub fn id_among(kind: Kind, name: &str, known: Vec<String>) -> Result<String, CommandError> {
+pub fn id_among(
+    kind: Kind,
+    name: &str,
+    known: impl IntoIterator<Item = String>,
+) -> Result<String, CommandError> {
+    let known: Vec<String> = known.into_iter().collect();
     if known.iter().any(|id| id == name) {
         return Ok(name.to_owned());
     }
@@ -184,14 +204,19 @@ pub fn id_among(kind: Kind, name: &str, known: Vec<String>) -> Result<String, Co
         }
     }
     let error = CommandError::from(Error::not_found(kind.name(), name));
-    let mut nearest: Vec<(usize, &String)> =
-        known.iter().map(|id| (distance(name, id), id)).collect();
-    nearest.sort();
-    let shown: Vec<&str> = nearest.iter().take(NEAREST).map(|(_, id)| id.as_str()).collect();
-    Err(match shown.as_slice() {
+    Err(match nearest(name, &known).as_slice() {
         [] => error.hinted(format!("there are no {} yet", kind.plural())),
         shown => error.hinted(format!("the nearest are {}", shown.join(", "))),
     })
+}
+
+/// The few ids that are most like a name.
+#[must_use]
+pub fn nearest<'a>(name: &str, known: &'a [String]) -> Vec<&'a str> {
+    let mut nearest: Vec<(usize, &String)> =
+        known.iter().map(|id| (distance(name, id), id)).collect();
+    nearest.sort();
+    nearest.iter().take(NEAREST).map(|(_, id)| id.as_str()).collect()
 }
 
 /// How many characters to change, add or take away to make one text the other (Levenshtein).

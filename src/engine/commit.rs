@@ -3,13 +3,15 @@
 
 use super::index::Placed;
 use super::live::{Live, View};
+use super::maintain::APPLY_BYTES;
 use crate::backend::{self, Appended, Position};
 use crate::error::{Error, Result};
 use crate::format::{
     Bytes, DeltaPart, Marker, ObjectKind, Record, RecordChange, Refs, seal, sealed_id,
 };
 use crate::model::{Operation, OperationId};
-use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How a store is used by this process.
@@ -37,6 +39,13 @@ pub(crate) enum Durability {
     Later,
 }
 
+/// Makes the record to be written, if one is to be, and says what else there is to say. Called again if somebody else
+/// was faster.
+pub(crate) type Plan<'a, T> = &'a mut dyn FnMut(&Desk<'_>) -> Result<Planned<T>>;
+
+/// The record to be written, and what else is said.
+pub(crate) type Planned<T> = (Option<Record>, T);
+
 /// What works on one store.
 pub(crate) struct Engine {
     pub(crate) live: Live,
@@ -44,6 +53,8 @@ pub(crate) struct Engine {
     pub(crate) options: Options,
     pub(crate) heads: super::head::HeadCache,
     pub(crate) blobs: super::blob::BlobCache,
+    /// Rung when the tail has grown long.
+    bell: Mutex<Option<SyncSender<()>>>,
 }
 
 /// What a plan may look at.
@@ -71,6 +82,21 @@ impl Engine {
             options,
             heads: super::head::HeadCache::default(),
             blobs: super::blob::BlobCache::default(),
+            bell: Mutex::default(),
+        }
+    }
+
+    /// Says whom to tell that the tail has grown long.
+    pub(crate) fn watch(&self, bell: Option<SyncSender<()>>) {
+        *self.bell.lock().unwrap_or_else(PoisonError::into_inner) = bell;
+    }
+
+    fn ring(&self) {
+        if self.live.tail_cost() >= APPLY_BYTES
+            && let Some(bell) = &*self.bell.lock().unwrap_or_else(PoisonError::into_inner)
+        {
+            // A full bell has been rung already.
+            let _ = bell.try_send(());
         }
     }
 
@@ -88,17 +114,14 @@ impl Engine {
     }
 
     /// Commits the record that `plan` makes, if it makes one, and returns what else it says.
-    pub(crate) fn commit<T>(
-        &self,
-        durability: Durability,
-        plan: &mut dyn FnMut(&Desk<'_>) -> Result<(Option<Record>, T)>,
-    ) -> Result<T> {
+    pub(crate) fn commit<T>(&self, durability: Durability, plan: Plan<'_, T>) -> Result<T> {
         self.check_writable()?;
         const MAX_ATTEMPTS: usize = 100;
         for _ in 0..MAX_ATTEMPTS {
             let (refs, mut from) = self.live.refs()?;
             let desk = Desk { engine: self, refs: Arc::clone(&refs), locked: false };
             let (record, value) = plan(&desk)?;
+            drop(desk);
             let Some(mut record) = record else { return Ok(value) };
             if inline_bytes_of(&record) > MAX_INLINE_BYTES {
                 record = self.split(record)?;
@@ -108,12 +131,15 @@ impl Engine {
                     from = end;
                 }
             }
+            // Refs that nobody else holds are moved on in place.
+            drop(refs);
             match self.append(from, record, value, plan) {
                 Ok((value, None)) => return Ok(value),
                 Ok((value, Some(appended))) => {
                     if durability == Durability::Now {
                         self.live.log.sync(appended.end)?;
                     }
+                    self.ring();
                     return Ok(value);
                 }
                 // The segment this process stood on was removed: a newer generation holds it.
@@ -129,7 +155,7 @@ impl Engine {
         from: Position,
         record: Record,
         value: T,
-        plan: &mut dyn FnMut(&Desk<'_>) -> Result<(Option<Record>, T)>,
+        plan: Plan<'_, T>,
     ) -> Result<(T, Option<Appended>)> {
         let mut prepared = Some((Some(record), value));
         let mut outcome: Result<()> = Ok(());

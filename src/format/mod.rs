@@ -21,7 +21,7 @@ mod row;
 
 pub use chunk::{CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, Chunk, ChunkEntry, is_boundary};
 pub use codec::DecodeError;
-pub use delta::{Delta, DeltaChange, Side};
+pub use delta::{ChangeRange, Delta, DeltaChange, Side, SideRange};
 pub use entry::{
     EntryBytes, decode_entry, decode_key, encode_entry, encode_key, entity_hash, entry_hash,
 };

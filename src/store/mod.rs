@@ -4,8 +4,12 @@
 //! What is read is a [`StateAt`] a moment, a diff between two, a history.
 
 mod act;
+mod brief;
+mod capture;
+mod check;
 mod history;
 mod import;
+mod maintainer;
 mod resolve;
 mod session;
 mod state;
@@ -15,13 +19,19 @@ mod write;
 
 pub use crate::engine::checkpoint::CheckpointFilter;
 pub use crate::engine::commit::Options;
+
 pub use crate::engine::fact::{Clock, KnownFact};
 pub use crate::engine::maintain::APPLY_BYTES;
 pub use crate::engine::revise::{ClaimChange, Expect};
-pub use crate::engine::state::State;
+pub use crate::engine::state::{DifferenceBytes, Differences, State};
 pub use act::Act;
+pub use brief::{Brief, BriefLine, title};
+pub use capture::{
+    Connected, Recorder, RecoveryPoint, RecoveryReport, RecoveryStep, SystemError, TemporalQuery,
+};
 pub use history::{HistoryEntry, LogEntry, LogItem};
 pub use import::{BLOCK_BYTES, Bookmark, SourceChange, Taken};
+pub use maintainer::Maintainer;
 pub use resolve::Point;
 pub use session::{BranchSummary, NewSession, Session, SessionSummary};
 pub use state::{Comparison, RevisionSummary, StateAt};
@@ -103,7 +113,7 @@ impl Store {
         write_new(&path.join(IGNORE_FILE), b"*\n")?;
         write_new(&path.join(FORMAT_FILE), marker.encode().as_bytes())?;
         fs::File::open(path).and_then(|folder| folder.sync_all()).map_err(io("sync"))?;
-        let index = RocksIndex::new(&path.join(INDEX_FOLDER));
+        let index = RocksIndex::new(path.join(INDEX_FOLDER));
         Ok(Self::assemble(Arc::new(journal), Arc::new(index), marker, options, Some(path)))
     }
 
@@ -128,7 +138,7 @@ impl Store {
         } else {
             Journal::open(&folder)?
         };
-        let index = RocksIndex::new(&path.join(INDEX_FOLDER));
+        let index = RocksIndex::new(path.join(INDEX_FOLDER));
         Ok(Self::assemble(Arc::new(journal), Arc::new(index), marker, options, Some(path)))
     }
 
@@ -236,25 +246,25 @@ impl Store {
         let id = SessionId::from_bytes(random()?);
         crate::model::claim::check_id(&new.name)
             .map_err(|error| Error::invalid(error.to_string()))?;
+        let info = SessionInfo {
+            id,
+            name: new.name,
+            kind: new.kind,
+            agent: new.agent,
+            agent_session: new.agent_session,
+            started_at: new.started_at.unwrap_or(act.now),
+        };
         let number = self.engine.commit(Durability::Now, &mut |desk| {
             let taken = |session: &crate::format::SessionRefs| {
-                session.info.kind == new.kind && session.info.name == new.name
+                session.info.kind == info.kind && session.info.name == info.name
             };
             if desk.refs.sessions.iter().any(taken) {
-                return Err(Error::Duplicate { kind: "session", id: new.name.clone() });
+                return Err(Error::Duplicate { kind: "session", id: info.name.clone() });
             }
             let number = desk.refs.sessions.len() as SessionNumber;
-            let info = SessionInfo {
-                id,
-                name: new.name.clone(),
-                kind: new.kind,
-                agent: new.agent.clone(),
-                agent_session: new.agent_session.clone(),
-                started_at: new.started_at.unwrap_or(act.now),
-            };
-            let mut changes = vec![RecordChange::Session { info }];
+            let mut changes = vec![RecordChange::Session { info: info.clone() }];
             let takes_over = new.takes_over || desk.refs.last_used.is_none();
-            if new.kind == SessionKind::Debug && takes_over {
+            if info.kind == SessionKind::Debug && takes_over {
                 changes.push(RecordChange::Used { session: number });
             }
             Ok((Some(Record { operation: operation.clone(), changes }), number))
@@ -310,13 +320,13 @@ impl Store {
             .collect()
     }
 
-    /// Publishes a new generation of the index if the journal's tail is longer than this many bytes and nobody else
-    /// is at it; see [`APPLY_BYTES`]. Returns whether it did. To be called after answering.
+    /// Publishes a new generation of the index if the journal's tail costs readers more than reading this many bytes
+    /// and nobody else is at it; see [`APPLY_BYTES`]. Returns whether it did. To be called after answering.
     ///
     /// # Errors
     /// As every write; nothing is lost by a failure.
-    pub fn maintain(&self, tail_bytes: u64) -> Result<bool> {
-        self.engine.apply_if_long(tail_bytes)
+    pub fn maintain(&self, tail_cost: u64) -> Result<bool> {
+        self.engine.apply_if_long(tail_cost)
     }
 
     /// A new operation's id, for writes that belong together.

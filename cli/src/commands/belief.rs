@@ -248,14 +248,15 @@ fn contradict(args: &ContradictArgs, context: &mut Context) -> Result<(), Comman
     Ok(())
 }
 
-fn why(_args: &WhyArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn why(args: &WhyArgs, context: &mut Context) -> Result<(), CommandError> {
+    let entity = value::EntityName { kind: Some(Kind::Belief), id: args.id.clone() };
+    super::blame::why(&super::blame::WhyArgs { entity, at: None }, context)
 }
 
-fn list(_args: &ClaimList, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn list(args: &ClaimList, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::list_claims(Kind::Belief, args, context, |_| true)
 }
 
-fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(Kind::Belief, args, context)
 }

@@ -229,24 +229,24 @@ fn create(args: &CreateArgs, context: &mut Context) -> Result<(), CommandError> 
     Ok(())
 }
 
-fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    super::look::list(args, context)
 }
 
-fn show(_args: &ShowArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn show(args: &ShowArgs, context: &mut Context) -> Result<(), CommandError> {
+    super::look::show(args, context)
 }
 
-fn at(_args: &AtArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn at(args: &AtArgs, context: &mut Context) -> Result<(), CommandError> {
+    super::look::at(args, context)
 }
 
-fn diff(_args: &DiffArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn diff(args: &DiffArgs, context: &mut Context) -> Result<(), CommandError> {
+    super::look::diff(args, context)
 }
 
-fn restore(_args: &RestoreArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn restore(args: &RestoreArgs, context: &mut Context) -> Result<(), CommandError> {
+    super::look::restore(args, context)
 }
 
 fn tag(args: &TagArgs, context: &mut Context) -> Result<(), CommandError> {
@@ -269,8 +269,8 @@ fn tag(args: &TagArgs, context: &mut Context) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn timeline(_args: &TimelineArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn timeline(args: &TimelineArgs, context: &mut Context) -> Result<(), CommandError> {
+    super::look::timeline(args, context)
 }
 
 fn schedule(args: &ScheduleArgs, context: &mut Context) -> Result<(), CommandError> {

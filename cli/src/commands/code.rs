@@ -60,7 +60,7 @@ fn capture(args: &CaptureArgs, context: &mut Context) -> Result<(), CommandError
             .iter()
             .map(|path| format!("the changes of '{path}' are too large to be kept")),
     );
-    context.out.emit(&report.of_fact(Kind::Code, &fact.id, fact.value))?;
+    context.out.emit(&report.of_fact(fact))?;
     writing.finish();
     Ok(())
 }
@@ -70,10 +70,10 @@ fn some(texts: &[String]) -> Value {
     (!texts.is_empty()).then(|| texts.to_vec()).into()
 }
 
-fn list(_args: &FactList, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn list(args: &FactList, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::list_facts(Kind::Code, args, context, |_| true)
 }
 
-fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(Kind::Code, args, context)
 }

@@ -76,7 +76,7 @@ fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> 
     let recorded = new_fact(Kind::Command, None, end, end, value).and_then(|fact| {
         let done = writing.fact(fact.clone(), None)?;
         let report = Written::new("forge.command.record/1", "Recorded", done);
-        Ok(report.of_fact(Kind::Command, &fact.id, fact.value))
+        Ok(report.of_fact(fact))
     });
     match recorded {
         Ok(report) if context.global.json => context.out.emit(&report)?,
@@ -95,10 +95,13 @@ fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> 
     Ok(())
 }
 
-fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let failed = |value: &Value| value.field("exit_code").and_then(Value::as_i64) != Some(0);
+    super::entity::list_facts(Kind::Command, &args.list, context, |value| {
+        !args.failed || failed(value)
+    })
 }
 
-fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(Kind::Command, args, context)
 }

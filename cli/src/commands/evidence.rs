@@ -95,10 +95,13 @@ fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let hypothesis = args.hypothesis.as_deref();
+    super::entity::list_claims(Kind::Evidence, &args.list, context, |value| {
+        super::entity::has_word(value, "hypothesis", hypothesis, "")
+    })
 }
 
-fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(Kind::Evidence, args, context)
 }

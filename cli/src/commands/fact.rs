@@ -6,10 +6,9 @@ use crate::error::CommandError;
 use forge_store::model::Kind;
 
 /// Does it.
-pub fn run(
-    _kind: Kind,
-    _command: &FactCommand,
-    _context: &mut Context,
-) -> Result<(), CommandError> {
-    Err(super::unwritten())
+pub fn run(kind: Kind, command: &FactCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        FactCommand::List(args) => super::entity::list_facts(kind, args, context, |_| true),
+        FactCommand::Show(args) => super::entity::show(kind, args, context),
+    }
 }

@@ -193,10 +193,13 @@ fn update(args: &UpdateArgs, context: &mut Context) -> Result<(), CommandError> 
     Ok(())
 }
 
-fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let status = args.status.map(Word::word);
+    super::entity::list_claims(Kind::Gap, &args.list, context, |value| {
+        super::entity::has_word(value, "status", status, "open")
+    })
 }
 
-fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(Kind::Gap, args, context)
 }

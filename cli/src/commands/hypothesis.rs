@@ -249,10 +249,15 @@ fn reject(args: &SettleArgs, context: &mut Context) -> Result<(), CommandError> 
     Ok(())
 }
 
-fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let status = args.status.map(Word::word);
+    let tag = args.tag.as_ref().map(Name::as_str);
+    super::entity::list_claims(Kind::Hypothesis, &args.list, context, |value| {
+        super::entity::has_word(value, "status", status, "active")
+            && super::entity::has_tag(value, tag)
+    })
 }
 
-fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(Kind::Hypothesis, args, context)
 }

@@ -79,15 +79,18 @@ fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> 
     let fact = new_fact(Kind::Measurement, None, at, context.now, value)?;
     let done = writing.fact(fact.clone(), None)?;
     let report = Written::new("forge.measurement.record/1", "Recorded", done);
-    context.out.emit(&report.of_fact(Kind::Measurement, &fact.id, fact.value))?;
+    context.out.emit(&report.of_fact(fact))?;
     writing.finish();
     Ok(())
 }
 
-fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let name = args.name.as_ref().map(Name::as_str);
+    super::entity::list_facts(Kind::Measurement, &args.list, context, |value| {
+        super::entity::has_word(value, "name", name, "")
+    })
 }
 
-fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(Kind::Measurement, args, context)
 }

@@ -58,10 +58,10 @@ fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn list(_args: &ClaimList, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn list(args: &ClaimList, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::list_claims(Kind::Note, args, context, |_| true)
 }
 
-fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(Kind::Note, args, context)
 }

@@ -106,7 +106,7 @@ fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
     writing.refuse_known(&fact, id)?;
     let done = writing.fact(fact.clone(), Some(AutoTrigger::VerificationComplete))?;
     let report = Written::new("forge.verification.add/1", "Added", done);
-    context.out.emit(&report.of_fact(Kind::Verification, &fact.id, fact.value))?;
+    context.out.emit(&report.of_fact(fact))?;
     writing.finish();
     Ok(())
 }
@@ -115,10 +115,13 @@ fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn list(_args: &ListArgs, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let status = args.status.map(Word::word);
+    super::entity::list_facts(Kind::Verification, &args.list, context, |value| {
+        super::entity::has_word(value, "status", status, "unknown")
+    })
 }
 
-fn show(_args: &Show, _context: &mut Context) -> Result<(), CommandError> {
-    Err(super::unwritten())
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(Kind::Verification, args, context)
 }

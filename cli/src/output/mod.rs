@@ -26,6 +26,8 @@ const ERROR_SCHEMA: &str = "forge.error/1";
 const WARNING_SCHEMA: &str = "forge.warning/1";
 /// The narrowest screen that is laid out for.
 const MIN_WIDTH: usize = 20;
+/// The lines of a screen that nothing is known of.
+const DEFAULT_HEIGHT: usize = 24;
 
 /// What a command found.
 pub trait Report: Serialize {
@@ -194,7 +196,8 @@ impl Out {
     }
 
     fn screen(&self, colored: bool) -> Screen {
-        Screen::new(self.width, colored, self.look.zone, self.look.now)
+        let height = self.height.unwrap_or(DEFAULT_HEIGHT);
+        Screen::new(self.width, colored, self.look.zone, self.look.now).of_height(height)
     }
 }
 

@@ -84,7 +84,7 @@ impl Line {
         self.revision.map_or_else(|| "-".to_owned(), |revision| format!("#{revision}"))
     }
 
-    fn from_where(&self) -> String {
+    fn origin(&self) -> String {
         match &self.base {
             None => "-".to_owned(),
             Some(Base { branch, revision: None }) => branch.clone(),
@@ -104,7 +104,7 @@ impl Report for Branches {
                 Cell::new(Tone::Good, if branch.current { "*" } else { "" }),
                 Cell::new(Tone::Id, &branch.name),
                 Cell::plain(branch.head()),
-                Cell::plain(branch.from_where()),
+                Cell::plain(branch.origin()),
                 Cell::new(tone, status),
                 Cell::plain(branch.approach.as_deref().unwrap_or_default()),
             ]);
@@ -168,7 +168,7 @@ pub fn with_names(error: Error, session: &Session) -> CommandError {
     };
     let shown = CommandError::from(error);
     match names() {
-        Ok(names) if is_unknown => shown.hinted(format!("there are {}", names.join(", "))),
+        Ok(names) if is_unknown => shown.hinted(format!("the branches are {}", names.join(", "))),
         _ => shown,
     }
 }
@@ -189,7 +189,7 @@ impl Report for Branch {
             if line.current && line.status == BranchStatus::Abandoned {
                 screen.line(Tone::Plain, "  it is still checked out: 'forge branch switch NAME'");
             } else if !line.current && line.status == BranchStatus::Active {
-                let from = line.from_where();
+                let from = line.origin();
                 screen.line(Tone::Plain, &format!("  from {from}; go on with it by"));
                 screen.line(Tone::Plain, &format!("  forge branch switch {}", line.name));
             }
@@ -203,7 +203,7 @@ impl Report for Branch {
         screen.line(Tone::Plain, if line.current { ", checked out" } else { "" });
         let made = screen.time(line.created_at);
         screen.line(Tone::Plain, &format!("  head: {}", line.head()));
-        screen.line(Tone::Plain, &format!("  from: {}", line.from_where()));
+        screen.line(Tone::Plain, &format!("  from: {}", line.origin()));
         screen.line(Tone::Plain, &format!("  made: {made}"));
         let one = |label: &str, text: &Option<String>| {
             text.as_ref().map(|t| (label.to_owned(), t.clone()))

@@ -1,7 +1,7 @@
 //! What a command wrote.
 
 use crate::output::{Report, Screen, Tone};
-use forge_store::model::{Checkpoint, CheckpointId, Key, Kind, OperationId, RevisionId};
+use forge_store::model::{Checkpoint, CheckpointId, Fact, Key, Kind, OperationId, RevisionId};
 use forge_store::model::{Timestamp, Trigger, Value};
 use forge_store::store::Committed;
 use serde::Serialize;
@@ -28,6 +28,8 @@ pub struct Written {
     pub revision: Option<Revision>,
     /// The checkpoint it made.
     pub checkpoint: Option<Made>,
+    /// When the fact happened that it is about; null for claims.
+    pub at: Option<Timestamp>,
     /// The claims that changed and the facts that were added.
     pub changed: Vec<Changed>,
     /// What does not go together, and other things to be told.
@@ -80,7 +82,9 @@ impl Made {
         screen.put(Tone::Id, &self.id.short());
         let tags = self.tags.join(", ");
         let tags = if tags.is_empty() { tags } else { format!(" [{tags}]") };
-        screen.line(Tone::Plain, &format!(" #{} {}{tags}", self.sequence, self.message));
+        let ago = Some(screen.ago(self.time)).filter(|ago| ago != "now");
+        let ago = ago.map(|ago| format!(", {ago}")).unwrap_or_default();
+        screen.line(Tone::Plain, &format!(" #{} {}{tags}{ago}", self.sequence, self.message));
     }
 }
 
@@ -112,6 +116,7 @@ impl Written {
             id: None,
             revision,
             checkpoint: committed.checkpoint.as_ref().map(Made::from),
+            at: None,
             changed: changed.map(|(Key { kind, id }, value)| Changed { kind, id, value }).collect(),
             warnings: committed.warnings,
         }
@@ -132,11 +137,13 @@ impl Written {
         self
     }
 
-    /// About this fact, with these fields.
+    /// About this fact.
     #[must_use]
-    pub fn of_fact(mut self, kind: Kind, id: &str, value: Value) -> Self {
-        self.changed.push(Changed { kind, id: id.to_owned(), value: Some(value) });
-        self.of(kind, id)
+    pub fn of_fact(mut self, fact: Fact) -> Self {
+        let id = fact.id.clone();
+        self.at = Some(fact.at);
+        self.changed.push(Changed { kind: fact.kind, id: fact.id, value: Some(fact.value) });
+        self.of(fact.kind, id)
     }
 
     /// In one line, for where the text goes to somebody else: `Recorded command c-12 (session x, branch main)`.
@@ -174,6 +181,10 @@ impl Report for Written {
             screen.put(Tone::Id, id);
         }
         screen.line(Tone::Dim, &format!(" ({})", self.place()));
+        if let Some(at) = self.at.filter(|at| screen.ago(*at) != "now") {
+            let at = screen.time(at);
+            screen.line(Tone::Plain, &format!("  at {at}"));
+        }
         for changed in &self.changed {
             let is_subject =
                 self.id.as_ref() == Some(&changed.id) && self.kind == Some(changed.kind);

@@ -540,7 +540,9 @@ impl<'a> Applier<'a> {
             Ok(((!record.changes.is_empty()).then_some(record), planned))
         })?;
         if let Some((branch, planned)) = moved {
-            engine.heads.moved(number, branch, planned.parent, planned.head.id, &planned.entries);
+            let position = engine.live.end();
+            let (from, to) = (planned.parent, planned.head.id);
+            engine.heads.moved(position, (number, branch), from, to, &planned.entries);
         }
         if home != number && mark.bytes > 0 {
             let mut operation = self.act.operation()?;

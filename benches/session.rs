@@ -1,0 +1,205 @@
+//! A recorded session through forge, timed as `peers.py` times the peers: one JSON line with the same keys.
+//!
+//! `cargo bench --bench session -- STREAM [FOLDER]`: STREAM is what `gen.py` writes. Every checkpoint is durable
+//! before the next (revision and checkpoint in one record, one sync); the index follows in a thread of its own. Times
+//! are milliseconds. Beyond the peers' keys: `create_windows` (p50 and p99 of the slowest window of 100), `limit`
+//! (one append and fdatasync of each record's bytes), `lookup` (one entity at a past moment), `capture` (a whole
+//! snapshot handed in), `syncs` a checkpoint, `disk_killed` (bytes before the clean close).
+
+use forge_store::model::{Key, Kind, Timestamp, Value};
+use forge_store::store::{Act, ClaimChange, NewCheckpoint, NewSession, Options, Store};
+use serde_json::{Value as Json, json};
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+type Puts = Vec<(Kind, String, Value)>;
+
+struct Step {
+    at: Timestamp,
+    puts: Puts,
+    message: String,
+}
+
+fn read(stream: &Path) -> (Vec<Step>, usize) {
+    let file = File::open(stream).unwrap_or_else(|error| panic!("{}: {error}", stream.display()));
+    let (mut steps, mut puts) = (Vec::new(), Vec::new());
+    let mut state = std::collections::BTreeMap::new();
+    for line in BufReader::new(file).lines() {
+        let line: Json = serde_json::from_str(&line.expect("a line")).expect("a JSON object");
+        if let Some(put) = line.get("put") {
+            let word = |name: &str| put[name].as_str().expect("a text").to_owned();
+            let kind: Kind = word("kind").parse().expect("a kind");
+            let value = serde_json::from_value(put["value"].clone()).expect("a value");
+            state.insert((word("kind"), word("id")), put["value"].clone());
+            puts.push((kind, word("id"), value));
+        } else if let Some(checkpoint) = line.get("checkpoint") {
+            let at =
+                Timestamp::parse_rfc3339(line["at"].as_str().expect("a time")).expect("a time");
+            let message = checkpoint["message"].as_str().unwrap_or_default().to_owned();
+            steps.push(Step { at, puts: std::mem::take(&mut puts), message });
+        }
+    }
+    // As the peers measure it: JSON with a space behind each comma and colon.
+    let full = state
+        .into_iter()
+        .map(|((kind, id), value)| spaced(&json!([kind, id, value])).len() + 2)
+        .sum::<usize>();
+    (steps, full)
+}
+
+fn spaced(value: &Json) -> String {
+    match value {
+        Json::Array(items) => {
+            format!("[{}]", items.iter().map(spaced).collect::<Vec<_>>().join(", "))
+        }
+        Json::Object(fields) => {
+            let fields =
+                fields.iter().map(|(name, value)| format!("\"{name}\": {}", spaced(value)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
+    let start = Instant::now();
+    let result = work();
+    (start.elapsed().as_secs_f64() * 1e3, result)
+}
+
+fn at(sorted: &[f64], share: f64) -> f64 {
+    let place = (sorted.len() as f64 * share) as usize;
+    sorted[place.min(sorted.len() - 1)]
+}
+
+fn summary(times: &[f64]) -> Json {
+    let mut sorted = times.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    json!({ "p50": round(at(&sorted, 0.5)), "p99": round(at(&sorted, 0.99)), "max": round(at(&sorted, 1.0)) })
+}
+
+fn round(number: f64) -> f64 {
+    (number * 1e4).round() / 1e4
+}
+
+fn disk(folder: &Path) -> u64 {
+    fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| {
+            let entry = entry.expect("an entry");
+            let metadata = entry.metadata().expect("metadata");
+            if metadata.is_dir() { disk(&entry.path()) } else { metadata.len() }
+        })
+        .sum()
+}
+
+fn change((kind, id, value): &(Kind, String, Value)) -> ClaimChange {
+    ClaimChange::put(Key::new(*kind, id.clone()), value.clone())
+}
+
+fn main() {
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let Some(stream) = arguments.first() else {
+        eprintln!(
+            "session: name a stream made by gen.py: cargo bench --bench session -- STREAM [FOLDER]"
+        );
+        return;
+    };
+    let (steps, full) = read(Path::new(stream));
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = arguments.get(1).map_or_else(|| temporary.path().to_owned(), PathBuf::from);
+    let path = folder.join("store");
+    let store = Store::create(&path, Options::default()).expect("a store");
+    let first = Act::asked("session new", steps[0].at);
+    let session = store.create_session(&first, NewSession::named("bench")).expect("a session");
+    let maintainer = store.maintainer();
+    let mut creates = Vec::new();
+    for step in &steps {
+        let act = Act::asked("checkpoint create", step.at);
+        let changes: Vec<ClaimChange> = step.puts.iter().map(change).collect();
+        let checkpoint = NewCheckpoint::manual(step.message.clone()).tags(["bench"]);
+        let (time, done) =
+            timed(|| session.write(&act).changes(changes).checkpoint(checkpoint).commit());
+        done.expect("a checkpoint");
+        creates.push(time);
+    }
+    drop(maintainer);
+    let killed = disk(&path);
+    store.maintain(0).expect("maintenance");
+    let closed = disk(&path);
+    drop((session, store));
+
+    let store = Store::open(&path, Options::default()).expect("the store");
+    let session = store.session("bench").expect("the session");
+    let points: Vec<_> = steps.iter().map(|step| session.at(step.at).expect("a moment")).collect();
+    let mut restores = Vec::new();
+    let mut entities = 0;
+    for point in &points {
+        let (time, state) = timed(|| session.state(point));
+        let state = state.expect("a state");
+        entities = state.claims().len();
+        restores.push(time);
+    }
+    let mut lookups = Vec::new();
+    for (place, point) in points.iter().enumerate().skip(1) {
+        let (kind, id, _) = &steps[place].puts[0];
+        let key = Key::new(*kind, id.clone());
+        let (time, found) = timed(|| session.claim(point, &key));
+        assert!(found.expect("an answer").is_some());
+        lookups.push(time);
+    }
+    let mut diffs = Vec::new();
+    for pair in points.windows(2).skip(1) {
+        let (time, changed) = timed(|| session.changed(&pair[0], &pair[1]));
+        assert!(!changed.expect("a diff").is_empty());
+        diffs.push(time);
+    }
+    let far = timed(|| session.changed(&points[0], &points[points.len() - 1]));
+    assert!(!far.1.expect("a diff").is_empty());
+
+    // The bare cost of the disk, with as many bytes a time as forge wrote.
+    let mut bare =
+        OpenOptions::new().create(true).append(true).open(folder.join("bare")).expect("a file");
+    let record = vec![0x5a_u8; (closed as usize / steps.len().max(1)).clamp(512, 65_536)];
+    let limits: Vec<f64> = (0..creates.len().min(1000))
+        .map(|_| {
+            timed(|| {
+                bare.write_all(&record).expect("a write");
+                bare.sync_data().expect("a sync");
+            })
+            .0
+        })
+        .collect();
+    let windows = creates[1..].chunks(100).map(|window| {
+        let mut sorted = window.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        (at(&sorted, 0.5), at(&sorted, 0.99))
+    });
+    let (slow50, slow99) =
+        windows.fold((0.0, 0.0), |(p50, p99): (f64, f64), (a, b)| (p50.max(a), p99.max(b)));
+    let count = steps.len() as f64;
+    println!(
+        "{}",
+        json!({
+            "peer": "forge",
+            "checkpoints": steps.len(),
+            "entities": entities,
+            "create": summary(&creates[1..]),
+            "create_first": round(creates[0]),
+            "create_windows": { "p50": round(slow50), "p99": round(slow99) },
+            "limit": summary(&limits),
+            "restore": summary(&restores),
+            "lookup": summary(&lookups),
+            "diff": summary(&diffs),
+            "diff_far": round(far.0),
+            "disk": closed,
+            "disk_killed": killed,
+            "full": full,
+            "disk_ratio": round(closed as f64 / (count * full as f64) * 10.0) / 10.0,
+            "disk_ratio_exact": closed as f64 / (count * full as f64),
+        })
+    );
+}

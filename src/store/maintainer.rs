@@ -1,0 +1,46 @@
+//! Maintenance beside the work, for processes that live long.
+
+use super::Store;
+use crate::engine::commit::Engine;
+use crate::engine::maintain::APPLY_BYTES;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread::{self, JoinHandle};
+
+/// Publishes new generations of the index in a thread of its own whenever the journal's tail has grown long, until it
+/// is dropped. Writers are held up only for the moment in which a new segment begins.
+///
+/// A failure is no error of any write: the tail stays as it is, and its next growth tries again.
+#[must_use = "maintenance ends when this is dropped"]
+pub struct Maintainer {
+    engine: Arc<Engine>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Store {
+    /// Begins maintenance beside the work of this process.
+    pub fn maintainer(&self) -> Maintainer {
+        // One place: a bell that rang while work was going on is answered once.
+        let (bell, rung) = sync_channel(1);
+        let engine = Arc::clone(&self.engine);
+        let thread = thread::spawn(move || {
+            while rung.recv().is_ok() {
+                if let Err(error) = engine.apply_if_long(APPLY_BYTES) {
+                    tracing::warn!(%error, "the index was not brought up to date");
+                }
+            }
+        });
+        self.engine.watch(Some(bell));
+        Maintainer { engine: Arc::clone(&self.engine), thread: Some(thread) }
+    }
+}
+
+impl Drop for Maintainer {
+    /// Waits for a generation that is being written.
+    fn drop(&mut self) {
+        self.engine.watch(None);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
