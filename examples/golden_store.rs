@@ -111,7 +111,7 @@ fn facts(session: &Session) -> Outcome {
     let mut write = session.write(&act);
     let long = write.text(&"a line of output\n".repeat(1000));
     let command =
-        Value::from([("command", "make".into()), ("exit_code", 2.into()), ("output", long)]);
+        Value::from([("command", "make".into()), ("exit_code", 2_i64.into()), ("output", long)]);
     let prompt = |text: &str| Value::from([("text", text.into())]);
     write
         .fact(fact(Kind::Command, "c1", 90, Origin::Recorded, command))

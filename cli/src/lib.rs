@@ -5,6 +5,7 @@
 //! * [`context`], [`config`], [`discovery`]: where a command runs: directory, store, settings, clock.
 //! * [`workplace`]: the store and the session a command works in.
 //! * [`reading`] and [`text`]: what is known at a moment, and the texts in it.
+//! * [`transcript`]: recorded agent sessions on their way into the store.
 //! * [`writing`]: how commands write: ids, automatic checkpoints.
 //! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
 //! * [`child`] and [`git`]: what is run outside.
@@ -24,6 +25,7 @@ pub mod private;
 pub mod reading;
 pub mod report;
 pub mod text;
+pub mod transcript;
 pub mod workplace;
 pub mod writing;
 

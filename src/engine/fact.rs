@@ -62,6 +62,24 @@ pub(crate) fn at(
     Ok(facts)
 }
 
+/// All versions of the facts of one kind that count, earliest first.
+pub(crate) fn all(
+    view: &dyn Snapshot,
+    refs: &Refs,
+    number: SessionNumber,
+    kind: Kind,
+) -> Result<Vec<KnownFact>> {
+    let place = of(number).kind(kind);
+    let mut all = read(view, refs, number, &place.clone().build(), &place.end())?;
+    let replaced = replaced(view, refs, number, kind, &all)?;
+    all.retain(|known| {
+        let fact = &known.fact;
+        fact.origin != Origin::Hook || !replaced.contains(&fact.id)
+    });
+    all.sort_by_key(|known| order(&known.fact));
+    Ok(all)
+}
+
 fn order(fact: &Fact) -> (Timestamp, u64, Timestamp) {
     (fact.at, fact.place, fact.recorded_at)
 }

@@ -21,6 +21,20 @@ pub(crate) fn branch_at(
     Ok(rows.first().and_then(|(_, branch)| key::short_at(branch, 0)).unwrap_or(0))
 }
 
+/// The times and branches of all switches, earliest first.
+pub(crate) fn switches(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+) -> Result<Vec<(Timestamp, BranchNumber)>> {
+    let from = of(number).build();
+    let to = of(number).end();
+    let rows = view.scan(key::SWITCHES, &from, &to, Direction::Ascending, usize::MAX)?;
+    Ok(rows
+        .iter()
+        .filter_map(|(place, branch)| Some((key::time_at(place, 4)?, key::short_at(branch, 0)?)))
+        .collect())
+}
+
 /// A branch's last revision at or before a time, along first parents and on into the base.
 pub(crate) fn revision_at(
     view: &dyn Snapshot,

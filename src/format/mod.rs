@@ -9,6 +9,7 @@ mod chunk;
 mod codec;
 mod delta;
 mod entry;
+mod event;
 mod header;
 pub mod key;
 mod marker;
@@ -23,6 +24,10 @@ pub use codec::DecodeError;
 pub use delta::{ChangeRange, Delta, DeltaChange, Side, SideRange};
 pub use entry::{
     EntryBytes, decode_entry, decode_key, encode_entry, encode_key, entity_hash, entry_hash,
+};
+pub use event::{
+    BranchEvent, CheckpointEvent, Event, EventError, EventLine, OfBranch, Put, Remove,
+    SessionEvent, TagEvent, Target,
 };
 pub use header::{Header, Parent, Reset};
 pub use marker::{FORMAT_VERSION, Marker, MarkerError};

@@ -13,6 +13,7 @@ mod maintainer;
 mod resolve;
 mod session;
 mod state;
+mod stream;
 mod undo;
 mod write;
 
@@ -34,6 +35,7 @@ pub use maintainer::Maintainer;
 pub use resolve::Point;
 pub use session::{BranchSummary, NewSession, Session, SessionSummary};
 pub use state::{Comparison, RevisionSummary, StateAt};
+pub use stream::{Open, Resolve, Stream, StreamTaken};
 pub use undo::{OperationSummary, Undone};
 pub use write::{Committed, HeadClaims, NewCheckpoint, Write};
 
@@ -42,12 +44,12 @@ use crate::backend::memory::{MemoryIndex, MemoryLog};
 use crate::backend::rocks::RocksIndex;
 use crate::backend::{self, Index, Log};
 use crate::engine::checkpoint;
-use crate::engine::commit::{Durability, Engine, random};
+use crate::engine::commit::{Durability, Engine, operation_id, random};
 use crate::engine::live::Live;
 use crate::engine::maintain::refs_record;
 use crate::error::{Error, Result};
 use crate::format::{Marker, Record, RecordChange, Refs};
-use crate::model::{Checkpoint, SessionId, SessionInfo, SessionKind, SessionNumber};
+use crate::model::{Checkpoint, OperationId, SessionId, SessionInfo, SessionKind, SessionNumber};
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -219,6 +221,18 @@ impl Store {
         Ok(place.map(|place| self.at(place as SessionNumber)))
     }
 
+    /// The debugging session of exactly this name; else any of it.
+    fn session_named(&self, name: &str) -> Result<Option<Session>> {
+        let (refs, _) = self.engine.live.refs()?;
+        let place = |wanted: Option<SessionKind>| {
+            refs.sessions.iter().position(|session| {
+                session.info.name == name && wanted.is_none_or(|kind| session.info.kind == kind)
+            })
+        };
+        let found = place(Some(SessionKind::Debug)).or_else(|| place(None));
+        Ok(found.map(|place| self.at(place as SessionNumber)))
+    }
+
     fn at(&self, number: SessionNumber) -> Session {
         Session { store: self.clone(), number }
     }
@@ -258,6 +272,25 @@ impl Store {
         Ok(self.at(number))
     }
 
+    /// Begins a session, under the next free name if its own is taken: `name`, `name-2`, `name-3`.
+    ///
+    /// # Errors
+    /// As [`Store::create_session`].
+    pub fn create_named(&self, act: &Act, new: NewSession) -> Result<Session> {
+        let name = new.name.clone();
+        let mut new = new;
+        let mut count = 1;
+        loop {
+            match self.create_session(act, new.clone()) {
+                Err(Error::Duplicate { .. }) => {
+                    count += 1;
+                    new.name = format!("{name}-{count}");
+                }
+                made => return made,
+            }
+        }
+    }
+
     /// Chooses the session that is current from now on; `None` lets the last one used be it.
     ///
     /// # Errors
@@ -294,6 +327,26 @@ impl Store {
     /// As every write; nothing is lost by a failure.
     pub fn maintain(&self, tail_cost: u64) -> Result<bool> {
         self.engine.apply_if_long(tail_cost)
+    }
+
+    /// A new operation's id, for writes that belong together.
+    ///
+    /// # Errors
+    /// If the system gives no random numbers.
+    pub fn new_operation(&self) -> Result<OperationId> {
+        operation_id()
+    }
+
+    /// Rewrites the index so that it takes the least room. Takes seconds for a gigabyte. Returns whether it did: not
+    /// if somebody else is at the index, or if there is none yet.
+    ///
+    /// # Errors
+    /// As every write; nothing is lost by a failure.
+    pub fn compact(&self) -> Result<bool> {
+        self.engine.check_writable()?;
+        let compacted = self.engine.live.index.compact()?;
+        self.engine.live.forget();
+        Ok(compacted)
     }
 
     /// Makes durable whatever was written without waiting (by an import).

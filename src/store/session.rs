@@ -481,7 +481,7 @@ fn named(session: &SessionRefs, name: &str) -> Result<BranchNumber> {
 }
 
 /// A branch must be nameable in a moment.
-fn check_branch_name(name: &str) -> Result<()> {
+pub(crate) fn check_branch_name(name: &str) -> Result<()> {
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
     let first = name.chars().next().is_some_and(|c| c.is_alphanumeric() || c == '_');
     if !first || name.len() > 100 || !name.chars().all(allowed) || name.eq_ignore_ascii_case("head")

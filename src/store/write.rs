@@ -18,7 +18,7 @@ use crate::format::{
 use crate::model::rule::{Claims, Outcome, RuleError};
 use crate::model::{
     AutoTrigger, BranchNumber, Checkpoint, CheckpointId, Fact, Key, Kind, Operation, OperationId,
-    RevisionId, SessionKind, TextRef, Timestamp, Trigger, Value, claim,
+    RevisionId, SessionKind, SessionNumber, TextRef, Timestamp, Trigger, Value, claim,
 };
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -361,21 +361,8 @@ impl<'a> Write<'a> {
 
     /// The facts in pages.
     fn seal_facts(&mut self) -> Vec<RecordChange> {
-        let mut changes = Vec::new();
-        let mut facts = std::mem::take(&mut self.facts);
-        while !facts.is_empty() {
-            let rest = facts.split_off(facts.len().min(PAGE_FACTS));
-            let times = || facts.iter().map(|fact| fact.at);
-            let (first, last) = times().min().zip(times().max()).expect("there is one");
-            let count = facts.len() as u64;
-            let page = Page::new(self.source.clone(), facts).encode();
-            let (_, sealed) = seal(ObjectKind::Page, &page);
-            let page = DeltaPart::Inline(Bytes(sealed));
-            let session = self.session.number;
-            changes.push(RecordChange::Facts { session, count, first, last, page });
-            facts = rest;
-        }
-        changes
+        let facts = std::mem::take(&mut self.facts);
+        fact_pages(self.session.number, self.source.as_ref(), facts)
     }
 
     #[expect(
@@ -596,6 +583,27 @@ impl<'a> Write<'a> {
         }
         Ok(Some(checkpoint))
     }
+}
+
+/// Facts in pages, as a record holds them.
+pub(crate) fn fact_pages(
+    session: SessionNumber,
+    source: Option<&String>,
+    mut facts: Vec<Fact>,
+) -> Vec<RecordChange> {
+    let mut changes = Vec::new();
+    while !facts.is_empty() {
+        let rest = facts.split_off(facts.len().min(PAGE_FACTS));
+        let times = || facts.iter().map(|fact| fact.at);
+        let (first, last) = times().min().zip(times().max()).expect("there is one");
+        let count = facts.len() as u64;
+        let page = Page::new(source.cloned(), facts).encode();
+        let (_, sealed) = seal(ObjectKind::Page, &page);
+        let page = DeltaPart::Inline(Bytes(sealed));
+        changes.push(RecordChange::Facts { session, count, first, last, page });
+        facts = rest;
+    }
+    changes
 }
 
 fn automatic(trigger: AutoTrigger, tag: Option<&str>) -> NewCheckpoint {

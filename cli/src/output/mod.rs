@@ -161,6 +161,34 @@ impl Out {
         to_stderr(screen.into_text().as_bytes());
     }
 
+    /// Asks at the terminal, after showing what it is about. Without a terminal, or where only results are wanted,
+    /// the answer is no.
+    ///
+    /// # Errors
+    ///
+    /// If the terminal goes away.
+    pub fn ask(
+        &self,
+        question: &str,
+        show: impl FnOnce(&mut Screen),
+    ) -> Result<bool, CommandError> {
+        let stdin = io::stdin();
+        let quiet = self.look.quiet || self.look.json;
+        if quiet || !stdin.is_terminal() || !io::stderr().is_terminal() {
+            return Ok(false);
+        }
+        let mut screen = self.screen(self.stderr_colored);
+        show(&mut screen);
+        screen.gap();
+        screen.put(Tone::Plain, &format!("{question} [y/N] "));
+        to_stderr(screen.into_text().as_bytes());
+        let mut answer = String::new();
+        stdin
+            .read_line(&mut answer)
+            .map_err(|error| CommandError::io("cannot read the answer", error))?;
+        Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    }
+
     /// Whether progress may be drawn on stderr.
     #[must_use]
     pub fn shows_progress(&self) -> bool {
