@@ -34,7 +34,7 @@ pub struct ExportArgs {
 pub fn run(command: &ExportCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         ExportCommand::Transcript(args) => transcript(args, context),
-        ExportCommand::Events(_) => Err(super::unwritten()),
+        ExportCommand::Events(args) => events(args, context),
     }
 }
 
@@ -64,6 +64,22 @@ fn transcript(args: &ExportArgs, context: &mut Context) -> Result<(), CommandErr
             .hinted("'forge export events' writes what it holds"));
     };
     write(args, context, |to| session.write_source(source, &mut |part| to(part)))
+}
+
+fn events(args: &ExportArgs, context: &mut Context) -> Result<(), CommandError> {
+    const PART_BYTES: usize = 64 << 10;
+    let session = session(args, context)?;
+    write(args, context, |to| {
+        let mut part = Vec::with_capacity(PART_BYTES);
+        session.export_events(&forge_agents::resolve, &mut |line| {
+            part.extend_from_slice(line);
+            if part.len() < PART_BYTES {
+                return Ok(());
+            }
+            to(&std::mem::take(&mut part))
+        })?;
+        to(&part)
+    })
 }
 
 /// Writes parts to where they are wanted.

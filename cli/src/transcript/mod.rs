@@ -363,7 +363,11 @@ fn source_name(path: &Path, id: &str) -> String {
 fn name_of(title: &str) -> String {
     let line: String = title.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(NAME_CHARACTERS).collect::<String>().trim_end().to_owned()
+    line.chars()
+        .take(NAME_CHARACTERS)
+        .collect::<String>()
+        .trim_end_matches([' ', ':', ','])
+        .to_owned()
 }
 
 fn checkpoint(draft: CheckpointDraft) -> NewCheckpoint {
