@@ -18,6 +18,12 @@ use serde_json::value::RawValue;
 )]
 pub struct NotATrajectory(#[from] serde_json::Error);
 
+impl NotATrajectory {
+    fn unlike(found: &str) -> Self {
+        Self(<serde_json::Error as serde::de::Error>::custom(format_args!("found {found}")))
+    }
+}
+
 #[derive(Debug, Deserialize)]
 struct Document<'a> {
     #[serde(borrow)]
@@ -83,6 +89,10 @@ pub fn read(
     started_at: Timestamp,
     recorded_at: Timestamp,
 ) -> Result<Piece, NotATrajectory> {
+    // An array would be read as the fields in their order.
+    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+        return Err(NotATrajectory::unlike("an array"));
+    }
     let document: Document<'_> = serde_json::from_slice(bytes)?;
     let place = (0, bytes.len() as u64);
     let timed = document.trajectory.iter().all(|step| step.execution_time.is_some());
@@ -258,6 +268,9 @@ mod tests {
         for bytes in [&b"{}"[..], b"", b"[1]", b"\xff", b"{\"trajectory\":{}}", &[b'['; 100_000]] {
             assert!(read(bytes, START, START).is_err());
         }
+        let nested = ["[".repeat(100_000), "]".repeat(100_000)].concat();
+        assert!(read(nested.as_bytes(), START, START).is_err());
+        assert!(read(b" [[{}],{}]", START, START).is_err());
     }
 
     #[test]

@@ -59,6 +59,21 @@ impl<'a> Texts<'a> {
         })
     }
 
+    /// The source that the first reference in this value points into.
+    pub fn source_of<'s>(
+        &mut self,
+        mut sources: impl Iterator<Item = &'s str>,
+        value: &Value,
+    ) -> Option<&'s str> {
+        let text = first_reference(value)?;
+        sources.find(|source| {
+            let read = self.read(Some(source), &text);
+            read.is_ok_and(|read| {
+                *blake3::hash(read.as_bytes()).as_bytes() == *text.hash.as_bytes()
+            })
+        })
+    }
+
     fn referred(&mut self, source: Option<&str>, text: &TextRef) -> Result<Value, CommandError> {
         match self.length {
             Length::Preview => Ok(preview(text)),
@@ -95,6 +110,16 @@ pub fn previewed(value: &Value) -> Value {
             fields.iter().map(|(name, field)| (name.clone(), previewed(field))).collect(),
         ),
         plain => plain.clone(),
+    }
+}
+
+fn first_reference(value: &Value) -> Option<TextRef> {
+    match value {
+        Value::Map(fields) => {
+            TextRef::from_value(value).or_else(|| fields.values().find_map(first_reference))
+        }
+        Value::List(items) => items.iter().find_map(first_reference),
+        _ => None,
     }
 }
 
@@ -188,6 +213,10 @@ mod tests {
         assert_eq!(long.field("text").and_then(Value::as_text).map(str::len), Some(CUT_BYTES));
         assert_eq!(shown(Length::Whole).field("role"), Some(&Value::from(texts[1].as_str())));
         assert_eq!(shown(Length::Preview).field("text"), Some(&"xxxx… (1000 bytes)".into()));
+        let body = Value::List(vec![known.fact.value.clone()]);
+        let mut reader = Texts::new(&session, Length::Whole);
+        assert_eq!(reader.source_of(["other", "source"].into_iter(), &body), Some("source"));
+        assert_eq!(reader.source_of(["other"].into_iter(), &body), None);
     }
 
     #[test]

@@ -49,6 +49,18 @@ impl fmt::Display for Name {
     }
 }
 
+/// A parser of texts that say something.
+///
+/// # Errors
+///
+/// The text is empty or only space.
+pub fn said(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("it may not be empty".into());
+    }
+    Ok(text.to_owned())
+}
+
 /// A moment as people name it: an id prefix, `#42`, a tag, a branch, `HEAD~3`, `branch@{T}` or a time.
 ///
 /// What it means depends on the store and on now, so it is resolved there.
@@ -181,6 +193,14 @@ mod tests {
         }
         for text in ["", "10", "m", "-1h", "250ms", "10mo", "1é", "99999999999999999999w"] {
             assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_says_nothing_is_refused() {
+        assert_eq!(said(" x "), Ok(" x ".to_owned()));
+        for text in ["", " ", "\n\t"] {
+            assert!(said(text).is_err(), "{text:?}");
         }
     }
 

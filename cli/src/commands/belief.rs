@@ -42,7 +42,7 @@ pub enum BeliefCommand {
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
     /// Say what is held to be true
-    #[arg(value_name = "DESCRIPTION")]
+    #[arg(value_name = "DESCRIPTION", value_parser = value::said)]
     pub description: String,
 
     /// Give it this id instead of a new one

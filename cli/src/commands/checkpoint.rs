@@ -38,7 +38,7 @@ pub enum CheckpointCommand {
 #[derive(Debug, clap::Args)]
 pub struct CreateArgs {
     /// Say what moment it is
-    #[arg(value_name = "MESSAGE")]
+    #[arg(value_name = "MESSAGE", value_parser = value::said)]
     pub message: String,
 
     /// Tag it with these words

@@ -25,7 +25,7 @@ pub enum EvidenceCommand {
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
     /// Say what was observed
-    #[arg(value_name = "DESCRIPTION")]
+    #[arg(value_name = "DESCRIPTION", value_parser = value::said)]
     pub description: String,
 
     /// Name the hypothesis it is about

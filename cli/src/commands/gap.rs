@@ -57,7 +57,7 @@ pub struct GapFields {
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
     /// Say what is not known
-    #[arg(value_name = "DESCRIPTION")]
+    #[arg(value_name = "DESCRIPTION", value_parser = value::said)]
     pub description: String,
 
     /// Give it this id instead of a new one
@@ -77,7 +77,7 @@ pub struct FillArgs {
     pub id: String,
 
     /// Say what was found out
-    #[arg(value_name = "RESOLUTION")]
+    #[arg(value_name = "RESOLUTION", value_parser = value::said)]
     pub resolution: String,
 }
 

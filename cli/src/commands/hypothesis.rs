@@ -35,7 +35,7 @@ pub enum HypothesisCommand {
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
     /// Say what might explain the problem
-    #[arg(value_name = "DESCRIPTION")]
+    #[arg(value_name = "DESCRIPTION", value_parser = value::said)]
     pub description: String,
 
     /// Give it this id instead of a new one

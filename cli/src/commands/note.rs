@@ -1,7 +1,7 @@
 //! `forge note`.
 
 use crate::args::select::{ClaimList, Show};
-use crate::args::value::Name;
+use crate::args::value::{self, Name};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::written::Written;
@@ -24,7 +24,7 @@ pub enum NoteCommand {
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
     /// Say it
-    #[arg(value_name = "DESCRIPTION")]
+    #[arg(value_name = "DESCRIPTION", value_parser = value::said)]
     pub description: String,
 
     /// Say where it comes from

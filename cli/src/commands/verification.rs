@@ -26,7 +26,7 @@ pub enum VerificationCommand {
 #[derive(Debug, clap::Args)]
 pub struct AddArgs {
     /// Say what was checked
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = value::said)]
     pub name: String,
 
     /// Say how it ended

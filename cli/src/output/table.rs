@@ -1,4 +1,5 @@
-//! Tables that fit the screen: wide characters count twice, what does not fit ends in an ellipsis.
+//! Tables that fit the screen: wide characters count twice, what does not fit ends in an ellipsis. On a narrow screen
+//! the last columns are left out, so that what is left can be read.
 
 use super::sanitise::{Newlines, sanitise};
 use super::screen::{Tone, push_styled};
@@ -8,6 +9,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 const GUTTER: usize = 2;
 /// The narrowest a column is made to fit.
 const MIN_COLUMN: usize = 6;
+/// The narrowest the flexible column is made to fit.
+const MIN_FLEXIBLE: usize = 12;
 
 /// A text in a table.
 #[derive(Clone, Debug)]
@@ -78,27 +81,45 @@ impl Table {
             }
         }
         let Some(screen) = screen else { return widths };
-        let gutters = GUTTER * widths.len().saturating_sub(1);
-        let mut over = (widths.iter().sum::<usize>() + gutters).saturating_sub(screen);
-        let mut shorten = |column: usize| {
+        let flexible = self.flexible.unwrap_or(widths.len().saturating_sub(1));
+        let least = |column: usize, width: usize| {
+            width.min(if column == flexible { MIN_FLEXIBLE } else { MIN_COLUMN })
+        };
+        let room = |widths: &[usize]| {
+            let shown = widths.iter().filter(|width| **width > 0).count();
+            screen.saturating_sub(GUTTER * shown.saturating_sub(1))
+        };
+        for column in (1..widths.len()).rev().filter(|column| *column != flexible) {
+            let needed: usize =
+                widths.iter().enumerate().map(|(at, width)| least(at, *width)).sum();
+            if needed <= room(&widths) {
+                break;
+            }
             if let Some(width) = widths.get_mut(column) {
-                let less = width.saturating_sub(MIN_COLUMN).min(over);
+                *width = 0;
+            }
+        }
+        let mut over = widths.iter().sum::<usize>().saturating_sub(room(&widths));
+        for column in std::iter::once(flexible).chain((0..widths.len()).rev()) {
+            if let Some(width) = widths.get_mut(column) {
+                let less = (*width - least(column, *width)).min(over);
                 *width -= less;
                 over -= less;
             }
-        };
-        shorten(self.flexible.unwrap_or(self.titles.len().saturating_sub(1)));
-        (0..self.titles.len()).rev().for_each(shorten);
+        }
         widths
     }
 }
 
-/// Draws a table; a line never ends in blanks.
+/// Draws a table; a line never ends in blanks. A column without width is left out.
 pub(super) fn draw(table: &Table, screen: Option<usize>, colored: bool, to: &mut String) {
     let widths = table.widths(screen);
     for row in table.all_rows() {
         let mut blanks = 0;
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            if *width == 0 {
+                continue;
+            }
             let text = shortened(&cell.text, *width);
             let pad = width.saturating_sub(text.width());
             let is_right = table.right.contains(&column);
@@ -173,6 +194,17 @@ mod tests {
             "Id  Message        N\n\
              a1  the tensor…    7\n\
              b2  日本語日本…   12\n\
+             c3\n"
+        );
+    }
+
+    #[test]
+    fn on_a_narrow_screen_the_last_columns_are_left_out() {
+        assert_eq!(
+            drawn(&sample(), Some(16)),
+            "Id  Message\n\
+             a1  the tensor…\n\
+             b2  日本語日本…\n\
              c3\n"
         );
     }

@@ -70,13 +70,21 @@ impl TranscriptReport {
         }
     }
 
+    fn tell_skipped(&self, screen: &mut Screen) {
+        if !self.skipped.is_empty() {
+            let lines = count(self.skipped.len() as u64, "line");
+            screen.line(Tone::Warning, &format!("  skipped {lines} that cannot be read"));
+        }
+    }
+
     fn human(&self, screen: &mut Screen, dry_run: bool) {
         let Some(id) = &self.agent_session else {
             let why = match self.waiting_bytes {
                 0 => "the file is empty",
                 _ => "no line names a session yet",
             };
-            return screen.line(Tone::Plain, &format!("{}: nothing to take, {why}", self.file));
+            screen.line(Tone::Plain, &format!("{}: nothing to take, {why}", self.file));
+            return self.tell_skipped(screen);
         };
         screen.put(Tone::Plain, &format!("{}: ", self.file));
         match &self.session {
@@ -100,10 +108,7 @@ impl TranscriptReport {
                 screen.paragraph(Tone::Warning, 2, why);
             }
         }
-        if !self.skipped.is_empty() {
-            let lines = count(self.skipped.len() as u64, "line");
-            screen.line(Tone::Warning, &format!("  skipped {lines} that cannot be read"));
-        }
+        self.tell_skipped(screen);
         if self.waiting_bytes > 0 {
             let text = format!("  {} wait for the rest of their line", bytes(self.waiting_bytes));
             screen.line(Tone::Dim, &text);

@@ -2,7 +2,7 @@
 
 use crate::error::CommandError;
 use crate::output::{Screen, Tone};
-use crate::text::previewed;
+use crate::text::{Length, Texts};
 use forge_store::model::{
     Checkpoint, CheckpointId, RevisionId, SessionId, SessionInfo, SessionKind, Timestamp, Trigger,
     Value,
@@ -118,10 +118,17 @@ impl CheckpointJson {
         checkpoint: &Checkpoint,
         full: bool,
     ) -> Result<Self, CommandError> {
+        let length = if full { Length::Whole } else { Length::Cut };
         let body = match &checkpoint.body {
             Value::Null => None,
-            body if full => Some(body.clone()),
-            body => Some(previewed(body)),
+            body => {
+                // A checkpoint does not say where it comes from; the hash of a text does.
+                let mut texts = Texts::new(session, length);
+                let sources = session.summary()?.sources;
+                let names = sources.iter().map(|(name, _)| name.as_str());
+                let source = texts.source_of(names, body);
+                Some(texts.shown(source, body)?)
+            }
         };
         Ok(Self { body, ..Self::new(session, checkpoint)? })
     }

@@ -83,7 +83,7 @@ impl<'a> Importer<'a> {
         let mut report = TranscriptReport::of(path);
         let Some(id) = last_session(&mut file, bytes).map_err(unreadable)? else {
             report.waiting_bytes = bytes;
-            return Ok(report);
+            return self.unnamed(file, report, path);
         };
         report.agent_session = Some(id.clone());
         let source = source_name(path, &id);
@@ -118,8 +118,27 @@ impl<'a> Importer<'a> {
             // All of it is read before any of it is taken.
             self.pass(&mut intake, path, true)?;
         }
-        self.pass(&mut intake, path, self.how.dry_run)?;
-        Ok(intake.report)
+        self.pass(&mut intake, path, self.how.dry_run)
+    }
+
+    /// Says what is wrong with a file that names no session: nothing of it is taken.
+    fn unnamed(
+        &mut self,
+        file: File,
+        report: TranscriptReport,
+        path: &Path,
+    ) -> Result<TranscriptReport, CommandError> {
+        let mut intake = Intake {
+            file,
+            bytes: report.waiting_bytes,
+            source: String::new(),
+            session: None,
+            bookmark: Bookmark::default(),
+            again: false,
+            report: report.clone(),
+        };
+        let skipped = self.pass(&mut intake, path, true)?.skipped;
+        Ok(TranscriptReport { skipped, ..report })
     }
 
     /// Holds the file against what was taken of it.
@@ -150,13 +169,13 @@ impl<'a> Importer<'a> {
         Ok(if intake.bytes < known.bytes { Beside::Shorter } else { Beside::Grown })
     }
 
-    /// Reads from the bookmark to the end of the file; `only_look` takes nothing.
+    /// Reads from the bookmark to the end of the file and says what was in it; `only_look` takes nothing.
     fn pass(
         &mut self,
         intake: &mut Intake,
         path: &Path,
         only_look: bool,
-    ) -> Result<(), CommandError> {
+    ) -> Result<TranscriptReport, CommandError> {
         let options = Options { strict: self.how.strict, ..Options::default() };
         let carry: Carry = match intake.bookmark.carry.as_slice() {
             [] => Carry::default(),
@@ -213,12 +232,9 @@ impl<'a> Importer<'a> {
         for read in held {
             self.take(intake, read, &mut report)?;
         }
-        if !only_look || self.how.dry_run {
-            report.waiting_bytes = buffer.len() as u64;
-            report.unchanged = report.bytes == 0;
-            intake.report = report;
-        }
-        Ok(())
+        report.waiting_bytes = buffer.len() as u64;
+        report.unchanged = report.bytes == 0;
+        Ok(report)
     }
 
     /// Counts what would be new of a piece, where its count alone does not say.

@@ -194,3 +194,28 @@ fn a_reader_that_has_gone_is_no_error_and_the_write_stands() {
     assert_eq!((output.status.code(), output.stderr), (Some(0), vec![]));
     assert_eq!(environment.forge(["status", "--json"]).json()["head"], 2);
 }
+
+#[test]
+fn a_transcript_of_bad_lines_alone_names_them_and_strict_refuses_it() {
+    let environment = project();
+    let nested = ["[".repeat(100_000), "]".repeat(100_000)].concat();
+    environment.write("project/nested.jsonl", &format!("{nested}\n{{\n"));
+    assert_snapshot!(environment.forge(["import", "claude-code", "nested.jsonl"]), @"");
+    assert_snapshot!(environment.forge(["import", "claude-code", "nested.jsonl", "--strict"]), @"");
+    assert_snapshot!(environment.forge(["import", "swe-agent", "nested.jsonl"]), @"");
+}
+
+#[test]
+fn a_text_that_says_nothing_is_no_claim() {
+    let environment = project();
+    for args in [
+        &["hypothesis", "add", ""][..],
+        &["note", "add", " "],
+        &["belief", "add", ""],
+        &["checkpoint", "create", ""],
+    ] {
+        let output = environment.finished(&mut environment.command(args));
+        assert_eq!(output.code, 2, "{args:?} {output}");
+        assert!(output.stderr.contains("it may not be empty"), "{output}");
+    }
+}

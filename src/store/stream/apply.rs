@@ -244,7 +244,9 @@ impl<'a> Applier<'a> {
         if self.home.is_none() {
             self.home = Some(session.clone());
         }
-        self.taken.sessions.push(name.clone());
+        if !self.taken.sessions.contains(&name) {
+            self.taken.sessions.push(name.clone());
+        }
         self.sessions.insert(name, session.clone());
         Ok(session)
     }
