@@ -186,10 +186,14 @@ impl Store {
     pub fn sessions(&self) -> Result<Vec<SessionSummary>> {
         let (refs, _) = self.engine.live.refs()?;
         let current = current_number(&refs);
-        Ok((0..)
+        (0..)
             .zip(&refs.sessions)
-            .map(|(number, session)| SessionSummary::of(number, session, current == Some(number)))
-            .collect())
+            .map(|(number, session)| {
+                let mut summary = SessionSummary::of(number, session, current == Some(number));
+                summary.facts -= self.facts_taken_back(session)?.min(summary.facts);
+                Ok(summary)
+            })
+            .collect()
     }
 
     /// The session of this name, id, beginning of an id, or agent's own id.

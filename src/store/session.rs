@@ -140,7 +140,10 @@ impl Session {
     pub fn summary(&self) -> Result<SessionSummary> {
         let (refs, _) = self.store.engine.live.refs()?;
         let current = current_number(&refs) == Some(self.number);
-        Ok(SessionSummary::of(self.number, session_refs(&refs, self.number)?, current))
+        let session = session_refs(&refs, self.number)?;
+        let mut summary = SessionSummary::of(self.number, session, current);
+        summary.facts -= self.store.facts_taken_back(session)?.min(summary.facts);
+        Ok(summary)
     }
 
     /// The store.

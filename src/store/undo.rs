@@ -1,5 +1,6 @@
 //! Undo and redo: taking back what one operation did, by doing the opposite.
 
+use super::Store;
 use super::act::Act;
 use super::session::Session;
 use crate::backend::{Direction, Snapshot};
@@ -15,7 +16,7 @@ use crate::engine::revise::{self, ClaimChange, Place, Planned};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{Effect, OperationRow, Record, RecordChange};
+use crate::format::{Effect, OperationRow, Record, RecordChange, SessionRefs};
 use crate::model::{Author, BranchNumber, CheckpointId, Operation, OperationId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,6 +86,25 @@ pub struct Undone {
 enum Way {
     Undo,
     Redo,
+}
+
+impl Store {
+    /// How many of a session's facts an undo hides.
+    pub(super) fn facts_taken_back(&self, session: &SessionRefs) -> Result<u64> {
+        if session.hidden.is_empty() {
+            return Ok(0);
+        }
+        let view = self.engine.live.view()?;
+        let mut count = 0;
+        for id in &session.hidden {
+            let effects = find_operation(&view, id)?.map(|row| row.effects).unwrap_or_default();
+            count += effects
+                .iter()
+                .map(|effect| if let Effect::Facts { count } = effect { *count } else { 0 })
+                .sum::<u64>();
+        }
+        Ok(count)
+    }
 }
 
 impl Session {

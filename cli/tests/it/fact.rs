@@ -210,3 +210,19 @@ fn code_is_captured_and_the_checkout_stays_as_it_is() {
     let clean = environment.forge(["code", "capture", "--json"]).json();
     assert_eq!(clean["checkpoint"], serde_json::Value::Null);
 }
+
+#[test]
+fn facts_that_were_taken_back_are_not_counted_until_they_are_done_again() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let facts = || environment.forge(["status", "--json"]).json()["summary"]["facts"].as_u64();
+    environment.forge(["verification", "add", "one", "--status", "passed"]).success();
+    environment.forge(["verification", "add", "two", "--status", "failed"]).success();
+    assert_eq!(facts(), Some(2));
+    environment.forge(["undo"]).success();
+    assert_eq!(facts(), Some(1));
+    let listed = environment.forge(["session", "list", "--json"]).json();
+    assert_eq!(listed["sessions"][0]["facts"], 1);
+    environment.forge(["redo"]).success();
+    assert_eq!(facts(), Some(2));
+}
