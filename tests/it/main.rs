@@ -11,6 +11,7 @@ mod layering;
 mod model;
 mod source;
 mod store;
+mod stream;
 #[cfg(test)]
 mod together;
 
