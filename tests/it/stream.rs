@@ -68,7 +68,10 @@ fn picture(session: &Session, times: impl Iterator<Item = Timestamp>) -> Vec<Str
                 lines.push(format!("{kind} {id} {at} {value:?}"));
             }
         }
-        for branch in state.branches().expect("branches") {
+        // Branches of one time have no order.
+        let mut branches = state.branches().expect("branches");
+        branches.sort_by(|a, b| a.name.cmp(&b.name));
+        for branch in branches {
             lines.push(format!("{} {:?} {:?}", branch.name, branch.status, branch.metadata));
         }
     }
