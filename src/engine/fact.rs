@@ -76,7 +76,7 @@ pub(crate) fn all(
         let fact = &known.fact;
         fact.origin != Origin::Hook || !replaced.contains(&fact.id)
     });
-    all.sort_by(|a, b| order(&a.fact).cmp(&order(&b.fact)));
+    all.sort_by_key(|known| order(&known.fact));
     Ok(all)
 }
 

@@ -157,7 +157,7 @@ fn act_on(session: &Session, act: &Act, what: u8, which: u8) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::default())]
 
     #[test]
     fn what_is_exported_is_imported_as_it_was(

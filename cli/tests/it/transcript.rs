@@ -111,7 +111,7 @@ fn picture(session: &Session) -> Vec<String> {
     }
     let mut lines = Vec::new();
     // Of a long session every moment would take minutes.
-    let step = (times.len() / 150).max(1);
+    let step = (times.len() / 40).max(1);
     for time in times.into_iter().step_by(step) {
         let Ok(point) = session.at(time) else { continue };
         let state = session.state(&point).unwrap();

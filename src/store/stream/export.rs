@@ -118,7 +118,7 @@ enum Loose {
 
 /// What has a number.
 enum Item {
-    Revision(At, Header),
+    Revision(At, Box<Header>),
     Checkpoint(Box<Checkpoint>),
 }
 
@@ -155,7 +155,12 @@ impl Writer<'_> {
                     SequenceRow::Revision(branch) => {
                         let at = At { branch, sequence };
                         let (head, header) = timeline::head_at(self.view, number, at)?;
-                        self.item(sequence, head.effective, branch, &Item::Revision(at, header))?;
+                        self.item(
+                            sequence,
+                            head.effective,
+                            branch,
+                            &Item::Revision(at, Box::new(header)),
+                        )?;
                     }
                     SequenceRow::Checkpoint(_) => {
                         let found = checkpoint::by_sequence(self.view, number, sequence)?;
