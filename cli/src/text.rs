@@ -145,6 +145,52 @@ mod tests {
     }
 
     #[test]
+    fn a_text_is_read_again_from_the_line_it_stands_in() {
+        use forge_store::model::{Fact, Kind, OperationId, Origin, Timestamp};
+        use forge_store::store::{Act, NewSession, Store, Taken};
+        let store = Store::in_memory().unwrap();
+        let now = Timestamp::from_micros(1_770_000_000_000_000);
+        let act = Act::asked("import", now);
+        let session = store.create_session(&act, NewSession::named("s")).unwrap();
+        let texts = ["x".repeat(1000), "y".repeat(5000)];
+        let line = format!("{{\"a\":\"{}\",\"b\":\"{}\"}}", texts[0], texts[1]);
+        let refer = |text: &str, pointer: &str| TextRef {
+            preview: text[..4].to_owned(),
+            bytes: text.len() as u64,
+            hash: ObjectId::from_bytes(*blake3::hash(text.as_bytes()).as_bytes()),
+            place: Some((0, line.len() as u64)),
+            pointer: pointer.to_owned(),
+        };
+        let value = Value::from([
+            ("text", refer(&texts[0], "/a").into_value()),
+            ("role", refer(&texts[1], "/b").into_value()),
+        ]);
+        let (kind, id) = (Kind::Message, "m".to_owned());
+        let fact =
+            Fact { kind, id, at: now, origin: Origin::Imported, place: 0, recorded_at: now, value };
+        let taken = Taken {
+            bytes: line.as_bytes(),
+            lines: 1,
+            keep: true,
+            facts: vec![fact],
+            ..Taken::default()
+        };
+        session.take(&act, OperationId::from_bytes([1; 16]), "source", taken).unwrap();
+        let state = session.state(&session.head().unwrap()).unwrap();
+        let known = state.facts_of(Kind::Message).unwrap().remove(0);
+        let shown = |length| {
+            let mut reader = Texts::new(&session, length);
+            reader.shown(known.source.as_deref(), &known.fact.value).unwrap()
+        };
+        let cut = shown(Length::Cut);
+        assert_eq!(cut.field("text"), Some(&Value::from(texts[0].as_str())));
+        let long = cut.field("role").unwrap();
+        assert_eq!(long.field("text").and_then(Value::as_text).map(str::len), Some(CUT_BYTES));
+        assert_eq!(shown(Length::Whole).field("role"), Some(&Value::from(texts[1].as_str())));
+        assert_eq!(shown(Length::Preview).field("text"), Some(&"xxxx… (1000 bytes)".into()));
+    }
+
+    #[test]
     fn a_reference_becomes_its_beginning_without_reading() {
         let text = TextRef {
             preview: "be".to_owned(),

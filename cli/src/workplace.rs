@@ -9,7 +9,10 @@ use crate::output::time::local;
 use forge_store::error::Error;
 use forge_store::model::when::MomentBase;
 use forge_store::model::{Kind, claim};
-use forge_store::store::{APPLY_BYTES, Act, NewSession, Options, Point, Session, StateAt, Store};
+use forge_store::store::{
+    APPLY_BYTES, Act, CheckpointFilter, NewSession, Options, Point, Session, StateAt, Store,
+};
+use std::collections::BTreeSet;
 
 /// What a command is going to do with the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,6 +168,16 @@ pub fn point(context: &Context, session: &Session, moment: &Moment) -> Result<Po
                 None => error.hinted("'start' names the first moment"),
             }
         }
+        Error::NotFound { what: "tag, branch or id" | "tag" | "branch", ref name } => {
+            let names = names(session).unwrap_or_default();
+            match nearest(name, &names).as_slice() {
+                [] => error.into(),
+                nearest => {
+                    let hint = format!("the nearest are {}", nearest.join(", "));
+                    CommandError::from(error).hinted(hint)
+                }
+            }
+        }
         other => other.into(),
     })
 }
@@ -208,6 +221,15 @@ pub fn id_among(
         [] => error.hinted(format!("there are no {} yet", kind.plural())),
         shown => error.hinted(format!("the nearest are {}", shown.join(", "))),
     })
+}
+
+/// The branches and tags of a session.
+fn names(session: &Session) -> Result<Vec<String>, CommandError> {
+    let branches = session.branches(&session.head()?)?.into_iter().map(|branch| branch.name);
+    let checkpoints = session.checkpoints(&CheckpointFilter::default())?;
+    let tags = checkpoints.into_iter().flat_map(|checkpoint| checkpoint.tags);
+    let names: BTreeSet<String> = branches.chain(tags).collect();
+    Ok(names.into_iter().collect())
 }
 
 /// The few ids that are most like a name.

@@ -8,7 +8,7 @@ use forge_store::error::Error;
 use forge_store::model::rule::{Claims, Outcome, RuleError};
 use forge_store::model::when::{Moment, MomentBase};
 use forge_store::model::{AutoTrigger, Fact, Key, Kind, Origin, Timestamp, Value};
-use forge_store::store::{Act, Committed, HeadClaims, Session, Store, Write};
+use forge_store::store::{Act, ClaimChange, Committed, HeadClaims, Session, Store, Write};
 
 /// How often an id is looked for again when somebody else took it meanwhile.
 const ATTEMPTS: usize = 20;
@@ -82,14 +82,23 @@ impl Writing {
         id: Option<&str>,
         rule: impl Fn(&HeadClaims, &str) -> Result<Outcome, RuleError>,
     ) -> Result<(String, Committed), CommandError> {
+        self.add_by(kind, id, |id| self.write_by_rule(&|claims| rule(claims, id)))
+    }
+
+    fn add_by(
+        &self,
+        kind: Kind,
+        id: Option<&str>,
+        add: impl Fn(&str) -> Result<Committed, Error>,
+    ) -> Result<(String, Committed), CommandError> {
         if let Some(id) = id {
-            return Ok((id.to_owned(), self.by_rule(|claims| rule(claims, id))?));
+            return Ok((id.to_owned(), add(id)?));
         }
         for _ in 0..ATTEMPTS {
             let id = self.free_id(kind)?;
-            match self.write_by_rule(&|claims| rule(claims, &id)) {
+            match add(&id) {
                 Err(Error::Duplicate { .. }) => {}
-                written => return Ok((id, written?)),
+                added => return Ok((id, added?)),
             }
         }
         Err(CommandError::new(
@@ -110,12 +119,15 @@ impl Writing {
         id: Option<&str>,
         value: &Value,
     ) -> Result<(String, Committed), CommandError> {
-        self.add(kind, id, |claims, id| {
-            let key = Key::new(kind, id);
-            if claims.claim(&key).is_some() {
-                return Err(RuleError::AlreadyThere(key));
+        let event = forge_store::model::rule::trigger_of(kind, None, value);
+        let event = self.triggers.of_event(event.map(|(trigger, _)| trigger));
+        self.add_by(kind, id, |id| {
+            let change = ClaimChange::add(Key::new(kind, id), value.clone());
+            let write = self.write().change(change);
+            match event {
+                Some(trigger) => write.event(trigger).commit(),
+                None => write.commit(),
             }
-            Ok(changed(kind, id, None, value.clone()))
         })
     }
 
@@ -207,31 +219,46 @@ impl Writing {
         self.write().rule(guarded).commit()
     }
 
-    /// The next free id of a kind: one above the greatest on this branch, free on all of them, so that two branches
-    /// do not mean different things by one id.
+    /// The next free id of a kind: free on all branches, so that two of them do not mean different things by one id.
     fn free_id(&self, kind: Kind) -> Result<String, Error> {
         let letter = initial(kind);
         let head = self.session.head()?;
-        let numbers = self.session.state(&head)?.claims_of(kind)?.into_iter();
-        let numbers = numbers.filter_map(|(id, _)| id.strip_prefix(letter)?.parse::<u64>().ok());
-        let mut number = numbers.max().unwrap_or(0).saturating_add(1);
-        let mut others = Vec::new();
+        let mut points = Vec::new();
         for branch in self.session.branches(&head)?.iter().filter(|branch| !branch.current) {
             let base = MomentBase::Branch(branch.name.clone());
-            others.push(self.session.resolve(&Moment { base, back: 0 })?);
+            points.push(self.session.resolve(&Moment { base, back: 0 })?);
         }
-        loop {
+        points.push(head);
+        let is_taken = |number: u64| -> Result<bool, Error> {
             let key = Key::new(kind, format!("{letter}{number}"));
-            let mut taken = false;
-            for point in &others {
-                taken = taken || self.session.claim(point, &key)?.is_some();
+            for point in &points {
+                if self.session.claim(point, &key)?.is_some() {
+                    return Ok(true);
+                }
             }
-            if !taken {
-                return Ok(key.id);
-            }
-            number = number.saturating_add(1);
+            Ok(false)
+        };
+        Ok(format!("{letter}{}", first_free(is_taken)?))
+    }
+}
+
+/// A number from 1 on that is free while the one before it is taken: the first free one if they were taken in order.
+/// Asks for as many numbers as it has binary digits, twice.
+fn first_free<E>(is_taken: impl Fn(u64) -> Result<bool, E>) -> Result<u64, E> {
+    let (mut taken, mut free) = (0, 1);
+    while is_taken(free)? {
+        taken = free;
+        free = taken.saturating_mul(2);
+    }
+    while free - taken > 1 {
+        let middle = taken + (free - taken) / 2;
+        if is_taken(middle)? {
+            taken = middle;
+        } else {
+            free = middle;
         }
     }
+    Ok(free)
 }
 
 /// The outcome of one claim coming to these fields.
@@ -405,6 +432,16 @@ mod tests {
         assert_eq!(of(None), Some(AutoTrigger::SignificantTimePassed));
         let none = Triggers { on: Vec::new(), significant: false };
         assert_eq!(none.of_event(Some(AutoTrigger::GapFilled)), None);
+    }
+
+    #[test]
+    fn the_first_free_number_is_found() {
+        for taken in 0..70 {
+            assert_eq!(first_free(|number| Ok::<_, ()>(number <= taken)), Ok(taken + 1));
+        }
+        // Where there are holes, one of them will do.
+        let holed = |number| Ok::<_, ()>([1, 2, 4, 5].contains(&number));
+        assert_eq!(first_free(holed), Ok(6));
     }
 
     #[test]

@@ -35,7 +35,14 @@ impl Engine {
         let Some(mut applier) = self.live.index.try_applier()? else { return Ok(false) };
         let from = applier.view().position();
         let (_, end) = self.live.refs()?;
-        if end <= from {
+        // A generation stands at the beginning of a segment, whose first record is only the refs.
+        let only_refs = self.live.records_since(from).is_some_and(|records| {
+            records
+                .iter()
+                .flat_map(|one| &one.record.changes)
+                .all(|change| matches!(change, RecordChange::Refs(_)))
+        });
+        if end <= from || only_refs {
             return Ok(false);
         }
         // Everything before the new segment is synced by the rotation, so only durable records are ever applied.

@@ -337,6 +337,18 @@ impl Store {
         operation_id()
     }
 
+    /// Rewrites the index so that it takes the least room. Takes seconds for a gigabyte. Returns whether it did: not
+    /// if somebody else is at the index, or if there is none yet.
+    ///
+    /// # Errors
+    /// As every write; nothing is lost by a failure.
+    pub fn compact(&self) -> Result<bool> {
+        self.engine.check_writable()?;
+        let compacted = self.engine.live.index.compact()?;
+        self.engine.live.forget();
+        Ok(compacted)
+    }
+
     /// Makes durable whatever was written without waiting (by an import).
     ///
     /// # Errors

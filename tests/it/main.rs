@@ -5,6 +5,8 @@ mod backend;
 mod capture;
 mod docs;
 #[cfg(test)]
+mod golden;
+#[cfg(test)]
 mod journal;
 mod layering;
 #[cfg(test)]

@@ -117,7 +117,16 @@ pub fn brief_screen(reading: &Reading, state: &StateAt) -> Result<BriefScreen, C
 fn leads(state: &StateAt) -> Result<Vec<(String, &'static str)>, CommandError> {
     let named = match (state.point().named_checkpoint(), state.point().time()) {
         (Some(checkpoint), _) => format!("'#{}'", checkpoint.sequence),
-        (None, Some(time)) => format!("'{time}'"),
+        (None, Some(time)) => {
+            // A time alone means the branch checked out then.
+            let session = state.session();
+            let branch = state.current_branch()?;
+            if session.branch_of(&session.at(time)?)? == branch {
+                format!("'{time}'")
+            } else {
+                format!("'{branch}@{{{time}}}'")
+            }
+        }
         (None, None) => {
             return Ok(vec![
                 ("forge checkpoint timeline".to_owned(), "what led here"),

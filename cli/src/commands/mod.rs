@@ -159,8 +159,3 @@ impl Command {
         }
     }
 }
-
-/// What a command says whose turn has not come yet.
-pub(crate) fn unwritten() -> CommandError {
-    CommandError::unsupported("this build of forge has no store behind it")
-}

@@ -95,7 +95,7 @@ impl Screen {
     }
 
     /// Goes on with what was written on another screen.
-    pub fn append(&mut self, other: Self) {
+    pub fn append(&mut self, other: &Self) {
         self.text.push_str(&other.text);
     }
 
@@ -111,8 +111,12 @@ impl Screen {
         for (tone, text) in parts {
             let safe = sanitise(text, Newlines::Escape);
             let shown = table::shortened(&safe, room);
-            room -= shown.width().min(room);
             push_styled(&mut self.text, tone.style(self.colored), &shown);
+            // What comes behind a part that was shortened would not be seen.
+            room = if shown == safe { room - shown.width().min(room) } else { 0 };
+            if room == 0 {
+                break;
+            }
         }
         self.end_line();
     }

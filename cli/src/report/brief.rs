@@ -63,7 +63,7 @@ impl BriefScreen {
         };
         let short = self.brief.fitting(|brief| told(brief).lines() <= lines);
         let told = told(&short);
-        screen.append(told);
+        screen.append(&told);
     }
 }
 

@@ -96,12 +96,12 @@ pub fn tell_one(change: &TypedChange, screen: &mut Screen) {
     };
     match (change.change, &change.field) {
         (What::Added, _) => {
-            let text = format!(" {}", whole(&change.new));
+            let text = spaced(&whole(&change.new));
             let id = format!("  + {}", change.id);
             screen.short_line(&[(Tone::Added, &id), (Tone::Plain, &text)]);
         }
         (What::Removed, _) => {
-            let text = format!(" {}", whole(&change.old));
+            let text = spaced(&whole(&change.old));
             let id = format!("  - {}", change.id);
             screen.short_line(&[(Tone::Removed, &id), (Tone::Plain, &text)]);
         }
@@ -133,6 +133,11 @@ pub fn tell_one(change: &TypedChange, screen: &mut Screen) {
             }
         }
     }
+}
+
+/// A text behind another, if there is one.
+fn spaced(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(" {text}") }
 }
 
 /// A field as a person reads it; of a text that was cut its beginning.

@@ -51,7 +51,8 @@ impl Report for Recovery {
         if let Some(revision) = &self.revision {
             screen.put(Tone::Id, &format!(" #{}", revision.sequence));
         }
-        screen.line(Tone::Dim, &format!(", {} claims", self.claims_restored));
+        let claims = if self.claims_restored == 1 { "claim" } else { "claims" };
+        screen.line(Tone::Dim, &format!(", {} {claims}", self.claims_restored));
         if self.facts_since > 0 {
             let facts = if self.facts_since == 1 { "fact has" } else { "facts have" };
             screen.line(

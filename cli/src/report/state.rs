@@ -244,7 +244,7 @@ impl StateScreen {
             self.lead_on(&mut below);
             let room = screen.room().saturating_sub(below.lines());
             self.brief.tell_within(room, screen);
-            screen.append(below);
+            screen.append(&below);
             return;
         };
         self.brief.tell_header(screen);

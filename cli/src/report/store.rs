@@ -80,6 +80,8 @@ impl Report for Initialised {
 pub struct Maintained {
     /// Whether there was something to do and nobody else was at it.
     pub applied: bool,
+    /// Whether the index was rewritten to take the least room.
+    pub compacted: bool,
     /// How many bytes of journal stood behind the index before.
     pub tail_bytes_before: u64,
     /// How many do now.
@@ -98,5 +100,8 @@ impl Report for Maintained {
                 false => "The index is up to date, or another process is at it.".to_owned(),
             },
         );
+        if self.compacted {
+            screen.line(Tone::Plain, "Rewrote the index.");
+        }
     }
 }
