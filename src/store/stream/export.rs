@@ -223,7 +223,9 @@ impl Writer<'_> {
                 self.changes.get(place as usize).into_iter().flatten().enumerate()
             {
                 if count > 0 {
-                    loose.push((change.time, Loose::Change(place, count)));
+                    // Never before the branch is made, though a clock may say so.
+                    let made = branch.changes.first().map_or(change.time, |first| first.time);
+                    loose.push((change.time.max(made), Loose::Change(place, count)));
                 } else if place > 0 {
                     loose.push((change.time, Loose::Make(place)));
                 }
@@ -349,9 +351,9 @@ impl Writer<'_> {
                     Some((changes.get(count.checked_sub(1)?)?, changes.get(*count)?))
                 });
                 let Some((old, new)) = pair else { return Ok(()) };
-                let event = said(self.name(*branch), Some(old), new);
+                let (event, time) = (said(self.name(*branch), Some(old), new), new.time);
                 self.open = None;
-                self.line(at, 0, Event::Branch(event))
+                self.line(time, 0, Event::Branch(event))
             }
             Loose::Switch(branch) => {
                 let branch = self.name(*branch).to_owned();
