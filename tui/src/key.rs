@@ -86,7 +86,11 @@ impl Chord {
         let mut chords = Vec::new();
         let mut rest = text.trim_start();
         while let Some(first) = rest.chars().next() {
-            let end = if first == '<' { rest.find('>').map(|end| end + 1) } else { None };
+            let name = |end: &usize| {
+                rest.get(1..*end).is_some_and(|name| !name.contains(char::is_whitespace))
+            };
+            let end = if first == '<' { rest.find('>').filter(name) } else { None };
+            let end = end.map(|end| end + 1);
             let (one, after) = rest.split_at(end.unwrap_or(first.len_utf8()));
             chords.push(one.parse()?);
             rest = after.trim_start();

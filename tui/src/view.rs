@@ -57,6 +57,13 @@ pub fn render(app: &App, buffer: &mut Buffer) {
     front::draw(app, buffer);
     status(app, layout.status, buffer);
     keys(app, layout.keys, buffer);
+    if app.theme.ascii {
+        for cell in &mut buffer.content {
+            if cell.symbol() == "…" {
+                cell.set_symbol("~");
+            }
+        }
+    }
 }
 
 /// The browser as plain text.

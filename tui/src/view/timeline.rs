@@ -96,9 +96,10 @@ fn draw_row(
         let ago = format!("{:>7} ", ago(row.place.time, app.now));
         rest = put(buffer, rest, &ago, theme.style(Tone::Dim));
     }
-    if line.width >= 56 {
+    if line.width >= 44 {
         let time = app.zone.show(row.place.time);
-        let time = format!("{} ", time.get(5..19).unwrap_or(&time));
+        let part = if line.width >= 64 { 5..19 } else { 11..16 };
+        let time = format!("{} ", time.get(part).unwrap_or(&time));
         rest = put(buffer, rest, &time, theme.style(Tone::Dim));
     }
     if let Target::Sequence(sequence) = row.target
