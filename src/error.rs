@@ -170,17 +170,18 @@ impl Error {
             | Self::Invalid(_)
             | Self::Duplicate { .. }
             | Self::Dangling { .. }
-            | Self::StoreExists { .. } => ErrorKind::Invalid,
+            | Self::StoreExists { .. }
+            | Self::Marker(MarkerError::Foreign(_)) => ErrorKind::Invalid,
             Self::Conflict(_) => ErrorKind::Conflict,
-            Self::ReadOnly { .. } | Self::Connected { .. } => ErrorKind::Unavailable,
-            Self::Marker(MarkerError::Foreign(_)) => ErrorKind::Invalid,
             Self::Marker(_) => ErrorKind::Unsupported,
-            Self::Corrupt { .. } => ErrorKind::Corrupt,
-            Self::Backend(backend::Error::Busy { .. }) => ErrorKind::Locked,
-            Self::Backend(backend::Error::Damaged { .. } | backend::Error::Gone { .. }) => {
+            Self::Corrupt { .. }
+            | Self::Backend(backend::Error::Damaged { .. } | backend::Error::Gone { .. }) => {
                 ErrorKind::Corrupt
             }
-            Self::Backend(_) => ErrorKind::Unavailable,
+            Self::Backend(backend::Error::Busy { .. }) => ErrorKind::Locked,
+            Self::ReadOnly { .. } | Self::Connected { .. } | Self::Backend(_) => {
+                ErrorKind::Unavailable
+            }
             Self::Internal(_) => ErrorKind::Internal,
         }
     }

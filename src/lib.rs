@@ -5,12 +5,12 @@
 //! * [`store`]: the facade, what library users work with.
 //! * `engine`: commit, index, materialize, look up, keyframes.
 //! * [`error`]: what can go wrong, grouped by what to do next.
-//! * [`diff`], [`format`], [`backend`]: structural diff; every byte on disk; where bytes are kept.
+//! * [`diff`], [`mod@format`], [`backend`]: structural diff; every byte on disk; where bytes are kept.
 //! * [`model`]: plain data that knows nothing of the rest.
 
 pub mod backend;
 pub mod diff;
-pub mod engine;
+mod engine;
 pub mod error;
 pub mod format;
 pub mod model;

@@ -1,5 +1,6 @@
 //! What went wrong, as the user sees it: kind, message, causes, hints, exit code.
 
+use forge_store::backend;
 use forge_store::error as store;
 use serde::Serialize;
 use std::error::Error;
@@ -216,7 +217,36 @@ impl From<store::Error> for CommandError {
                 Some(format!("'--session {other}' knows of that time"))
             }
             store::Error::Ambiguous { .. } => Some("write more of the id".to_owned()),
+            store::Error::EmptySession { .. } => {
+                Some("record something first, such as 'forge note add TEXT'".to_owned())
+            }
             store::Error::NoStore { .. } => Some("'forge init' makes one".to_owned()),
+            store::Error::StoreExists { .. } => {
+                Some("'forge status' says what is in it".to_owned())
+            }
+            store::Error::Duplicate { kind: "session", id } => {
+                Some(format!("'forge session use {id}' goes on with it; or choose another name"))
+            }
+            store::Error::Duplicate { kind: "branch", id } => {
+                Some(format!("'forge branch switch {id}' goes on with it; or choose another name"))
+            }
+            store::Error::Duplicate { .. } => {
+                Some("update it, or give the new one another id".to_owned())
+            }
+            store::Error::Dangling { .. } => Some("add that first, or name another".to_owned()),
+            store::Error::ReadOnly { .. } => Some("reading goes on".to_owned()),
+            store::Error::Backend(backend::Error::Busy { .. }) => {
+                Some("try again, or wait longer with '--lock-timeout SECONDS'".to_owned())
+            }
+            store::Error::Backend(backend::Error::Io { source, .. }) => match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    Some("make room on the disk; until then reading goes on".to_owned())
+                }
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                    Some("the store cannot be written from here; reading goes on".to_owned())
+                }
+                _ => None,
+            },
             _ => None,
         };
         // The chain leaves out a cause that says the same as what it is the cause of.

@@ -3,19 +3,31 @@
 //!
 //! * [`args`] and [`commands`]: what can be said, and what it does.
 //! * [`context`], [`config`], [`discovery`]: where a command runs: directory, store, settings, clock.
+//! * [`workplace`]: the store and the session a command works in.
+//! * [`reading`] and [`text`]: what is known at a moment, and the texts in it.
+//! * [`transcript`]: recorded agent sessions on their way into the store.
+//! * [`writing`]: how commands write: ids, automatic checkpoints.
 //! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
+//! * [`child`] and [`git`]: what is run outside.
 //! * [`error`]: what went wrong, the exit code, and what to do next.
 
 pub mod args;
+pub mod child;
 pub mod commands;
 pub mod config;
 pub mod context;
 pub mod discovery;
 pub mod error;
+pub mod git;
 pub mod output;
 mod panic;
 pub mod private;
+pub mod reading;
 pub mod report;
+pub mod text;
+pub mod transcript;
+pub mod workplace;
+pub mod writing;
 
 use args::{Args, Form};
 use clap::error::ErrorKind as ClapKind;

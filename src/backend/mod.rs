@@ -203,6 +203,15 @@ pub trait Index: Send + Sync {
     /// # Errors
     /// As [`Index::snapshot`].
     fn try_applier(&self) -> Result<Option<Box<dyn Applier>>, Error>;
+
+    /// Rewrites what is stored so that it takes the least room and nothing overwritten is left in it. `false` if
+    /// somebody else is applying, or if there is nothing to do.
+    ///
+    /// # Errors
+    /// As [`Applier::publish`].
+    fn compact(&self) -> Result<bool, Error> {
+        Ok(false)
+    }
 }
 
 /// Writes the next generation of an index. Dropped without [`Applier::publish`], nothing has changed.

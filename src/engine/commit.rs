@@ -39,6 +39,13 @@ pub(crate) enum Durability {
     Later,
 }
 
+/// Makes the record to be written, if one is to be, and says what else there is to say. Called again if somebody else
+/// was faster.
+pub(crate) type Plan<'a, T> = &'a mut dyn FnMut(&Desk<'_>) -> Result<Planned<T>>;
+
+/// The record to be written, and what else is said.
+pub(crate) type Planned<T> = (Option<Record>, T);
+
 /// What works on one store.
 pub(crate) struct Engine {
     pub(crate) live: Live,
@@ -85,7 +92,7 @@ impl Engine {
     }
 
     fn ring(&self) {
-        if self.live.tail_bytes() >= APPLY_BYTES
+        if self.live.tail_cost() >= APPLY_BYTES
             && let Some(bell) = &*self.bell.lock().unwrap_or_else(PoisonError::into_inner)
         {
             // A full bell has been rung already.
@@ -107,11 +114,7 @@ impl Engine {
     }
 
     /// Commits the record that `plan` makes, if it makes one, and returns what else it says.
-    pub(crate) fn commit<T>(
-        &self,
-        durability: Durability,
-        plan: &mut dyn FnMut(&Desk<'_>) -> Result<(Option<Record>, T)>,
-    ) -> Result<T> {
+    pub(crate) fn commit<T>(&self, durability: Durability, plan: Plan<'_, T>) -> Result<T> {
         self.check_writable()?;
         const MAX_ATTEMPTS: usize = 100;
         for _ in 0..MAX_ATTEMPTS {
@@ -152,7 +155,7 @@ impl Engine {
         from: Position,
         record: Record,
         value: T,
-        plan: &mut dyn FnMut(&Desk<'_>) -> Result<(Option<Record>, T)>,
+        plan: Plan<'_, T>,
     ) -> Result<(T, Option<Appended>)> {
         let mut prepared = Some((Some(record), value));
         let mut outcome: Result<()> = Ok(());

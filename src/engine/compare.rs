@@ -2,17 +2,14 @@
 //! both states.
 
 use super::lineage::{self, At, Stretch};
-use super::lookup;
-use super::materialize::{cost, deltas, materialize};
+use super::materialize::{Content, cost, materialize, scan};
+use super::object;
+use super::state::{Differences, Place};
 use crate::backend::{Direction, Snapshot};
-use crate::diff;
 use crate::error::{Error, Result};
-use crate::format::{EntryBytes, Refs, Side, decode_entry, decode_key};
+use crate::format::{ObjectKind, Refs, SideRange, decode_entry, decode_key};
 use crate::model::{Change, Entry, SessionNumber};
-use std::collections::BTreeMap;
-
-/// A changed key with both entries, as stored.
-pub type RawChange = (Vec<u8>, Option<EntryBytes>, Option<EntryBytes>);
+use std::sync::Arc;
 
 /// The claims that differ, sorted by key.
 pub(crate) fn compare(
@@ -23,12 +20,12 @@ pub(crate) fn compare(
     to: Option<At>,
 ) -> Result<Vec<Change>> {
     raw(view, refs, number, from, to)?
-        .into_iter()
+        .iter()
         .map(|(key, old, new)| {
-            let key = decode_key(&key).map_err(Error::corrupt("a delta"))?;
-            let decode = |bytes: Option<EntryBytes>| -> Result<Option<Entry>> {
+            let key = decode_key(key).map_err(Error::corrupt("a delta"))?;
+            let decode = |bytes: Option<&[u8]>| -> Result<Option<Entry>> {
                 bytes
-                    .map(|bytes| decode_entry(&bytes).map_err(Error::corrupt(format!("the {key}"))))
+                    .map(|bytes| decode_entry(bytes).map_err(Error::corrupt(format!("the {key}"))))
                     .transpose()
             };
             Ok(Change { old: decode(old)?, new: decode(new)?, key: key.clone() })
@@ -43,27 +40,25 @@ pub(crate) fn raw(
     number: SessionNumber,
     from: Option<At>,
     to: Option<At>,
-) -> Result<Vec<RawChange>> {
+) -> Result<Differences> {
     if from == to {
-        return Ok(Vec::new());
+        return Ok(Differences::default());
     }
     let at = |at: Option<At>| at.unwrap_or(At { branch: 0, sequence: 0 });
     let (from, to) = (at(from), at(to));
-    if let Some(changes) = along(view, refs, number, from, to)? {
-        return Ok(changes);
+    if let Some(differences) = along(view, refs, number, from, to)? {
+        return Ok(differences);
     }
-    if let Some(mut changes) = along(view, refs, number, to, from)? {
-        for (_, old, new) in &mut changes {
-            std::mem::swap(old, new);
-        }
-        return Ok(changes);
+    if let Some(differences) = along(view, refs, number, to, from)? {
+        return Ok(differences.swapped());
     }
     let old = materialize(view, refs, number, from)?;
     let new = materialize(view, refs, number, to)?;
-    Ok(diff::differences(old.encoded(), new.encoded(), |old, new| old == new)
-        .map(|(key, old, new)| (key.to_vec(), old.map(EntryBytes::from), new.map(EntryBytes::from)))
-        .collect())
+    Ok(Differences::between(&old, &new))
 }
+
+/// Fewer revisions than this are always read one by one.
+const MIN_ROWS: usize = 64;
 
 /// The net changes of the deltas from one revision to a later one that stands on it; `None` if it does not, or if
 /// reading both states costs less.
@@ -73,7 +68,7 @@ fn along(
     number: SessionNumber,
     from: At,
     to: At,
-) -> Result<Option<Vec<RawChange>>> {
+) -> Result<Option<Differences>> {
     if from.sequence >= to.sequence {
         return Ok(None);
     }
@@ -90,29 +85,79 @@ fn along(
     if !reached {
         return Ok(None);
     }
-    let mut rows = Vec::new();
+    // Newest first, in portions: far apart, the rows alone would cost more than the states.
+    let bound = lineage::revision(view, number, to)?.state_bytes.saturating_mul(2);
+    let (mut parts, mut costs, mut rows) = (Vec::new(), 0, 0);
     for stretch in between {
-        rows.extend(lineage::revisions(view, number, stretch, Direction::Descending, usize::MAX)?);
-    }
-    let later = lineage::revision(view, number, to)?.state_bytes;
-    if rows.len() > 64
-        && rows.iter().map(|(_, row)| cost(row)).sum::<u64>() > later.saturating_mul(2)
-    {
-        return Ok(None);
-    }
-    let parts: Vec<u64> =
-        rows.iter().rev().flat_map(|(_, row)| row.parts.iter().copied()).collect();
-    let mut net: BTreeMap<Vec<u8>, (Side, Side)> = BTreeMap::new();
-    for delta in deltas(view, &parts)? {
-        for change in delta.changes {
-            net.entry(change.key)
-                .and_modify(|(_, new)| *new = change.new.clone())
-                .or_insert((change.old, change.new));
+        let mut left = stretch;
+        loop {
+            let portion = lineage::revisions(view, number, left, Direction::Descending, MIN_ROWS)?;
+            let Some((oldest, _)) = portion.last() else { break };
+            left.to = oldest - 1;
+            rows += portion.len();
+            for (_, row) in &portion {
+                costs += cost(row);
+                parts.extend(row.parts.iter().rev().map(|part| (ObjectKind::Delta, *part)));
+            }
+            if rows > MIN_ROWS && costs > bound {
+                return Ok(None);
+            }
         }
     }
-    net.into_iter()
-        .filter(|(_, (old, new))| old != new)
-        .map(|(key, (old, new))| Ok((key, lookup::bytes(view, &old)?, lookup::bytes(view, &new)?)))
-        .collect::<Result<_>>()
-        .map(Some)
+    parts.reverse();
+    net(view, &parts).map(Some)
+}
+
+/// One side of a change, with the number of its delta.
+struct Side<'a> {
+    delta: u32,
+    key: &'a [u8],
+    place: Place,
+    old: &'a SideRange,
+    new: &'a SideRange,
+}
+
+/// The net changes of deltas, oldest first.
+fn net(view: &dyn Snapshot, parts: &[(ObjectKind, u64)]) -> Result<Differences> {
+    let scanned = scan(view, parts)?;
+    let mut sides: Vec<Side<'_>> = Vec::new();
+    for (delta, one) in (0..).zip(&scanned) {
+        if let Content::Changes(changes) = &one.content {
+            for change in changes {
+                let key = one.bytes.get(change.key.start as usize..change.key.end as usize);
+                sides.push(Side {
+                    delta,
+                    key: key.expect("scanned ranges lie inside their object"),
+                    place: Place::new(delta, &change.key),
+                    old: &change.old,
+                    new: &change.new,
+                });
+            }
+        }
+    }
+    sides.sort_unstable_by(|a, b| a.key.cmp(b.key).then(a.delta.cmp(&b.delta)));
+    let buffers = scanned.iter().map(|one| Arc::clone(&one.bytes)).collect();
+    let mut differences = Differences::with_buffers(buffers);
+    for same in sides.chunk_by(|a, b| a.key == b.key) {
+        let (Some(first), Some(last)) = (same.first(), same.last()) else { continue };
+        let old = place(view, &mut differences, first.delta, first.old)?;
+        let new = place(view, &mut differences, last.delta, last.new)?;
+        differences.push(first.place, old, new);
+    }
+    Ok(differences)
+}
+
+fn place(
+    view: &dyn Snapshot,
+    differences: &mut Differences,
+    delta: u32,
+    side: &SideRange,
+) -> Result<Option<Place>> {
+    match side {
+        SideRange::Absent => Ok(None),
+        SideRange::Inline(range) => Ok(Some(Place::new(delta, range))),
+        SideRange::Blob(id) => {
+            Ok(Some(differences.keep(object::content_of(view, ObjectKind::Blob, id)?)))
+        }
+    }
 }

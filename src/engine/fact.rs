@@ -6,8 +6,8 @@ use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{FactRow, ObjectKind, Page, Refs};
-use crate::model::{Fact, Kind, SessionNumber, Timestamp};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::model::{Fact, Kind, Origin, SessionNumber, Timestamp};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::sync::Arc;
 
 /// A fact with where its texts point into.
@@ -48,7 +48,7 @@ pub(crate) fn at(
     for known in all {
         let fact = &known.fact;
         if (clock == Clock::Recorded && (fact.recorded_at > time || fact.at > time))
-            || replaced.get(&fact.id).is_some_and(|origin| *origin > fact.origin)
+            || (fact.origin == Origin::Hook && replaced.contains(&fact.id))
         {
             continue;
         }
@@ -62,29 +62,49 @@ pub(crate) fn at(
     Ok(facts)
 }
 
+/// All versions of the facts of one kind that count, earliest first.
+pub(crate) fn all(
+    view: &dyn Snapshot,
+    refs: &Refs,
+    number: SessionNumber,
+    kind: Kind,
+) -> Result<Vec<KnownFact>> {
+    let place = of(number).kind(kind);
+    let mut all = read(view, refs, number, &place.clone().build(), &place.end())?;
+    let replaced = replaced(view, refs, number, kind, &all)?;
+    all.retain(|known| {
+        let fact = &known.fact;
+        fact.origin != Origin::Hook || !replaced.contains(&fact.id)
+    });
+    all.sort_by_key(|known| order(&known.fact));
+    Ok(all)
+}
+
 fn order(fact: &Fact) -> (Timestamp, u64, Timestamp) {
     (fact.at, fact.place, fact.recorded_at)
 }
 
-/// The highest origin of each id that several origins know: its versions replace the others' altogether, also
-/// where they come later.
+/// The ids that something other than a hook knows too: its versions replace the hook's altogether, also where they
+/// come later.
 fn replaced(
     view: &dyn Snapshot,
     refs: &Refs,
     number: SessionNumber,
     kind: Kind,
     facts: &[KnownFact],
-) -> Result<BTreeMap<String, crate::model::Origin>> {
-    let mut highest = BTreeMap::new();
-    for known in facts.iter().filter(|known| known.fact.origin == crate::model::Origin::Hook) {
+) -> Result<BTreeSet<String>> {
+    let mut seen = BTreeSet::new();
+    let mut replaced = BTreeSet::new();
+    for known in facts.iter().filter(|known| known.fact.origin == Origin::Hook) {
         let id = &known.fact.id;
-        if !highest.contains_key(id) {
+        if seen.insert(id.clone()) {
             let versions = versions(view, refs, number, kind, id)?;
-            let origin = versions.iter().map(|known| known.fact.origin).max();
-            highest.insert(id.clone(), origin.unwrap_or(crate::model::Origin::Hook));
+            if versions.iter().any(|known| known.fact.origin != Origin::Hook) {
+                replaced.insert(id.clone());
+            }
         }
     }
-    Ok(highest)
+    Ok(replaced)
 }
 
 /// The versions of one fact, earliest first; versions of an origin that another one replaced are left in.
@@ -122,6 +142,23 @@ fn read(
     resolve(view, rows.iter().map(|(_, row)| row.as_slice()), &hidden)
 }
 
+/// A page whose facts are taken one by one.
+struct OpenPage {
+    facts: Vec<Option<Fact>>,
+    source: Option<Arc<str>>,
+}
+
+impl OpenPage {
+    fn read(view: &dyn Snapshot, number: u64) -> Result<Self> {
+        let content = object::content(view, ObjectKind::Page, number)?;
+        let page = Page::decode(&content).map_err(Error::corrupt("a page of facts"))?;
+        Ok(Self {
+            facts: page.facts.into_iter().map(Some).collect(),
+            source: page.source.map(Arc::from),
+        })
+    }
+}
+
 fn resolve<'a>(
     view: &dyn Snapshot,
     rows: impl Iterator<Item = &'a [u8]>,
@@ -141,23 +178,22 @@ fn resolve<'a>(
 /// Reads facts from their pages, each page once.
 #[derive(Default)]
 pub(crate) struct Reader {
-    pages: BTreeMap<u64, (Vec<Option<Fact>>, Option<Arc<str>>)>,
+    pages: BTreeMap<u64, OpenPage>,
 }
 
 impl Reader {
     /// The fact of this row, which may be asked for once.
     pub(crate) fn read(&mut self, view: &dyn Snapshot, row: &FactRow) -> Result<KnownFact> {
-        if !self.pages.contains_key(&row.page) {
-            let content = object::content(view, ObjectKind::Page, row.page)?;
-            let page = Page::decode(&content).map_err(Error::corrupt("a page of facts"))?;
-            let source = page.source.map(Arc::from);
-            self.pages.insert(row.page, (page.facts.into_iter().map(Some).collect(), source));
-        }
-        let (facts, source) = self.pages.get_mut(&row.page).expect("read above");
-        let fact = facts
+        let page = match self.pages.entry(row.page) {
+            btree_map::Entry::Occupied(open) => open.into_mut(),
+            btree_map::Entry::Vacant(place) => place.insert(OpenPage::read(view, row.page)?),
+        };
+        let fact = page
+            .facts
             .get_mut(row.ordinal as usize)
             .and_then(Option::take)
             .ok_or_else(|| Error::missing("a fact on its page"))?;
+        let source = &page.source;
         Ok(KnownFact { fact, source: source.clone() })
     }
 }
@@ -179,7 +215,7 @@ pub(crate) fn newest(
     let replaced = replaced(view, refs, number, kind, &facts)?;
     let mut seen = BTreeSet::new();
     facts.retain(|known| {
-        let outdone = replaced.get(&known.fact.id).is_some_and(|best| *best > known.fact.origin);
+        let outdone = known.fact.origin == Origin::Hook && replaced.contains(&known.fact.id);
         !outdone && seen.insert(known.fact.id.clone())
     });
     Ok(facts)

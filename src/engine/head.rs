@@ -3,8 +3,11 @@
 use super::commit::Desk;
 use super::lineage::{self, At};
 use super::{lookup, materialize};
-use crate::error::Result;
-use crate::format::{EntryBytes, Head};
+use crate::backend::Position;
+use crate::error::{Error, Result};
+use crate::format::{
+    Delta, DeltaPart, EntryBytes, Head, Header, ObjectKind, RecordChange, Side, open,
+};
 use crate::model::{BranchNumber, RevisionId, SessionNumber};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -19,6 +22,8 @@ const WHOLE_AFTER_USES: u32 = 2;
 #[derive(Default)]
 struct Remembered {
     head: Option<RevisionId>,
+    /// Records before this position are in it.
+    position: Position,
     entries: HashMap<Vec<u8>, Option<EntryBytes>>,
     bytes: usize,
     /// Whether what is not in `entries` is not in the state.
@@ -44,9 +49,13 @@ impl HeadCache {
         let mut branches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = branches.entry((session, branch)).or_default();
         if known.head != Some(head.id) {
+            known.follow(desk, session, branch)?;
+        }
+        if known.head != Some(head.id) {
             let uses = known.uses;
             *known = Remembered { head: Some(head.id), uses, ..Remembered::default() };
         }
+        known.position = desk.engine.live.end();
         known.uses = known.uses.saturating_add(1);
         if known.whole || keys.iter().all(|key| known.entries.contains_key(key)) {
             return Ok(keys.iter().map(|key| known.entries.get(key).cloned().flatten()).collect());
@@ -90,8 +99,8 @@ impl HeadCache {
     /// Notes that a revision by this process has moved a branch's head on.
     pub(crate) fn moved(
         &self,
-        session: SessionNumber,
-        branch: BranchNumber,
+        position: Position,
+        (session, branch): (SessionNumber, BranchNumber),
         from: Option<RevisionId>,
         to: RevisionId,
         changes: &[(Vec<u8>, Option<EntryBytes>)],
@@ -102,6 +111,9 @@ impl HeadCache {
             return;
         }
         known.head = Some(to);
+        known.position = position;
+        // Before the first revision there is nothing, so nothing else is in the state.
+        known.whole |= from.is_none();
         for (key, entry) in changes {
             known.remember(key, entry.clone());
         }
@@ -114,6 +126,55 @@ impl HeadCache {
 }
 
 impl Remembered {
+    /// Moves on by what others have written since, as far as the journal's tail tells.
+    fn follow(
+        &mut self,
+        desk: &Desk<'_>,
+        session: SessionNumber,
+        branch: BranchNumber,
+    ) -> Result<()> {
+        if self.head.is_none() {
+            return Ok(());
+        }
+        let Some(records) = desk.engine.live.records_since(self.position) else { return Ok(()) };
+        for change in records.iter().flat_map(|placed| &placed.record.changes) {
+            let RecordChange::Revision { session: on, header, delta, .. } = change else {
+                continue;
+            };
+            let header =
+                Header::decode(&header.0).map_err(Error::corrupt("a revision's header"))?;
+            let follows = header.parents.first().map(|parent| parent.id) == self.head;
+            if *on != session || header.branch != branch || !follows {
+                continue;
+            }
+            let inline: Option<Vec<&[u8]>> = delta
+                .iter()
+                .map(|part| match part {
+                    DeltaPart::Inline(sealed) => Some(sealed.0.as_slice()),
+                    DeltaPart::Named(_) => None,
+                })
+                .collect();
+            let Some(parts) = inline.filter(|_| header.reset.is_none()) else { return Ok(()) };
+            for part in parts {
+                let content = open(ObjectKind::Delta, part).map_err(Error::corrupt("a delta"))?;
+                let delta = Delta::decode(&content).map_err(Error::corrupt("a delta"))?;
+                for change in delta.changes {
+                    match change.new {
+                        Side::Absent => self.remember(&change.key, None),
+                        Side::Inline(entry) => self.remember(&change.key, Some(entry)),
+                        // Not worth reading before somebody asks for it.
+                        Side::Blob(_) => {
+                            self.entries.remove(&change.key);
+                            self.whole = false;
+                        }
+                    }
+                }
+            }
+            self.head = Some(header.id());
+        }
+        Ok(())
+    }
+
     fn remember(&mut self, key: &[u8], entry: Option<EntryBytes>) {
         self.bytes += key.len() + entry.as_ref().map_or(0, |bytes| bytes.len());
         if let Some(Some(old)) = self.entries.insert(key.to_vec(), entry) {

@@ -3,7 +3,7 @@
 
 use super::lineage::{self, At};
 use super::object;
-use super::refs::{advance, effective, session};
+use super::refs::{advance_by, effective, session};
 use super::rows::{Merged, Rows};
 use crate::backend::{Direction, Position, RecordHash, Snapshot};
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use crate::format::key::{self, of};
 use crate::format::{
     BookmarkRow, CheckpointRow, Delta, DeltaPart, Effect, FactRow, Header, ObjectKind,
     OperationRow, Page, Record, RecordChange, Refs, Reset, RevisionRow, SegmentRow, SequenceRow,
-    Side, entity_hash, open,
+    SideRange, entity_hash, open,
 };
 use crate::model::{Checkpoint, OperationId, SessionNumber};
 
@@ -43,9 +43,7 @@ pub(crate) fn apply(
             row.takes_back = Some(*other);
             indexer.take_back(*other, placed.record.operation.id)?;
         }
-        let one =
-            Record { operation: placed.record.operation.clone(), changes: vec![change.clone()] };
-        advance(refs, &one)?;
+        advance_by(refs, change)?;
     }
     if let Some(row) = operation {
         indexer.put_operation(&row);
@@ -73,6 +71,7 @@ fn session_of(change: &RecordChange) -> Option<SessionNumber> {
         | RecordChange::Revision { session, .. }
         | RecordChange::Checkpoint { session, .. }
         | RecordChange::CheckpointHidden { session, .. }
+        | RecordChange::CheckpointShown { session, .. }
         | RecordChange::Facts { session, .. }
         | RecordChange::Bookmark { session, .. }
         | RecordChange::TakesBack { session, .. }
@@ -98,18 +97,28 @@ impl Indexer<'_> {
         if let Some(number) = object::number_of(&self.view(), sealed)? {
             return Ok(number);
         }
+        let next = self.next_number()?;
+        object::put(self.rows, next, sealed)?;
+        Ok(next)
+    }
+
+    fn next_number(&mut self) -> Result<u64> {
         let next = match self.counter {
             Some(next) => next,
             None => object::next_number(&self.view())?,
         };
         self.counter = Some(next + 1);
-        object::put(self.rows, next, sealed)?;
         Ok(next)
     }
 
     fn part(&mut self, part: &DeltaPart) -> Result<u64> {
         match part {
-            DeltaPart::Inline(sealed) => self.object(&sealed.0),
+            // It is found by its number alone: nobody names it by its content.
+            DeltaPart::Inline(sealed) => {
+                let next = self.next_number()?;
+                object::put_unnamed(self.rows, next, &sealed.0);
+                Ok(next)
+            }
             DeltaPart::Named(id) => object::number(&self.view(), id)?
                 .ok_or_else(|| Error::missing(format!("the object {id}"))),
         }
@@ -153,14 +162,15 @@ impl Indexer<'_> {
             RecordChange::Revision { session, header, body, delta } => {
                 self.revision(refs, *session, &header.0, &body.0, delta).map(Some)
             }
-            RecordChange::Checkpoint { session, checkpoint } => {
+            RecordChange::Checkpoint { session, checkpoint }
+            | RecordChange::CheckpointShown { session, checkpoint } => {
                 self.checkpoint(*session, checkpoint).map(Some)
             }
-            RecordChange::CheckpointHidden { session, id } => {
+            RecordChange::CheckpointHidden { session, id, .. } => {
                 let old = super::checkpoint::by_id(&self.view(), *session, id)?
                     .ok_or_else(|| Error::missing(format!("the checkpoint {id}")))?;
                 self.forget_checkpoint(*session, &old);
-                Ok(Some(Effect::CheckpointChanged { old: Box::new(old) }))
+                Ok(Some(Effect::CheckpointHidden { old: Box::new(old) }))
             }
             RecordChange::Facts { session, page, count, .. } => {
                 self.facts(*session, page)?;
@@ -204,14 +214,20 @@ impl Indexer<'_> {
         let mut state_bytes = self.inherited_bytes(number, &header)?;
         for (ordinal, part) in delta.iter().enumerate() {
             let object = self.part(part)?;
-            let content = object::content(&self.view(), ObjectKind::Delta, object)?;
+            let content = match part {
+                DeltaPart::Inline(sealed) => {
+                    open(ObjectKind::Delta, &sealed.0).map_err(Error::corrupt("a delta"))?
+                }
+                DeltaPart::Named(_) => object::content(&self.view(), ObjectKind::Delta, object)?,
+            };
             bytes += content.len() as u64;
-            let piece = Delta::decode(&content).map_err(Error::corrupt("a delta"))?;
-            for change in &piece.changes {
-                let entity = entity_hash(&session.info.id, &change.key);
+            for change in Delta::scan(&content).map_err(Error::corrupt("a delta"))? {
+                let key = content.get(change.key.start as usize..change.key.end as usize);
+                let key = key.expect("scanned ranges lie inside the delta");
+                let entity = entity_hash(&session.info.id, key);
                 let place = of(number).bytes(&entity).branch(on).number(sequence).build();
                 self.rows.put(key::HISTORY, place, (ordinal as u32).to_be_bytes().to_vec());
-                let size = |side| side_bytes(change.key.len(), side);
+                let size = |side| side_bytes(key.len(), side);
                 state_bytes = (state_bytes + size(&change.new)).saturating_sub(size(&change.old));
             }
             parts.push(object);
@@ -380,6 +396,7 @@ impl Indexer<'_> {
                     taken_back_by: None,
                     sequence: session(refs, number)?.next_sequence - 1,
                     session: number,
+                    position: self.placed.position,
                 },
             });
         }
@@ -388,7 +405,7 @@ impl Indexer<'_> {
 
     fn put_operation(&mut self, row: &OperationRow) {
         let id = &row.operation.id;
-        let place = of(row.session).time(row.operation.time).bytes(id.as_bytes()).build();
+        let place = of(row.session).number(row.position).bytes(id.as_bytes()).build();
         self.rows.put(key::OPERATIONS, place.clone(), row.encode());
         self.rows.put(key::OPERATION_IDS, key::operation_id(id), place);
     }
@@ -447,11 +464,11 @@ pub(crate) fn check_density(view: &dyn Snapshot, refs: &Refs) -> Result<()> {
     Ok(())
 }
 
-fn side_bytes(key: usize, side: &Side) -> u64 {
+fn side_bytes(key: usize, side: &SideRange) -> u64 {
     match side {
-        Side::Absent => 0,
-        Side::Inline(entry) => (key + entry.len()) as u64,
+        SideRange::Absent => 0,
+        SideRange::Inline(entry) => key as u64 + u64::from(entry.end - entry.start),
         // Its size is not known here; it is large.
-        Side::Blob(_) => 16 << 10,
+        SideRange::Blob(_) => 16 << 10,
     }
 }

@@ -104,6 +104,15 @@ pub(crate) fn make(
     Ok(Distance { replay: 0, keyframed: true })
 }
 
+/// The sequence numbers of a session's keyframes, ascending.
+pub(crate) fn sequences(view: &dyn Snapshot, number: SessionNumber) -> Result<Vec<u64>> {
+    let (from, to) = (of(number).build(), of(number).end());
+    let rows = view.scan(key::KEYFRAMES, &from, &to, Direction::Ascending, usize::MAX)?;
+    let mut found: Vec<_> = rows.iter().filter_map(|(place, _)| key::last_number(place)).collect();
+    found.sort_unstable();
+    Ok(found)
+}
+
 /// The digest of a state, from all its entries.
 pub(crate) fn digest(state: &State) -> Digest {
     state.encoded().fold(Digest::EMPTY, |sum, (key, entry)| sum.plus(&entry_hash(key, entry)))

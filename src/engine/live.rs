@@ -137,7 +137,13 @@ impl Live {
     /// Takes in records that this process has read or written by itself. Those it knows already are passed over.
     pub(crate) fn take_in(&self, tail: &Tail) -> Result<Arc<Refs>> {
         let mut known = self.known();
-        Self::extend(&mut known, tail)?;
+        // Another thread may have published a generation since this one began, and nothing is known but the store.
+        let follows = tail.frames.first().is_none_or(|frame| frame.position <= known.end);
+        if known.loaded && follows {
+            Self::extend(&mut known, tail)?;
+        } else {
+            self.catch_up(&mut known)?;
+        }
         Ok(Arc::clone(&known.refs))
     }
 
@@ -151,6 +157,23 @@ impl Live {
             known.records.push(Arc::new(placed));
         }
         Ok(())
+    }
+
+    /// The records from a position on; `None` if they are no longer known one by one.
+    pub(crate) fn records_since(&self, position: Position) -> Option<Vec<Arc<Placed>>> {
+        let known = self.known();
+        if !known.loaded || position < known.start {
+            return None;
+        }
+        let from = known.records.partition_point(|placed| placed.position < position);
+        known.records.get(from..).map(<[_]>::to_vec)
+    }
+
+    /// What it costs a reader to take in the tail, in bytes: those it has, and some for each record.
+    pub(crate) fn tail_cost(&self) -> u64 {
+        const RECORD_BYTES: u64 = 2048;
+        let known = self.known();
+        known.end - known.start + known.records.len() as u64 * RECORD_BYTES
     }
 
     /// Forgets the tail: a newer generation holds most of it.

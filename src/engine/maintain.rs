@@ -12,8 +12,9 @@ use crate::format::{Header, Record, RecordChange, Refs};
 use crate::model::{Author, BranchNumber, Operation, OperationId, SessionNumber, Timestamp};
 use std::collections::BTreeMap;
 
-/// A tail of this many bytes is worth a new generation.
-pub const APPLY_BYTES: u64 = 1 << 20;
+/// A tail that costs a reader as much as reading this many bytes is worth a new generation: about 200 revisions of 25
+/// changes, or 450 of one. See `docs/benchmarks.md`.
+pub const APPLY_BYTES: u64 = 1_200_000;
 /// So many rows are collected before they are written.
 const BATCH_ROWS: usize = 20_000;
 /// So many bytes of journal are read at once.
@@ -22,7 +23,7 @@ const READ_BYTES: u64 = 4 << 20;
 impl Engine {
     /// Applies the tail if it is long enough and nobody else is at it. Returns whether it did.
     pub(crate) fn apply_if_long(&self, bytes: u64) -> Result<bool> {
-        if self.check_writable().is_err() || self.live.tail_bytes() < bytes {
+        if self.check_writable().is_err() || self.live.tail_cost() < bytes {
             return Ok(false);
         }
         self.apply()
@@ -34,7 +35,14 @@ impl Engine {
         let Some(mut applier) = self.live.index.try_applier()? else { return Ok(false) };
         let from = applier.view().position();
         let (_, end) = self.live.refs()?;
-        if end <= from {
+        // A generation stands at the beginning of a segment, whose first record is only the refs.
+        let only_refs = self.live.records_since(from).is_some_and(|records| {
+            records
+                .iter()
+                .flat_map(|one| &one.record.changes)
+                .all(|change| matches!(change, RecordChange::Refs(_)))
+        });
+        if end <= from || only_refs {
             return Ok(false);
         }
         // Everything before the new segment is synced by the rotation, so only durable records are ever applied.

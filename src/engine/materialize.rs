@@ -2,22 +2,23 @@
 
 use super::lineage::{self, At, Stretch};
 use super::object;
-use super::state::{State, StateBuilder};
+use super::state::{Buffer, Place, State, StateBuilder};
 use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    Chunk, ChunkEntry, Delta, Header, KeyframeRow, ObjectKind, Refs, RevisionRow, Side, open,
+    ChangeRange, Chunk, ChunkEntry, Delta, Header, KeyframeRow, ObjectKind, Refs, RevisionRow,
+    SideRange, open,
 };
 use crate::model::SessionNumber;
-use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
-
-/// What a key's entry became; `None`: it is gone.
-type Overrides = BTreeMap<Vec<u8>, Option<Side>>;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Below this many objects one thread is faster than two.
 const PARALLEL_OBJECTS: usize = 12;
+/// More do not help: one core reads while the others decode.
+const MAX_WORKERS: usize = 8;
 
 /// The state of a revision. Every object read is checked against its name, and the number of claims against the
 /// revision's header.
@@ -31,8 +32,7 @@ pub(crate) fn materialize(
         return Ok(State::default());
     }
     let plan = plan(view, refs, session, at)?;
-    let overrides = replay(view, &plan)?;
-    let state = merge(view, plan.keyframe.as_ref(), overrides)?;
+    let state = build(view, &plan)?;
     let row = lineage::revision(view, session, at)?;
     let header = Header::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
     if header.count != state.len() as u64 {
@@ -118,121 +118,147 @@ fn rows(
         .collect())
 }
 
-fn replay(view: &dyn Snapshot, plan: &Plan) -> Result<Overrides> {
-    let mut overrides = Overrides::new();
-    let forward: Vec<u64> = plan.forward.iter().flat_map(|row| row.parts.iter().copied()).collect();
-    let backward: Vec<u64> =
-        plan.backward.iter().flat_map(|row| row.parts.iter().copied()).collect();
-    for delta in deltas(view, &forward)? {
-        for change in delta.changes {
-            overrides.insert(change.key, present(change.new));
-        }
-    }
-    for delta in deltas(view, &backward)? {
-        for change in delta.changes {
-            overrides.insert(change.key, present(change.old));
-        }
-    }
-    Ok(overrides)
+/// A delta or a chunk, decoded no further than to where its entries lie.
+pub(crate) struct Scanned {
+    pub(crate) bytes: Buffer,
+    pub(crate) content: Content,
 }
 
-fn present(side: Side) -> Option<Side> {
-    (side != Side::Absent).then_some(side)
+pub(crate) enum Content {
+    Changes(Vec<ChangeRange>),
+    Entries(Vec<ChunkEntry>),
 }
 
-/// Several deltas, decoded on all cores.
-pub(crate) fn deltas(view: &dyn Snapshot, numbers: &[u64]) -> Result<Vec<Delta>> {
-    opened(view, numbers, ObjectKind::Delta, |content| {
-        Delta::decode(&content).map_err(Error::corrupt("a delta"))
-    })
-}
-
-/// Several objects, opened and decoded on all cores; in the order asked for.
-fn opened<T: Send>(
-    view: &dyn Snapshot,
-    numbers: &[u64],
-    kind: ObjectKind,
-    decode: impl Fn(Vec<u8>) -> Result<T> + Sync,
-) -> Result<Vec<T>> {
-    let sealed = object::sealed_many(view, numbers)?;
-    let one = |(bytes, number): (&Vec<u8>, &u64)| {
-        let content =
-            open(kind, bytes).map_err(Error::corrupt(format!("the object number {number}")))?;
-        decode(content)
+/// Several objects, opened and scanned on all cores; in the order asked for.
+pub(crate) fn scan(view: &dyn Snapshot, wanted: &[(ObjectKind, u64)]) -> Result<Vec<Scanned>> {
+    let numbers: Vec<u64> = wanted.iter().map(|(_, number)| *number).collect();
+    let sealed = object::sealed_many(view, &numbers)?;
+    let one = |place: usize| -> Result<Scanned> {
+        let ((kind, number), bytes) =
+            wanted.get(place).zip(sealed.get(place)).expect("one for each wanted");
+        let bytes =
+            open(*kind, bytes).map_err(Error::corrupt(format!("the object number {number}")))?;
+        let content = match kind {
+            ObjectKind::Chunk => Chunk::decode(&bytes).map(Content::Entries),
+            _ => Delta::scan(&bytes).map(Content::Changes),
+        };
+        let content = content.map_err(Error::corrupt(format!("the object number {number}")))?;
+        Ok(Scanned { bytes: Arc::new(bytes), content })
     };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    if sealed.len() < PARALLEL_OBJECTS || cores == 1 {
-        return sealed.iter().zip(numbers).map(one).collect();
+    if wanted.len() < PARALLEL_OBJECTS || cores == 1 {
+        return (0..wanted.len()).map(one).collect();
     }
-    let share = sealed.len().div_ceil(cores);
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = sealed
-            .chunks(share)
-            .zip(numbers.chunks(share))
-            .map(|(bytes, numbers)| {
-                scope.spawn(move || bytes.iter().zip(numbers).map(one).collect::<Result<Vec<_>>>())
-            })
-            .collect();
-        let mut all = Vec::with_capacity(numbers.len());
-        for worker in workers {
-            all.extend(worker.join().expect("a worker only decodes")?);
+    // Chunks are larger than deltas by far: whoever is free takes the next object.
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<Vec<(usize, Scanned)>> {
+        let mut done = Vec::new();
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            if place >= wanted.len() {
+                return Ok(done);
+            }
+            done.push((place, one(place)?));
         }
-        Ok(all)
-    })
+    };
+    let parts = std::thread::scope(|scope| -> Result<Vec<Vec<(usize, Scanned)>>> {
+        let others: Vec<_> = (1..cores.min(MAX_WORKERS)).map(|_| scope.spawn(work)).collect();
+        let mine = work();
+        let mut parts = Vec::with_capacity(others.len() + 1);
+        for other in others {
+            parts.push(other.join().expect("a worker only decodes")?);
+        }
+        parts.push(mine?);
+        Ok(parts)
+    })?;
+    let mut all: Vec<_> = parts.into_iter().flatten().collect();
+    all.sort_unstable_by_key(|(place, _)| *place);
+    Ok(all.into_iter().map(|(_, scanned)| scanned).collect())
 }
 
-fn merge(
-    view: &dyn Snapshot,
-    keyframe: Option<&KeyframeRow>,
-    overrides: Overrides,
-) -> Result<State> {
-    let count = keyframe.map_or(0, |row| row.count as usize);
+/// What became of a key: its place, and its side, in the last delta that says so.
+struct Override<'a> {
+    buffer: u32,
+    key: &'a Range<u32>,
+    side: &'a SideRange,
+}
+
+fn bytes<'a>(scanned: &'a [Scanned], buffer: u32, range: &Range<u32>) -> &'a [u8] {
+    scanned
+        .get(buffer as usize)
+        .and_then(|one| one.bytes.get(range.start as usize..range.end as usize))
+        .expect("scanned ranges lie inside their object")
+}
+
+fn build(view: &dyn Snapshot, plan: &Plan) -> Result<State> {
+    let parts = |rows: &[RevisionRow]| -> Vec<(ObjectKind, u64)> {
+        rows.iter().flat_map(|row| &row.parts).map(|part| (ObjectKind::Delta, *part)).collect()
+    };
+    let mut wanted = parts(&plan.forward);
+    let forward = wanted.len();
+    wanted.extend(parts(&plan.backward));
+    let deltas = wanted.len();
+    if let Some(keyframe) = &plan.keyframe {
+        wanted.extend(keyframe.chunks.iter().map(|chunk| (ObjectKind::Chunk, chunk.object)));
+    }
+    let scanned = scan(view, &wanted)?;
+    let mut overrides: Vec<Override<'_>> = Vec::new();
+    for (place, one) in scanned.iter().take(deltas).enumerate() {
+        if let Content::Changes(changes) = &one.content {
+            overrides.extend(changes.iter().map(|change| Override {
+                buffer: place as u32,
+                key: &change.key,
+                side: if place < forward { &change.new } else { &change.old },
+            }));
+        }
+    }
+    let key = |one: &Override<'_>| bytes(&scanned, one.buffer, one.key);
+    // Of one key the last delta counts.
+    overrides.sort_unstable_by(|a, b| key(a).cmp(key(b)).then(b.buffer.cmp(&a.buffer)));
+    overrides.dedup_by(|later, first| key(later) == key(first));
+
+    let count = plan.keyframe.as_ref().map_or(0, |row| row.count as usize);
     let mut builder = StateBuilder::with_capacity(count.min(1 << 24) + overrides.len());
-    let mut overrides = overrides.into_iter().peekable();
-    if let Some(keyframe) = keyframe {
-        let numbers: Vec<u64> = keyframe.chunks.iter().map(|chunk| chunk.object).collect();
-        let chunks: Vec<(Arc<[u8]>, Vec<ChunkEntry>)> =
-            opened(view, &numbers, ObjectKind::Chunk, |content| {
-                let entries = Chunk::decode(&content).map_err(Error::corrupt("a chunk"))?;
-                Ok((content.into(), entries))
-            })?;
-        for (bytes, entries) in chunks {
-            let buffer = builder.buffer(Arc::clone(&bytes));
-            for entry in &entries {
-                let key = bytes.get(entry.key.start as usize..entry.key.end as usize);
-                let key = key.expect("a decoded chunk's ranges lie inside it");
-                while let Some((other, side)) =
-                    overrides.next_if(|(other, _)| other.as_slice() < key)
-                {
-                    push(view, &mut builder, &other, side.as_ref())?;
+    for one in &scanned {
+        builder.buffer(Arc::clone(&one.bytes));
+    }
+    let mut overrides = overrides.iter().peekable();
+    for (place, one) in scanned.iter().enumerate().skip(deltas) {
+        let Content::Entries(entries) = &one.content else { continue };
+        for entry in entries {
+            let own = bytes(&scanned, place as u32, &entry.key);
+            let mut replaced = false;
+            while let Some(other) = overrides.peek() {
+                let order = key(other).cmp(own);
+                if order.is_gt() {
+                    break;
                 }
-                if let Some((other, side)) = overrides.next_if(|(other, _)| other.as_slice() == key)
-                {
-                    push(view, &mut builder, &other, side.as_ref())?;
-                } else {
-                    builder.push(buffer, entry);
-                }
+                replaced |= order.is_eq();
+                push(view, &mut builder, other)?;
+                overrides.next();
+            }
+            if !replaced {
+                let buffer = place as u32;
+                builder.push(Place::new(buffer, &entry.key), Place::new(buffer, &entry.entry));
             }
         }
     }
-    for (key, side) in overrides {
-        push(view, &mut builder, &key, side.as_ref())?;
+    for other in overrides {
+        push(view, &mut builder, other)?;
     }
     Ok(builder.finish())
 }
 
-fn push(
-    view: &dyn Snapshot,
-    builder: &mut StateBuilder,
-    key: &[u8],
-    side: Option<&Side>,
-) -> Result<()> {
-    match side {
-        None | Some(Side::Absent) => {}
-        Some(Side::Inline(entry)) => builder.push_bytes(key, entry),
-        Some(Side::Blob(id)) => {
+fn push(view: &dyn Snapshot, builder: &mut StateBuilder, one: &Override<'_>) -> Result<()> {
+    let key = Place::new(one.buffer, one.key);
+    match one.side {
+        SideRange::Absent => {}
+        SideRange::Inline(entry) => builder.push(key, Place::new(one.buffer, entry)),
+        SideRange::Blob(id) => {
             let entry = object::content_of(view, ObjectKind::Blob, id)?;
-            builder.push_bytes(key, &entry);
+            let all = 0..entry.len() as u32;
+            let buffer = builder.buffer(Arc::new(entry));
+            builder.push(key, Place::new(buffer, &all));
         }
     }
     Ok(())

@@ -42,6 +42,11 @@ pub(crate) fn put(rows: &mut Rows, number: u64, sealed: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// Stores an object under its number.
+pub(crate) fn put_unnamed(rows: &mut Rows, number: u64, sealed: &[u8]) {
+    rows.put(key::OBJECTS, place(number), sealed.to_vec());
+}
+
 /// The stored bytes of an object.
 pub(crate) fn sealed(view: &dyn Snapshot, number: u64) -> Result<Vec<u8>> {
     view.get(key::OBJECTS, &place(number))?

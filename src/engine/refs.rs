@@ -94,10 +94,11 @@ pub(crate) fn effective(head: Option<&Head>, time: Timestamp) -> Timestamp {
 
 /// Moves `refs` on by one record.
 pub(crate) fn advance(refs: &mut Refs, record: &Record) -> Result<()> {
-    record.changes.iter().try_for_each(|change| advance_by(refs, record, change))
+    record.changes.iter().try_for_each(|change| advance_by(refs, change))
 }
 
-fn advance_by(refs: &mut Refs, record: &Record, change: &RecordChange) -> Result<()> {
+/// Moves `refs` on by one change of a record.
+pub(crate) fn advance_by(refs: &mut Refs, change: &RecordChange) -> Result<()> {
     match change {
         RecordChange::Refs(all) => *refs = (**all).clone(),
         RecordChange::Session { info } => refs.sessions.push(begin(info)),
@@ -156,9 +157,15 @@ fn advance_by(refs: &mut Refs, record: &Record, change: &RecordChange) -> Result
                 session.last_checkpoint.map_or(checkpoint.time, |t| t.max(checkpoint.time));
             session.last_checkpoint = Some(latest);
         }
-        RecordChange::CheckpointHidden { session, .. } => {
+        RecordChange::CheckpointShown { session, checkpoint } => {
+            let session = session_mut(refs, *session)?;
+            session.checkpoints += 1;
+            session.last_checkpoint = session.last_checkpoint.max(Some(checkpoint.time));
+        }
+        RecordChange::CheckpointHidden { session, last, .. } => {
             let session = session_mut(refs, *session)?;
             session.checkpoints = session.checkpoints.saturating_sub(1);
+            session.last_checkpoint = *last;
         }
         RecordChange::Facts { session, count, first, last, .. } => {
             let session = session_mut(refs, *session)?;
@@ -186,6 +193,5 @@ fn advance_by(refs: &mut Refs, record: &Record, change: &RecordChange) -> Result
             session_mut(refs, *session)?.schedule = *every_micros;
         }
     }
-    let _ = record;
     Ok(())
 }

@@ -148,6 +148,7 @@ fn seal_changes(
     let mut digest = head.map_or(Digest::EMPTY, |head| head.digest);
     let mut count = head.map_or(0, |head| head.count);
     let mut entries = Vec::with_capacity(keys.len());
+    let counted: Vec<&ClaimChange> = wanted.values().copied().collect();
     for ((key, change), old) in wanted.into_iter().zip(olds) {
         check_expected(change, old.is_some())?;
         let new = new_entry(place, change, old.as_deref())?;
@@ -168,7 +169,7 @@ fn seal_changes(
     if delta.is_empty() {
         return Ok(None);
     }
-    check_references(desk, place, head, changes, &entries)?;
+    check_references(desk, place, head, &counted, &entries)?;
     let (blobs, parts, delta) = seal_delta(delta)?;
     Ok(Some(Sealed { head: head.map(|head| head.id), blobs, parts, delta, digest, count, entries }))
 }
@@ -206,7 +207,7 @@ fn check_references(
     desk: &Desk<'_>,
     place: Place<'_>,
     head: Option<&Head>,
-    changes: &[ClaimChange],
+    changes: &[&ClaimChange],
     entries: &[(Vec<u8>, Option<EntryBytes>)],
 ) -> Result<()> {
     let mut wanted: Vec<(Vec<u8>, &Key, Key)> = Vec::new();

@@ -3,22 +3,51 @@
 use crate::error::{Error, Result};
 use crate::format::{decode_entry, decode_key, encode_key};
 use crate::model::{Entry, Key, Kind};
+use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::Arc;
+
+/// Bytes that entries lie in; shared by all who point into them.
+pub(crate) type Buffer = Arc<Vec<u8>>;
+
+/// Where some bytes lie: a buffer's number, and a range in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    buffer: u32,
+    start: u32,
+    length: u32,
+}
+
+impl Place {
+    pub(crate) const fn new(buffer: u32, range: &Range<u32>) -> Self {
+        Self { buffer, start: range.start, length: range.end - range.start }
+    }
+
+    pub(crate) fn of(self, buffers: &[Buffer]) -> &[u8] {
+        let start = self.start as usize;
+        buffers
+            .get(self.buffer as usize)
+            .and_then(|buffer| buffer.get(start..start + self.length as usize))
+            .expect("places point into their buffers")
+    }
+
+    /// The same place where the buffers stand behind so many others.
+    const fn shifted(self, by: u32) -> Self {
+        Self { buffer: self.buffer + by, ..self }
+    }
+}
 
 /// Where one entry lies.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    buffer: u32,
-    key: u32,
-    key_length: u32,
-    entry: u32,
-    entry_length: u32,
+    key: Place,
+    entry: Place,
 }
 
 /// The claims of one revision, sorted by kind and id.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    buffers: Vec<Arc<[u8]>>,
+    buffers: Vec<Buffer>,
     slots: Vec<Slot>,
 }
 
@@ -35,22 +64,13 @@ impl State {
         self.slots.is_empty()
     }
 
-    fn bytes(&self, slot: &Slot, start: u32, length: u32) -> &[u8] {
-        let (start, length) = (start as usize, length as usize);
-        self.buffers
-            .get(slot.buffer as usize)
-            .and_then(|buffer| buffer.get(start..start + length))
-            .expect("slots point into their buffers")
+    fn key(&self, slot: &Slot) -> &[u8] {
+        slot.key.of(&self.buffers)
     }
 
     /// The claims as stored, sorted by key: encoded key and encoded entry.
     pub fn encoded(&self) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> + ExactSizeIterator {
-        self.slots.iter().map(|slot| {
-            (
-                self.bytes(slot, slot.key, slot.key_length),
-                self.bytes(slot, slot.entry, slot.entry_length),
-            )
-        })
+        self.slots.iter().map(|slot| (self.key(slot), slot.entry.of(&self.buffers)))
     }
 
     /// The claims, decoded one by one.
@@ -61,9 +81,8 @@ impl State {
     /// The claims of one kind, decoded one by one.
     pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = Result<(Key, Entry)>> + '_ {
         let first = |code: u8| {
-            self.slots.partition_point(|slot| {
-                self.bytes(slot, slot.key, slot.key_length).first().is_none_or(|have| *have < code)
-            })
+            self.slots
+                .partition_point(|slot| self.key(slot).first().is_none_or(|have| *have < code))
         };
         let (from, to) = (first(kind.code()), first(kind.code().saturating_add(1)));
         self.encoded().skip(from).take(to - from).map(|(key, entry)| decode(key, entry))
@@ -72,12 +91,9 @@ impl State {
     /// The stored bytes of one claim.
     #[must_use]
     pub fn encoded_entry(&self, key: &[u8]) -> Option<&[u8]> {
-        let place = self
-            .slots
-            .binary_search_by(|slot| self.bytes(slot, slot.key, slot.key_length).cmp(key))
-            .ok()?;
+        let place = self.slots.binary_search_by(|slot| self.key(slot).cmp(key)).ok()?;
         let slot = self.slots.get(place)?;
-        Some(self.bytes(slot, slot.entry, slot.entry_length))
+        Some(slot.entry.of(&self.buffers))
     }
 
     /// One claim.
@@ -96,77 +112,126 @@ fn decode(key: &[u8], entry: &[u8]) -> Result<(Key, Entry)> {
     Ok((key, entry))
 }
 
-/// Builds a state from runs of entries in key order.
+/// Builds a state from entries in key order.
 #[derive(Default)]
-pub(crate) struct StateBuilder {
-    state: State,
-    /// What is not in a buffer of its own yet.
-    extra: Vec<u8>,
-    pending: Vec<Slot>,
-}
+pub(crate) struct StateBuilder(State);
 
 impl StateBuilder {
     pub(crate) fn with_capacity(entries: usize) -> Self {
         let mut builder = Self::default();
-        builder.state.slots.reserve(entries);
+        builder.0.slots.reserve(entries);
         builder
     }
 
     /// Takes a buffer in which entries lie.
-    pub(crate) fn buffer(&mut self, bytes: Arc<[u8]>) -> u32 {
-        self.state.buffers.push(bytes);
-        // A state has fewer chunks than 2^32: each holds at least one entry.
-        (self.state.buffers.len() - 1) as u32
+    pub(crate) fn buffer(&mut self, bytes: Buffer) -> u32 {
+        self.0.buffers.push(bytes);
+        // A state has fewer buffers than 2^32: each holds at least one entry.
+        (self.0.buffers.len() - 1) as u32
     }
 
-    /// Adds an entry that lies in a buffer, behind all others.
-    pub(crate) fn push(&mut self, buffer: u32, entry: &crate::format::ChunkEntry) {
-        self.state.slots.push(Slot {
-            buffer,
-            key: entry.key.start,
-            key_length: entry.key.end - entry.key.start,
-            entry: entry.entry.start,
-            entry_length: entry.entry.end - entry.entry.start,
-        });
+    /// Adds an entry behind all others.
+    pub(crate) fn push(&mut self, key: Place, entry: Place) {
+        self.0.slots.push(Slot { key, entry });
     }
 
-    /// Adds an entry that lies nowhere else, behind all others.
-    pub(crate) fn push_bytes(&mut self, key: &[u8], entry: &[u8]) {
-        const BUFFER_BYTES: usize = 8 << 20;
-        if self.extra.len() + key.len() + entry.len() > BUFFER_BYTES {
-            self.flush();
-        }
-        let start = self.extra.len() as u32;
-        self.extra.extend_from_slice(key);
-        self.extra.extend_from_slice(entry);
-        let slot = Slot {
-            buffer: u32::MAX,
-            key: start,
-            key_length: key.len() as u32,
-            entry: start + key.len() as u32,
-            entry_length: entry.len() as u32,
+    pub(crate) fn finish(self) -> State {
+        self.0
+    }
+}
+
+/// The claims that differ between two states, as stored: nothing is copied or decoded before it is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Differences {
+    buffers: Vec<Buffer>,
+    rows: Vec<Difference>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Difference {
+    key: Place,
+    old: Option<Place>,
+    new: Option<Place>,
+}
+
+/// A claim that differs, as stored: its encoded key, its entry before and after.
+pub type DifferenceBytes<'a> = (&'a [u8], Option<&'a [u8]>, Option<&'a [u8]>);
+
+impl Differences {
+    /// The claims that differ between two states.
+    pub(crate) fn between(old: &State, new: &State) -> Self {
+        let buffers: Vec<_> = old.buffers.iter().chain(&new.buffers).map(Arc::clone).collect();
+        let by = old.buffers.len() as u32;
+        let places = |state: &State, by| -> Vec<(Place, Place)> {
+            let shifted = |slot: &Slot| (slot.key.shifted(by), slot.entry.shifted(by));
+            state.slots.iter().map(shifted).collect()
         };
-        self.pending.push(slot);
-        self.state.slots.push(slot);
-    }
-
-    fn flush(&mut self) {
-        if self.pending.is_empty() {
-            return;
-        }
-        let bytes = std::mem::take(&mut self.extra);
-        let buffer = self.buffer(bytes.into());
-        self.pending.clear();
-        for slot in self.state.slots.iter_mut().rev() {
-            // Slots that wait for this buffer are marked; those behind the last flush are the only ones.
-            if slot.buffer == u32::MAX {
-                slot.buffer = buffer;
+        let (old, new) = (places(old, 0), places(new, by));
+        let mut rows = Vec::new();
+        let (mut left, mut right) = (old.into_iter().peekable(), new.into_iter().peekable());
+        loop {
+            let order = match (left.peek(), right.peek()) {
+                (None, None) => break,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some((one, _)), Some((other, _))) => one.of(&buffers).cmp(other.of(&buffers)),
+            };
+            let before = if order.is_le() { left.next() } else { None };
+            let after = if order.is_ge() { right.next() } else { None };
+            let entry = |side: Option<(Place, Place)>| side.map(|(_, entry)| entry);
+            let (from, to) = (entry(before), entry(after));
+            let bytes = |place: Option<Place>| place.map(|place| place.of(&buffers));
+            if bytes(from) != bytes(to)
+                && let Some((key, _)) = before.or(after)
+            {
+                rows.push(Difference { key, old: from, new: to });
             }
         }
+        Self { buffers, rows }
     }
 
-    pub(crate) fn finish(mut self) -> State {
-        self.flush();
-        self.state
+    pub(crate) fn with_buffers(buffers: Vec<Buffer>) -> Self {
+        Self { buffers, rows: Vec::new() }
+    }
+
+    /// Takes bytes that lie in no buffer yet.
+    pub(crate) fn keep(&mut self, bytes: Vec<u8>) -> Place {
+        let length = bytes.len() as u32;
+        self.buffers.push(Arc::new(bytes));
+        Place { buffer: (self.buffers.len() - 1) as u32, start: 0, length }
+    }
+
+    /// Adds a claim behind all others, if it differs.
+    pub(crate) fn push(&mut self, key: Place, old: Option<Place>, new: Option<Place>) {
+        let bytes = |place: Option<Place>| place.map(|place| place.of(&self.buffers));
+        if bytes(old) != bytes(new) {
+            self.rows.push(Difference { key, old, new });
+        }
+    }
+
+    /// The same, seen from the other state.
+    pub(crate) fn swapped(mut self) -> Self {
+        for row in &mut self.rows {
+            std::mem::swap(&mut row.old, &mut row.new);
+        }
+        self
+    }
+
+    /// How many claims differ.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether the states are the same.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The claims that differ, sorted by key.
+    pub fn iter(&self) -> impl Iterator<Item = DifferenceBytes<'_>> {
+        let bytes = |place: Option<Place>| place.map(|place| place.of(&self.buffers));
+        self.rows.iter().map(move |row| (row.key.of(&self.buffers), bytes(row.old), bytes(row.new)))
     }
 }

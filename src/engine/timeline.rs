@@ -21,18 +21,14 @@ pub(crate) fn branch_at(
     Ok(rows.first().and_then(|(_, branch)| key::short_at(branch, 0)).unwrap_or(0))
 }
 
-/// The times and branches of all switches up to a time, earliest first.
+/// The times and branches of all switches, earliest first.
 pub(crate) fn switches(
     view: &dyn Snapshot,
     number: SessionNumber,
 ) -> Result<Vec<(Timestamp, BranchNumber)>> {
-    let rows = view.scan(
-        key::SWITCHES,
-        &of(number).build(),
-        &of(number).end(),
-        Direction::Ascending,
-        usize::MAX,
-    )?;
+    let from = of(number).build();
+    let to = of(number).end();
+    let rows = view.scan(key::SWITCHES, &from, &to, Direction::Ascending, usize::MAX)?;
     Ok(rows
         .iter()
         .filter_map(|(place, branch)| Some((key::time_at(place, 4)?, key::short_at(branch, 0)?)))

@@ -115,11 +115,6 @@ impl<'a> Reader<'a> {
         self.take(length)
     }
 
-    pub(crate) fn text(&mut self) -> Result<&'a str, DecodeError> {
-        let bytes = self.bytes()?;
-        std::str::from_utf8(bytes).map_err(|_| self.error("a text is not UTF-8"))
-    }
-
     pub(crate) fn end(&self) -> Result<(), DecodeError> {
         if self.rest.is_empty() {
             Ok(())

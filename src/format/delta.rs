@@ -3,6 +3,7 @@
 use super::codec::{DecodeError, Reader, put_bytes, put_varint};
 use super::entry::EntryBytes;
 use crate::model::ObjectId;
+use std::ops::Range;
 
 /// A claim's entry before or after a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +32,28 @@ pub struct DeltaChange {
 pub struct Delta {
     /// The changes, keys ascending, each once.
     pub changes: Vec<DeltaChange>,
+}
+
+/// Where one side of a change lies in the bytes of a delta.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SideRange {
+    /// There is none.
+    Absent,
+    /// The entry itself.
+    Inline(Range<u32>),
+    /// A large entry: the blob that holds it.
+    Blob(ObjectId),
+}
+
+/// Where one change lies in the bytes of a delta.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangeRange {
+    /// The encoded key.
+    pub key: Range<u32>,
+    /// Before.
+    pub old: SideRange,
+    /// After.
+    pub new: SideRange,
 }
 
 const VERSION: u8 = 1;
@@ -67,32 +90,73 @@ impl Delta {
     /// # Errors
     /// If they are not a delta.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let at = |range: &Range<u32>| {
+            bytes.get(range.start as usize..range.end as usize).expect("scanned ranges lie inside")
+        };
+        let side = |side: SideRange| match side {
+            SideRange::Absent => Side::Absent,
+            SideRange::Inline(range) => Side::Inline(at(&range).into()),
+            SideRange::Blob(id) => Side::Blob(id),
+        };
+        let changes = Self::scan(bytes)?
+            .into_iter()
+            .map(|change| DeltaChange {
+                key: at(&change.key).to_vec(),
+                old: side(change.old),
+                new: side(change.new),
+            })
+            .collect();
+        Ok(Self { changes })
+    }
+
+    /// Where the changes lie in these bytes: for whoever reads many deltas and needs no copies.
+    ///
+    /// # Errors
+    /// If they are not a delta.
+    pub fn scan(bytes: &[u8]) -> Result<Vec<ChangeRange>, DecodeError> {
         let mut reader = Reader::new("delta", bytes);
+        let total = bytes.len();
+        if u32::try_from(total).is_err() {
+            return Err(reader.error("it is too large"));
+        }
         reader.take(16)?;
         if reader.byte()? != VERSION {
             return Err(reader.error("unknown version"));
         }
         let count = reader.length()?;
-        let mut changes: Vec<DeltaChange> = Vec::with_capacity(count.min(1 << 16));
+        let mut changes = Vec::with_capacity(count.min(1 << 16));
+        let mut previous: Option<&[u8]> = None;
         for _ in 0..count {
-            let key = reader.bytes()?.to_vec();
-            if changes.last().is_some_and(|last| last.key >= key) {
+            let key = reader.bytes()?;
+            if previous.is_some_and(|previous| previous >= key) {
                 return Err(reader.error("its keys are not in order"));
             }
-            let old = side(&mut reader)?;
-            let new = side(&mut reader)?;
-            changes.push(DeltaChange { key, old, new });
+            previous = Some(key);
+            let key = behind(&reader, total, key.len());
+            let old = side(&mut reader, total)?;
+            let new = side(&mut reader, total)?;
+            changes.push(ChangeRange { key, old, new });
         }
         reader.end()?;
-        Ok(Self { changes })
+        Ok(changes)
     }
 }
 
-fn side(reader: &mut Reader<'_>) -> Result<Side, DecodeError> {
+/// Where the bytes just read lie.
+fn behind(reader: &Reader<'_>, total: usize, length: usize) -> Range<u32> {
+    let end = total - reader.remaining();
+    // A delta of 4 GiB is refused before.
+    (end - length) as u32..end as u32
+}
+
+fn side(reader: &mut Reader<'_>, total: usize) -> Result<SideRange, DecodeError> {
     match reader.byte()? {
-        0 => Ok(Side::Absent),
-        1 => Ok(Side::Inline(reader.bytes()?.into())),
-        2 => Ok(Side::Blob(ObjectId::from_bytes(reader.array()?))),
+        0 => Ok(SideRange::Absent),
+        1 => {
+            let length = reader.bytes()?.len();
+            Ok(SideRange::Inline(behind(reader, total, length)))
+        }
+        2 => Ok(SideRange::Blob(ObjectId::from_bytes(reader.array()?))),
         _ => Err(reader.error("unknown mark of a value")),
     }
 }

@@ -138,6 +138,7 @@ fn parent(reader: &mut Reader<'_>) -> Result<Parent, DecodeError> {
 }
 
 #[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test may panic")]
 mod tests {
     use super::*;
 

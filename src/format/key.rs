@@ -37,9 +37,9 @@ pub const SWITCHES: Table = Table(13);
 pub const KEYFRAMES: Table = Table(14);
 /// Session, branch, sequence -> the branch and sequence that the claims of this revision come from.
 pub const RESETS: Table = Table(15);
-/// Session, time, operation id -> [`super::OperationRow`].
+/// Session, position of its first record, operation id -> [`super::OperationRow`].
 pub const OPERATIONS: Table = Table(16);
-/// Operation id -> session, time.
+/// Operation id -> its key in [`OPERATIONS`].
 pub const OPERATION_IDS: Table = Table(17);
 /// Position -> hash of the record that begins there.
 pub const RECORDS: Table = Table(18);

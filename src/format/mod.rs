@@ -9,6 +9,7 @@ mod chunk;
 mod codec;
 mod delta;
 mod entry;
+mod event;
 mod header;
 pub mod key;
 mod marker;
@@ -20,9 +21,13 @@ mod row;
 
 pub use chunk::{CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, Chunk, ChunkEntry, is_boundary};
 pub use codec::DecodeError;
-pub use delta::{Delta, DeltaChange, Side};
+pub use delta::{ChangeRange, Delta, DeltaChange, Side, SideRange};
 pub use entry::{
     EntryBytes, decode_entry, decode_key, encode_entry, encode_key, entity_hash, entry_hash,
+};
+pub use event::{
+    BranchEvent, CheckpointEvent, Event, EventError, EventLine, OfBranch, Put, Remove,
+    SessionEvent, TagEvent, Target,
 };
 pub use header::{Header, Parent, Reset};
 pub use marker::{FORMAT_VERSION, Marker, MarkerError};

@@ -209,6 +209,7 @@ fn decompress_with_prefix(prefix: &[u8], object: &Sealed<'_>) -> std::io::Result
 }
 
 #[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test may panic")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -218,14 +219,14 @@ mod tests {
         fn content_comes_back_and_damage_is_found(
             content in prop::collection::vec(0_u8..4, 0..2000),
             place: prop::sample::Index,
-            bit in 0..8,
+            bit in 0_u8..8,
         ) {
             let (id, mut sealed) = seal(ObjectKind::Delta, &content);
             prop_assert_eq!(sealed_id(&sealed).unwrap(), id);
             prop_assert_eq!(&open(ObjectKind::Delta, &sealed).unwrap(), &content);
             prop_assert!(open(ObjectKind::Page, &sealed).is_err());
             let place = place.index(sealed.len());
-            sealed[place] ^= 1 << bit;
+            sealed[place] ^= 1_u8 << bit;
             // A flipped bit is an error, or, inside a compressed frame's unused bits, still the same content.
             if let Ok(read) = open(ObjectKind::Delta, &sealed) {
                 prop_assert_eq!(read, content);

@@ -157,6 +157,15 @@ pub enum RecordChange {
         session: SessionNumber,
         /// The checkpoint.
         id: CheckpointId,
+        /// The time of the latest one that is left.
+        last: Option<Timestamp>,
+    },
+    /// A checkpoint that was taken back is there again, under its id and number.
+    CheckpointShown {
+        /// The session.
+        session: SessionNumber,
+        /// The checkpoint.
+        checkpoint: Box<Checkpoint>,
     },
     /// Facts.
     Facts {
@@ -168,7 +177,7 @@ pub enum RecordChange {
         first: Timestamp,
         /// The latest.
         last: Timestamp,
-        /// Whether they are versions of earlier facts of the same ids at most (then the count of facts stays).
+        /// The stored page.
         page: DeltaPart,
     },
     /// How far a source has been imported; `None` is forgotten.

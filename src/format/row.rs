@@ -273,8 +273,13 @@ pub enum Effect {
         /// This one.
         id: CheckpointId,
     },
-    /// Replaced or took back a checkpoint.
+    /// Replaced a checkpoint.
     CheckpointChanged {
+        /// As it was.
+        old: Box<Checkpoint>,
+    },
+    /// Took a checkpoint back.
+    CheckpointHidden {
         /// As it was.
         old: Box<Checkpoint>,
     },
@@ -339,6 +344,8 @@ pub struct OperationRow {
     pub sequence: u64,
     /// The session.
     pub session: SessionNumber,
+    /// Where its first record begins: operations are ordered by when they were recorded, whatever the clock said.
+    pub position: u64,
 }
 packed_row!(OperationRow, "operation");
 

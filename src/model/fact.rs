@@ -3,7 +3,7 @@
 use super::{Kind, ObjectId, Timestamp, Value};
 use serde::{Deserialize, Serialize};
 
-/// How forge came to know a fact. A later variant replaces an earlier one's versions of the same fact altogether.
+/// How forge came to know a fact. What anything else knows of a fact replaces a hook's versions of it altogether.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {

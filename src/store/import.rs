@@ -159,7 +159,7 @@ impl Session {
         bookmark.take(self.store.hash_key(), taken.open, taken.bytes);
         bookmark.lines += taken.lines;
         bookmark.carry = taken.carry;
-        let facts = if taken.again { self.unknown(taken.facts)? } else { taken.facts };
+        let facts = if taken.again { self.unknown_facts(taken.facts)? } else { taken.facts };
         let points_into = taken.keep.then(|| bookmark.blob.clone());
         let done = self
             .write(act)
@@ -216,8 +216,11 @@ impl Session {
         Ok(())
     }
 
-    /// Those of these facts of which no equal version is known.
-    fn unknown(&self, facts: Vec<Fact>) -> Result<Vec<Fact>> {
+    /// Those of these facts of which no version of the same time and origin is known.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn unknown_facts(&self, facts: Vec<Fact>) -> Result<Vec<Fact>> {
         let view = self.view()?;
         let mut unknown = Vec::with_capacity(facts.len());
         for fact in facts {
@@ -267,6 +270,20 @@ impl Session {
         object::content_of(&self.view()?, ObjectKind::Blob, id)
     }
 
+    /// A part of a source as it was taken.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if its bytes were not kept; [`Error::Corrupt`] if they are not there; as every read.
+    pub fn source_bytes(&self, source: &str, offset: u64, length: u64) -> Result<Vec<u8>> {
+        self.blob_bytes(&self.kept(source)?.blob, offset, length)
+    }
+
+    fn kept(&self, source: &str) -> Result<Bookmark> {
+        self.bookmark(source)?
+            .filter(|bookmark| !bookmark.blob.is_empty())
+            .ok_or_else(|| Error::not_found("kept source", source))
+    }
+
     /// Writes a source back as it was taken, part by part.
     ///
     /// # Errors
@@ -276,8 +293,7 @@ impl Session {
         source: &str,
         write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let bookmark = self.bookmark(source)?.filter(|bookmark| !bookmark.blob.is_empty());
-        let bookmark = bookmark.ok_or_else(|| Error::not_found("kept source", source))?;
+        let bookmark = self.kept(source)?;
         const PART_BYTES: u64 = 4 << 20;
         let mut offset = 0;
         while offset < bookmark.bytes {

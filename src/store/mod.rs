@@ -4,27 +4,35 @@
 //! What is read is a [`StateAt`] a moment, a diff between two, a history.
 
 mod act;
+mod brief;
 mod browse;
+mod capture;
+mod check;
 mod history;
 mod import;
 mod maintainer;
 mod resolve;
 mod session;
 mod state;
+mod stream;
 mod undo;
 mod write;
 
 pub use crate::engine::checkpoint::CheckpointFilter;
 pub use crate::engine::commit::Options;
-pub use crate::engine::compare::RawChange;
+
 pub use crate::engine::fact::{Clock, KnownFact};
 pub use crate::engine::maintain::APPLY_BYTES;
 pub use crate::engine::revise::{ClaimChange, Expect};
-pub use crate::engine::state::State;
+pub use crate::engine::state::{DifferenceBytes, Differences, State};
 pub use act::Act;
+pub use brief::{Brief, BriefLine, title};
 pub use browse::{
     ACTIVITY_LIMIT, Activity, BranchLine, HistoryPage, PageItem, PageKinds, Place, Rank, Recorded,
     SHOWN_CHANGES, Way,
+};
+pub use capture::{
+    Connected, Recorder, RecoveryPoint, RecoveryReport, RecoveryStep, SystemError, TemporalQuery,
 };
 pub use history::{HistoryEntry, LogEntry, LogItem};
 pub use import::{BLOCK_BYTES, Bookmark, SourceChange, Taken};
@@ -32,6 +40,7 @@ pub use maintainer::Maintainer;
 pub use resolve::Point;
 pub use session::{BranchSummary, NewSession, Session, SessionSummary};
 pub use state::{Comparison, RevisionSummary, StateAt};
+pub use stream::{Open, Resolve, Stream, StreamTaken};
 pub use undo::{OperationSummary, Undone};
 pub use write::{Committed, HeadClaims, NewCheckpoint, Write};
 
@@ -40,12 +49,12 @@ use crate::backend::memory::{MemoryIndex, MemoryLog};
 use crate::backend::rocks::RocksIndex;
 use crate::backend::{self, Index, Log};
 use crate::engine::checkpoint;
-use crate::engine::commit::{Durability, Engine, random};
+use crate::engine::commit::{Durability, Engine, operation_id, random};
 use crate::engine::live::Live;
 use crate::engine::maintain::refs_record;
 use crate::error::{Error, Result};
 use crate::format::{Marker, Record, RecordChange, Refs};
-use crate::model::{Checkpoint, SessionId, SessionInfo, SessionKind, SessionNumber};
+use crate::model::{Checkpoint, OperationId, SessionId, SessionInfo, SessionKind, SessionNumber};
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -109,7 +118,7 @@ impl Store {
         write_new(&path.join(IGNORE_FILE), b"*\n")?;
         write_new(&path.join(FORMAT_FILE), marker.encode().as_bytes())?;
         fs::File::open(path).and_then(|folder| folder.sync_all()).map_err(io("sync"))?;
-        let index = RocksIndex::new(&path.join(INDEX_FOLDER));
+        let index = RocksIndex::new(path.join(INDEX_FOLDER));
         Ok(Self::assemble(Arc::new(journal), Arc::new(index), marker, options, Some(path)))
     }
 
@@ -134,7 +143,7 @@ impl Store {
         } else {
             Journal::open(&folder)?
         };
-        let index = RocksIndex::new(&path.join(INDEX_FOLDER));
+        let index = RocksIndex::new(path.join(INDEX_FOLDER));
         Ok(Self::assemble(Arc::new(journal), Arc::new(index), marker, options, Some(path)))
     }
 
@@ -217,6 +226,18 @@ impl Store {
         Ok(place.map(|place| self.at(place as SessionNumber)))
     }
 
+    /// The debugging session of exactly this name; else any of it.
+    fn session_named(&self, name: &str) -> Result<Option<Session>> {
+        let (refs, _) = self.engine.live.refs()?;
+        let place = |wanted: Option<SessionKind>| {
+            refs.sessions.iter().position(|session| {
+                session.info.name == name && wanted.is_none_or(|kind| session.info.kind == kind)
+            })
+        };
+        let found = place(Some(SessionKind::Debug)).or_else(|| place(None));
+        Ok(found.map(|place| self.at(place as SessionNumber)))
+    }
+
     fn at(&self, number: SessionNumber) -> Session {
         Session { store: self.clone(), number }
     }
@@ -230,30 +251,49 @@ impl Store {
         let id = SessionId::from_bytes(random()?);
         crate::model::claim::check_id(&new.name)
             .map_err(|error| Error::invalid(error.to_string()))?;
+        let info = SessionInfo {
+            id,
+            name: new.name,
+            kind: new.kind,
+            agent: new.agent,
+            agent_session: new.agent_session,
+            started_at: new.started_at.unwrap_or(act.now),
+        };
         let number = self.engine.commit(Durability::Now, &mut |desk| {
             let taken = |session: &crate::format::SessionRefs| {
-                session.info.kind == new.kind && session.info.name == new.name
+                session.info.kind == info.kind && session.info.name == info.name
             };
             if desk.refs.sessions.iter().any(taken) {
-                return Err(Error::Duplicate { kind: "session", id: new.name.clone() });
+                return Err(Error::Duplicate { kind: "session", id: info.name.clone() });
             }
             let number = desk.refs.sessions.len() as SessionNumber;
-            let info = SessionInfo {
-                id,
-                name: new.name.clone(),
-                kind: new.kind,
-                agent: new.agent.clone(),
-                agent_session: new.agent_session.clone(),
-                started_at: new.started_at.unwrap_or(act.now),
-            };
-            let mut changes = vec![RecordChange::Session { info }];
+            let mut changes = vec![RecordChange::Session { info: info.clone() }];
             let takes_over = new.takes_over || desk.refs.last_used.is_none();
-            if new.kind == SessionKind::Debug && takes_over {
+            if info.kind == SessionKind::Debug && takes_over {
                 changes.push(RecordChange::Used { session: number });
             }
             Ok((Some(Record { operation: operation.clone(), changes }), number))
         })?;
         Ok(self.at(number))
+    }
+
+    /// Begins a session, under the next free name if its own is taken: `name`, `name-2`, `name-3`.
+    ///
+    /// # Errors
+    /// As [`Store::create_session`].
+    pub fn create_named(&self, act: &Act, new: NewSession) -> Result<Session> {
+        let name = new.name.clone();
+        let mut new = new;
+        let mut count = 1;
+        loop {
+            match self.create_session(act, new.clone()) {
+                Err(Error::Duplicate { .. }) => {
+                    count += 1;
+                    new.name = format!("{name}-{count}");
+                }
+                made => return made,
+            }
+        }
     }
 
     /// Chooses the session that is current from now on; `None` lets the last one used be it.
@@ -285,13 +325,33 @@ impl Store {
             .collect()
     }
 
-    /// Publishes a new generation of the index if the journal's tail is longer than this many bytes and nobody else
-    /// is at it; see [`APPLY_BYTES`]. Returns whether it did. To be called after answering.
+    /// Publishes a new generation of the index if the journal's tail costs readers more than reading this many bytes
+    /// and nobody else is at it; see [`APPLY_BYTES`]. Returns whether it did. To be called after answering.
     ///
     /// # Errors
     /// As every write; nothing is lost by a failure.
-    pub fn maintain(&self, tail_bytes: u64) -> Result<bool> {
-        self.engine.apply_if_long(tail_bytes)
+    pub fn maintain(&self, tail_cost: u64) -> Result<bool> {
+        self.engine.apply_if_long(tail_cost)
+    }
+
+    /// A new operation's id, for writes that belong together.
+    ///
+    /// # Errors
+    /// If the system gives no random numbers.
+    pub fn new_operation(&self) -> Result<OperationId> {
+        operation_id()
+    }
+
+    /// Rewrites the index so that it takes the least room. Takes seconds for a gigabyte. Returns whether it did: not
+    /// if somebody else is at the index, or if there is none yet.
+    ///
+    /// # Errors
+    /// As every write; nothing is lost by a failure.
+    pub fn compact(&self) -> Result<bool> {
+        self.engine.check_writable()?;
+        let compacted = self.engine.live.index.compact()?;
+        self.engine.live.forget();
+        Ok(compacted)
     }
 
     /// Makes durable whatever was written without waiting (by an import).

@@ -10,7 +10,9 @@ use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{SequenceRow, Side, decode_entry, encode_key};
 use crate::model::when::{IdPrefix, Moment, MomentBase, Named};
-use crate::model::{AutoTrigger, BranchNumber, Checkpoint, Key, Kind, Timestamp, Trigger, Value};
+use crate::model::{
+    AutoTrigger, BranchNumber, Checkpoint, CheckpointId, Key, Kind, Timestamp, Trigger, Value,
+};
 
 /// A point in a session: a branch, its revision, and a time up to which facts count.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,6 +84,21 @@ impl Session {
     pub fn sequence(&self, sequence: u64) -> Result<Point> {
         let view = self.view()?;
         self.of_sequence(&view, sequence)
+    }
+
+    /// The point of the checkpoint of this id.
+    pub(crate) fn checkpoint_point(&self, id: &CheckpointId) -> Result<Point> {
+        let view = self.view()?;
+        let checkpoint = checkpoint::by_id(&view, self.number, id)?;
+        let none = || Error::not_found("checkpoint", id.to_string());
+        self.point_of(&view, checkpoint.ok_or_else(none)?)
+    }
+
+    /// The point of the newest checkpoint with this tag.
+    pub(crate) fn tag_point(&self, tag: &str) -> Result<Point> {
+        let view = self.view()?;
+        let newest = self.newest_tagged(&view, tag)?;
+        self.point_of(&view, newest.ok_or_else(|| Error::not_found("tag", tag))?)
     }
 
     /// The point of a checkpoint.

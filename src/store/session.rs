@@ -249,6 +249,7 @@ impl Session {
     ) -> Result<()> {
         check_branch_name(name)?;
         let operation = act.operation()?;
+        let change = BranchChange { time: act.now, status: BranchStatus::Active, metadata };
         self.store.engine.commit(Durability::Now, &mut |desk| {
             let session = session_refs(&desk.refs, self.number)?;
             if session.branch_named(name).is_some() {
@@ -269,17 +270,12 @@ impl Session {
                     (base, head)
                 }
             };
-            let change = BranchChange {
-                time: act.now,
-                status: BranchStatus::Active,
-                metadata: metadata.clone(),
-            };
             let changes = vec![RecordChange::Branch {
                 session: self.number,
                 name: name.to_owned(),
                 base,
                 head,
-                change,
+                change: change.clone(),
             }];
             Ok((Some(Record { operation: operation.clone(), changes }), ()))
         })
@@ -348,6 +344,15 @@ impl Session {
             }
             Ok((Some(Record { operation: operation.clone(), changes }), Some(left)))
         })
+    }
+
+    /// The name of a branch by its number, as a checkpoint knows it.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn branch_name(&self, branch: BranchNumber) -> Result<String> {
+        let (refs, _) = self.store.engine.live.refs()?;
+        Ok(session_refs(&refs, self.number)?.branch(branch)?.name.clone())
     }
 
     /// The branches as they were at a moment.
@@ -476,7 +481,7 @@ fn named(session: &SessionRefs, name: &str) -> Result<BranchNumber> {
 }
 
 /// A branch must be nameable in a moment.
-fn check_branch_name(name: &str) -> Result<()> {
+pub(crate) fn check_branch_name(name: &str) -> Result<()> {
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
     let first = name.chars().next().is_some_and(|c| c.is_alphanumeric() || c == '_');
     if !first || name.len() > 100 || !name.chars().all(allowed) || name.eq_ignore_ascii_case("head")

@@ -4,13 +4,12 @@ use super::resolve::Point;
 use super::session::{BranchSummary, Session, branches};
 use crate::diff::{self, TypedChange};
 use crate::engine::checkpoint;
-use crate::engine::compare::RawChange;
 use crate::engine::fact::{self, Clock, KnownFact};
 use crate::engine::live::View;
 use crate::engine::lookup;
 use crate::engine::materialize::materialize;
 use crate::engine::refs::session as session_refs;
-use crate::engine::state::State;
+use crate::engine::state::{Differences, State};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{decode_entry, encode_key};
@@ -65,6 +64,43 @@ impl Session {
         Ok(StateAt { view, session: self.clone(), point: point.clone(), clock, claims })
     }
 
+    /// The revision of a point, without its state; `None` before the first.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn revision_of(&self, point: &Point) -> Result<Option<RevisionSummary>> {
+        self.revision_in(&self.view()?, point)
+    }
+
+    fn revision_in(&self, view: &View, point: &Point) -> Result<Option<RevisionSummary>> {
+        let Some(at) = point.at else { return Ok(None) };
+        let (head, _) = timeline::head_at(view, self.number, at)?;
+        let session = session_refs(&view.refs, self.number)?;
+        Ok(Some(RevisionSummary {
+            sequence: head.sequence,
+            id: head.id,
+            time: head.effective,
+            branch: session.branch(at.branch)?.name.clone(),
+            claims: head.count,
+        }))
+    }
+
+    /// The branch of a point.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn branch_of(&self, point: &Point) -> Result<String> {
+        self.branch_name(point.branch)
+    }
+
+    /// The time of a point: its own, or that of the last thing recorded; `None` if nothing is.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn time_of(&self, point: &Point) -> Result<Option<Timestamp>> {
+        self.shown_time(&self.view()?, point)
+    }
+
     /// One claim at a point, without the rest of the state.
     ///
     /// # Errors
@@ -77,11 +113,11 @@ impl Session {
             .transpose()
     }
 
-    /// The claims that changed from one point to another, as stored: encoded key, old and new entry.
+    /// The claims that changed from one point to another, as stored: nothing is decoded.
     ///
     /// # Errors
     /// As every read.
-    pub fn changed(&self, from: &Point, to: &Point) -> Result<Vec<RawChange>> {
+    pub fn changed(&self, from: &Point, to: &Point) -> Result<Differences> {
         let view = self.view()?;
         crate::engine::compare::raw(&view, &view.refs, self.number, from.at, to.at)
     }
@@ -225,16 +261,7 @@ impl StateAt {
     /// # Errors
     /// As every read.
     pub fn revision(&self) -> Result<Option<RevisionSummary>> {
-        let Some(at) = self.point.at else { return Ok(None) };
-        let (head, _) = timeline::head_at(&self.view, self.session.number, at)?;
-        let session = session_refs(&self.view.refs, self.session.number)?;
-        Ok(Some(RevisionSummary {
-            sequence: head.sequence,
-            id: head.id,
-            time: head.effective,
-            branch: session.branch(at.branch)?.name.clone(),
-            claims: head.count,
-        }))
+        self.session.revision_in(&self.view, &self.point)
     }
 
     /// Microseconds from the last revision or fact at or before this moment to this moment.

@@ -4,7 +4,7 @@ use super::act::Act;
 use super::session::Session;
 use crate::backend::{Direction, Snapshot};
 use crate::diff;
-use crate::engine::checkpoint;
+use crate::engine::checkpoint::{self, CheckpointFilter};
 use crate::engine::commit::{Desk, Durability};
 use crate::engine::compare;
 use crate::engine::index::find_operation;
@@ -16,8 +16,8 @@ use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{Effect, OperationRow, Record, RecordChange};
-use crate::model::{Author, BranchNumber, Operation, OperationId, Timestamp};
-use std::collections::BTreeMap;
+use crate::model::{Author, BranchNumber, CheckpointId, Operation, OperationId, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An operation in short.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +57,7 @@ fn describe(effect: &Effect) -> String {
         Effect::Revision { sequence, .. } => format!("revision #{sequence}"),
         Effect::CheckpointMade { id } => format!("checkpoint {}", id.short()),
         Effect::CheckpointChanged { old } => format!("changed checkpoint #{}", old.sequence),
+        Effect::CheckpointHidden { old } => format!("took checkpoint #{} back", old.sequence),
         Effect::BranchMade { .. } => "a branch".to_owned(),
         Effect::BranchChanged { .. } => "changed a branch".to_owned(),
         Effect::BranchHidden { hidden: true, .. } => "took a branch back".to_owned(),
@@ -208,6 +209,7 @@ impl Session {
         let session = self.number;
         let mut changes = Vec::new();
         let mut revisions: BTreeMap<BranchNumber, (u64, u64)> = BTreeMap::new();
+        let mut hidden = BTreeSet::new();
         for effect in target.effects.iter().rev() {
             match effect {
                 Effect::Revision { branch, sequence } => {
@@ -217,14 +219,21 @@ impl Session {
                 }
                 Effect::CheckpointMade { id } => {
                     if checkpoint::by_id(view, session, id)?.is_some() {
-                        changes.push(RecordChange::CheckpointHidden { session, id: *id });
+                        hidden.insert(*id);
                     }
                 }
                 Effect::CheckpointChanged { old } => {
-                    changes.push(RecordChange::Checkpoint { session, checkpoint: old.clone() });
+                    // It may itself have been taken back since: then there is nothing to change.
+                    if checkpoint::by_id(view, session, &old.id)?.is_some() {
+                        changes.push(RecordChange::Checkpoint { session, checkpoint: old.clone() });
+                    }
+                }
+                Effect::CheckpointHidden { old } => {
+                    changes
+                        .push(RecordChange::CheckpointShown { session, checkpoint: old.clone() });
                 }
                 Effect::BranchMade { branch } => {
-                    self.check_unused(desk, *branch)?;
+                    self.check_unused(desk, *branch, &target.effects)?;
                     changes.push(RecordChange::BranchHidden {
                         session,
                         branch: *branch,
@@ -267,6 +276,12 @@ impl Session {
                 }
             }
         }
+        let last = self.last_checkpoint_without(view, &hidden)?;
+        changes.extend(hidden.into_iter().map(|id| RecordChange::CheckpointHidden {
+            session,
+            id,
+            last,
+        }));
         let mut planned = None;
         for (branch, (first, last)) in revisions {
             let place = Place { session, branch, time: operation.time, operation };
@@ -291,8 +306,24 @@ impl Session {
         Ok((changes, planned))
     }
 
+    fn last_checkpoint_without(
+        &self,
+        view: &View,
+        hidden: &BTreeSet<CheckpointId>,
+    ) -> Result<Option<Timestamp>> {
+        let limit = Some(hidden.len() + 1);
+        let newest =
+            checkpoint::list(view, self.number, &CheckpointFilter { limit, ..Default::default() })?;
+        Ok(newest.into_iter().find(|one| !hidden.contains(&one.id)).map(|one| one.time))
+    }
+
     /// A branch can be taken back while nothing else stands on it.
-    fn check_unused(&self, desk: &Desk<'_>, branch: BranchNumber) -> Result<()> {
+    fn check_unused(
+        &self,
+        desk: &Desk<'_>,
+        branch: BranchNumber,
+        effects: &[Effect],
+    ) -> Result<()> {
         let session = session_refs(&desk.refs, self.number)?;
         let name = &session.branch(branch)?.name;
         let own = session.branch(branch)?;
@@ -302,6 +333,13 @@ impl Session {
             .branches
             .iter()
             .any(|other| !other.hidden && other.base.is_some_and(|(base, _)| base == branch));
+        // What checked it out may be taken back along with it.
+        let leaves = effects.iter().any(|effect| matches!(effect, Effect::Switched { .. }));
+        if session.current_branch == branch && !leaves {
+            return Err(Error::Conflict(format!(
+                "the branch '{name}' is checked out: switch to another one first"
+            )));
+        }
         if has_own || has_child {
             return Err(Error::Conflict(format!("the branch '{name}' was worked on since")));
         }

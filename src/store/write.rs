@@ -18,10 +18,10 @@ use crate::format::{
 use crate::model::rule::{Claims, Outcome, RuleError};
 use crate::model::{
     AutoTrigger, BranchNumber, Checkpoint, CheckpointId, Fact, Key, Kind, Operation, OperationId,
-    RevisionId, SessionKind, TextRef, Timestamp, Trigger, Value, claim,
+    RevisionId, SessionKind, SessionNumber, TextRef, Timestamp, Trigger, Value, claim,
 };
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A checkpoint to be made, or completed.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,6 +109,8 @@ type Rule<'a> = Box<dyn Fn(&HeadClaims) -> Result<Outcome, RuleError> + 'a>;
 enum Step<'a> {
     Change(ClaimChange),
     Rule(Rule<'a>),
+    /// These are all claims of these kinds.
+    Whole(BTreeSet<Kind>, Vec<(Key, Value)>),
 }
 
 /// A page holds at most so many facts.
@@ -195,6 +197,12 @@ impl<'a> Write<'a> {
     pub fn rule(mut self, rule: impl Fn(&HeadClaims) -> Result<Outcome, RuleError> + 'a) -> Self {
         self.steps.push(Step::Rule(Box::new(rule)));
         self.auto = true;
+        self
+    }
+
+    /// With these as all the claims of these kinds: what else is held of them is taken out.
+    pub fn whole(mut self, kinds: BTreeSet<Kind>, claims: Vec<(Key, Value)>) -> Self {
+        self.steps.push(Step::Whole(kinds, claims));
         self
     }
 
@@ -299,8 +307,8 @@ impl<'a> Write<'a> {
         })?;
         if let Some((branch, planned)) = moved {
             engine.heads.moved(
-                self.session.number,
-                branch,
+                engine.live.end(),
+                (self.session.number, branch),
                 planned.parent,
                 planned.head.id,
                 &planned.entries,
@@ -318,8 +326,19 @@ impl<'a> Write<'a> {
             )));
         }
         for step in &mut self.steps {
-            if let Step::Change(change) = step {
-                check_claim(change)?;
+            match step {
+                Step::Change(change) => check_claim(change)?,
+                Step::Whole(kinds, claims) => {
+                    for (key, value) in claims {
+                        if !kinds.contains(&key.kind) {
+                            return Err(Error::invalid(format!("the {key} is of another kind")));
+                        }
+                        let mut change = ClaimChange::put(key.clone(), std::mem::take(value));
+                        check_claim(&mut change)?;
+                        *value = change.value.unwrap_or_default();
+                    }
+                }
+                Step::Rule(_) => {}
             }
         }
         for fact in &mut self.facts {
@@ -342,21 +361,8 @@ impl<'a> Write<'a> {
 
     /// The facts in pages.
     fn seal_facts(&mut self) -> Vec<RecordChange> {
-        let mut changes = Vec::new();
-        let mut facts = std::mem::take(&mut self.facts);
-        while !facts.is_empty() {
-            let rest = facts.split_off(facts.len().min(PAGE_FACTS));
-            let times = || facts.iter().map(|fact| fact.at);
-            let (first, last) = times().min().zip(times().max()).expect("there is one");
-            let count = facts.len() as u64;
-            let page = Page::new(self.source.clone(), facts).encode();
-            let (_, sealed) = seal(ObjectKind::Page, &page);
-            let page = DeltaPart::Inline(Bytes(sealed));
-            let session = self.session.number;
-            changes.push(RecordChange::Facts { session, count, first, last, page });
-            facts = rest;
-        }
-        changes
+        let facts = std::mem::take(&mut self.facts);
+        fact_pages(self.session.number, self.source.as_ref(), facts)
     }
 
     #[expect(
@@ -466,6 +472,28 @@ impl<'a> Write<'a> {
                     }
                     changes.push(change.clone());
                 }
+                Step::Whole(kinds, claims) => {
+                    *memo = None;
+                    if head.is_none() {
+                        head = Some(HeadClaims::read(desk, self.session.number, branch, &changes)?);
+                    }
+                    let held = head.as_mut().expect("read above");
+                    let kept: BTreeSet<&Key> = claims.iter().map(|(key, _)| key).collect();
+                    let known = kinds.iter().flat_map(|kind| {
+                        held.all(*kind).into_iter().map(|(id, _)| Key::new(*kind, id))
+                    });
+                    let gone: Vec<Key> = known.filter(|key| !kept.contains(key)).collect();
+                    if let Some(error) = held.error.take() {
+                        return Err(error);
+                    }
+                    let gone = gone.into_iter().map(ClaimChange::remove);
+                    let puts = claims.iter().cloned();
+                    let puts = puts.map(|(key, value)| ClaimChange::put(key, value));
+                    for change in gone.chain(puts) {
+                        held.changed.insert(change.key.clone(), change.value.clone());
+                        changes.push(change);
+                    }
+                }
                 Step::Rule(rule) => {
                     // What a rule makes depends on the head, so nothing sealed before can be used again.
                     *memo = None;
@@ -555,6 +583,27 @@ impl<'a> Write<'a> {
         }
         Ok(Some(checkpoint))
     }
+}
+
+/// Facts in pages, as a record holds them.
+pub(crate) fn fact_pages(
+    session: SessionNumber,
+    source: Option<&String>,
+    mut facts: Vec<Fact>,
+) -> Vec<RecordChange> {
+    let mut changes = Vec::new();
+    while !facts.is_empty() {
+        let rest = facts.split_off(facts.len().min(PAGE_FACTS));
+        let times = || facts.iter().map(|fact| fact.at);
+        let (first, last) = times().min().zip(times().max()).expect("there is one");
+        let count = facts.len() as u64;
+        let page = Page::new(source.cloned(), facts).encode();
+        let (_, sealed) = seal(ObjectKind::Page, &page);
+        let page = DeltaPart::Inline(Bytes(sealed));
+        changes.push(RecordChange::Facts { session, count, first, last, page });
+        facts = rest;
+    }
+    changes
 }
 
 fn automatic(trigger: AutoTrigger, tag: Option<&str>) -> NewCheckpoint {

@@ -1,12 +1,20 @@
 //! forge-store from the outside, and the rules of the project's own files. One binary, one module a topic.
 
 mod backend;
+#[cfg(test)]
+mod capture;
 mod docs;
+#[cfg(test)]
+mod golden;
 #[cfg(test)]
 mod journal;
 mod layering;
+#[cfg(test)]
+mod model;
 mod source;
 mod store;
+#[cfg(test)]
+mod together;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -36,6 +36,12 @@ impl Carry {
     pub fn offset(&self) -> u64 {
         self.offset
     }
+
+    /// How many lines those were.
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
 }
 
 /// How the last line that was taken ended.

@@ -2,7 +2,14 @@
 
 use crate::args::select::{ClaimList, Show};
 use crate::args::value::{self, Name};
-use forge_store::model::claim::{BeliefKind, DependencyType};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::written::Written;
+use crate::workplace::Need;
+use crate::writing::{Writing, changed};
+use forge_store::model::claim::{BeliefKind, Dependency, DependencyType, Strength, Word};
+use forge_store::model::rule::{self, Claims, RuleError};
+use forge_store::model::{Key, Kind, Value};
 
 /// How one belief may rest on another; that it contradicts another is said by `contradict`.
 const DEPENDENCY_TYPES: &[DependencyType] = &[
@@ -138,4 +145,118 @@ pub struct WhyArgs {
     /// Name it by its id or a unique prefix of it
     #[arg(value_name = "ID")]
     pub id: String,
+}
+
+/// Does it.
+pub fn run(command: &BeliefCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        BeliefCommand::Add(args) => add(args, context),
+        BeliefCommand::Update(args) => update(args, context),
+        BeliefCommand::Depend(args) => depend(args, context),
+        BeliefCommand::Contradict(args) => contradict(args, context),
+        BeliefCommand::Why(args) => why(args, context),
+        BeliefCommand::List(args) => list(args, context),
+        BeliefCommand::Show(args) => show(args, context),
+    }
+}
+
+fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
+    let alone = args.hypothesis.is_none() && args.evidence.is_empty() && args.on.is_empty();
+    let need = if alone { Need::OrNew } else { Need::Existing };
+    let writing = Writing::begin(context, "belief add", need)?;
+    let hypothesis =
+        args.hypothesis.as_ref().map(|id| writing.claim_id(Kind::Hypothesis, id)).transpose()?;
+    let evidence = writing.claim_ids(Kind::Evidence, &args.evidence)?;
+    let grounds = writing.claim_ids(Kind::Belief, &args.on)?;
+    let value = Value::from([
+        ("description", args.description.as_str().into()),
+        ("kind", args.kind.map(Word::word).into()),
+        ("confidence", args.confidence.into()),
+        ("source", args.source.clone().into()),
+        ("hypothesis", hypothesis.into()),
+        ("evidence", (!evidence.is_empty()).then_some(evidence).into()),
+    ]);
+    let (id, done) =
+        writing.add(Kind::Belief, args.id.as_ref().map(Name::as_str), |claims, id| {
+            let key = Key::new(Kind::Belief, id);
+            if claims.claim(&key).is_some() {
+                return Err(RuleError::AlreadyThere(key));
+            }
+            let mut outcome = changed(Kind::Belief, id, None, value.clone());
+            // Nothing rests on a new belief yet, so this makes no circle.
+            outcome.changes.extend(grounds.iter().map(|ground| {
+                let dependency = Dependency {
+                    from: Some(id.to_owned()),
+                    to: Some(ground.clone()),
+                    dependency_type: Some(DependencyType::Requires),
+                    ..Dependency::default()
+                };
+                (Key::new(Kind::Dependency, Dependency::id(id, ground)), dependency.to_value())
+            }));
+            Ok(outcome)
+        })?;
+    context.out.emit(&Written::new("forge.belief.add/1", "Added", done).of(Kind::Belief, id))?;
+    writing.finish();
+    Ok(())
+}
+
+fn update(args: &UpdateArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "belief update", Need::Existing)?;
+    let id = writing.claim_id(Kind::Belief, &args.id)?;
+    let fields = Value::from([
+        ("description", args.description.clone().into()),
+        ("kind", args.kind.map(Word::word).into()),
+        ("confidence", args.confidence.into()),
+        ("source", args.source.clone().into()),
+    ]);
+    let done = writing.update(Kind::Belief, &id, &fields, |_| ())?;
+    context
+        .out
+        .emit(&Written::new("forge.belief.update/1", "Updated", done).of(Kind::Belief, id))?;
+    writing.finish();
+    Ok(())
+}
+
+fn depend(args: &DependArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "belief depend", Need::Existing)?;
+    let from = writing.claim_id(Kind::Belief, &args.id)?;
+    let to = writing.claim_id(Kind::Belief, &args.on)?;
+    let id = Dependency::id(&from, &to);
+    let dependency = Dependency {
+        from: Some(from),
+        to: Some(to),
+        dependency_type: Some(args.dependency_type.unwrap_or(DependencyType::Requires)),
+        strength: args.strength.and_then(Strength::new),
+        ..Dependency::default()
+    };
+    let done = writing.by_rule(|claims| rule::add_dependency(claims, &dependency))?;
+    let report = Written::new("forge.belief.depend/1", "Added", done);
+    context.out.emit(&report.of(Kind::Dependency, id))?;
+    writing.finish();
+    Ok(())
+}
+
+fn contradict(args: &ContradictArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "belief contradict", Need::Existing)?;
+    let (one, other) =
+        (writing.claim_id(Kind::Belief, &args.id)?, writing.claim_id(Kind::Belief, &args.other)?);
+    let done = writing
+        .by_rule(|claims| rule::contradict_beliefs(claims, &one, &other, args.reason.as_deref()))?;
+    let report = Written::new("forge.belief.contradict/1", "Noted a contradiction:", done);
+    context.out.emit(&report.of(Kind::Dependency, Dependency::id(&one, &other)))?;
+    writing.finish();
+    Ok(())
+}
+
+fn why(args: &WhyArgs, context: &mut Context) -> Result<(), CommandError> {
+    let entity = value::EntityName { kind: Some(Kind::Belief), id: args.id.clone() };
+    super::blame::why(&super::blame::WhyArgs { entity, at: None }, context)
+}
+
+fn list(args: &ClaimList, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::list_claims(Kind::Belief, args, context, |_| true)
+}
+
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(Kind::Belief, args, context)
 }

@@ -1,6 +1,14 @@
 //! `forge branch`.
 
 use crate::args::value::{Moment, Name};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::branch::{Branch, Branches, Line, Switched};
+use crate::report::written::Made;
+use crate::workplace::{self, Access, Need};
+use crate::writing::Writing;
+use forge_store::model::{AutoTrigger, BranchMetadata, BranchStatus, Kind};
+use forge_store::store::{BranchSummary, CheckpointFilter};
 
 /// Try another line of thought without losing this one.
 #[derive(Debug, clap::Subcommand)]
@@ -75,4 +83,99 @@ pub struct AbandonArgs {
     /// Say what came of it
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
+}
+
+/// Does it.
+pub fn run(command: &BranchCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        BranchCommand::Create(args) => create(args, context),
+        BranchCommand::Switch(args) => switch(args, context),
+        BranchCommand::List(args) => list(args, context),
+        BranchCommand::Show(args) => show(args, context),
+        BranchCommand::Abandon(args) => abandon(args, context),
+    }
+}
+
+fn create(args: &CreateArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "branch create", Need::Existing)?;
+    let from = args.from.as_ref().map(|from| workplace::point(context, &writing.session, from));
+    let from = from.transpose()?;
+    let hypothesis = args.hypothesis.as_ref();
+    let hypothesis = hypothesis.map(|id| writing.claim_id(Kind::Hypothesis, id)).transpose()?;
+    let metadata = BranchMetadata {
+        hypothesis,
+        approach: args.approach.clone(),
+        success_criteria: args.success.clone(),
+        ..BranchMetadata::default()
+    };
+    let name = args.name.as_str();
+    writing.session.create_branch(&writing.act, name, from.as_ref(), metadata)?;
+    context
+        .out
+        .emit(&Branch::of(&writing.session, name)?.after("forge.branch.create/1", "Created"))?;
+    writing.finish();
+    Ok(())
+}
+
+fn switch(args: &SwitchArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "branch switch", Need::Existing)?;
+    let quietly = !writing.makes_checkpoint(AutoTrigger::BranchSwitch);
+    let name = args.name.as_str();
+    let before = writing.session.summary()?.checkpoints;
+    let left = writing
+        .session
+        .switch(&writing.act, name, quietly)
+        .map_err(|error| crate::report::branch::with_names(error, &writing.session))?;
+    let made = writing.session.summary()?.checkpoints > before;
+    let newest = CheckpointFilter { limit: Some(1), ..CheckpointFilter::default() };
+    let checkpoint = match made {
+        true => writing.session.checkpoints(&newest)?.first().map(Made::from),
+        false => None,
+    };
+    let branch = Branch::of(&writing.session, name)?;
+    context.out.emit(&Switched { branch, left, checkpoint })?;
+    writing.finish();
+    Ok(())
+}
+
+fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workplace::open(context, Access::Read)?;
+    let session = workplace::session(context, &store, Need::Existing)?;
+    let branches = session.branches(&session.head()?)?;
+    let shown = |branch: &BranchSummary| args.all || branch.current || is_open(branch.status);
+    let left_out = branches.iter().filter(|branch| !shown(branch)).count();
+    let branches = branches.into_iter().filter(shown).map(Line::from).collect();
+    let session = session.summary()?.info.name;
+    context.out.emit(&Branches { session, branches, left_out })
+}
+
+fn show(args: &ShowArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workplace::open(context, Access::Read)?;
+    let session = workplace::session(context, &store, Need::Existing)?;
+    let name = match &args.name {
+        Some(name) => name.as_str().to_owned(),
+        None => session.summary()?.branch,
+    };
+    context.out.emit(&Branch::of(&session, &name)?)
+}
+
+fn abandon(args: &AbandonArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "branch abandon", Need::Existing)?;
+    let name = args.name.as_str();
+    writing
+        .session
+        .update_branch(&writing.act, name, |status, metadata| {
+            *status = BranchStatus::Abandoned;
+            metadata.results.extend(args.reason.clone());
+        })
+        .map_err(|error| crate::report::branch::with_names(error, &writing.session))?;
+    let branch = Branch::of(&writing.session, name)?;
+    context.out.emit(&branch.after("forge.branch.abandon/1", "Abandoned"))?;
+    writing.finish();
+    Ok(())
+}
+
+/// Whether work on a branch goes on.
+fn is_open(status: BranchStatus) -> bool {
+    status == BranchStatus::Active
 }

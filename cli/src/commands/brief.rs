@@ -1,6 +1,12 @@
 //! `forge brief`.
 
 use crate::args::value::Moment;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::reading::Reading;
+use crate::report::brief::{BUDGET_BYTES, BriefReport, BriefScreen};
+use crate::workplace::{self, Access, Need};
+use forge_store::store::Brief;
 
 /// Arguments of `forge brief`.
 #[derive(Debug, clap::Args)]
@@ -12,4 +18,22 @@ pub struct BriefArgs {
     /// Use at most this many bytes
     #[arg(long, value_name = "BYTES")]
     pub budget: Option<usize>,
+}
+
+/// Does it. Where no session has been begun it says how to.
+pub fn run(args: &BriefArgs, context: &mut Context) -> Result<(), CommandError> {
+    let budget = args.budget.unwrap_or(BUDGET_BYTES);
+    let store = workplace::open(context, Access::Read)?;
+    if context.session().is_none() && args.at.is_none() && store.current_session()?.is_none() {
+        let screen = BriefScreen { brief: Brief::empty(), checkpoint: None, revision: None };
+        return context.out.emit(&BriefReport::new(screen, budget));
+    }
+    let session = workplace::session(context, &store, Need::Existing)?;
+    let reading = Reading { store, session };
+    let point = reading.point(context, args.at.as_ref())?;
+    let state = reading.state(&point, false)?;
+    let screen = super::look::brief_screen(&reading, &state)?;
+    context.out.emit(&BriefReport::new(screen, budget))?;
+    workplace::finish(&reading.store);
+    Ok(())
 }

@@ -1,7 +1,14 @@
 //! `forge checkpoint`.
 
 use crate::args::value::{self, Moment, Name};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::checkpoint_made::{Schedule, Tagged};
+use crate::report::written::{Made, Written};
+use crate::workplace::{self, Access, Need};
+use crate::writing::Writing;
 use forge_store::model::Kind;
+use forge_store::store::NewCheckpoint;
 use std::time::Duration;
 
 /// Name moments, list and compare them, and go back to them.
@@ -173,6 +180,18 @@ pub struct TimelineArgs {
     /// Draw at most this many rows, the latest ones
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
+
+    /// Print it, even on a terminal, where the browser of 'forge tui' would open
+    #[arg(long)]
+    pub no_tui: bool,
+}
+
+impl TimelineArgs {
+    /// Whether nothing was asked for that the browser would not show.
+    fn is_plain(&self) -> bool {
+        let narrowed = self.since.is_some() || self.until.is_some() || self.limit.is_some();
+        !self.all && !self.no_tui && !narrowed
+    }
 }
 
 /// Arguments of `forge checkpoint schedule`; without any it says what is scheduled.
@@ -185,4 +204,105 @@ pub struct ScheduleArgs {
     /// Make no more
     #[arg(long)]
     pub off: bool,
+}
+
+/// Does it.
+pub fn run(command: &CheckpointCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        CheckpointCommand::Create(args) => create(args, context),
+        CheckpointCommand::List(args) => list(args, context),
+        CheckpointCommand::Show(args) => show(args, context),
+        CheckpointCommand::At(args) => at(args, context),
+        CheckpointCommand::Diff(args) => diff(args, context),
+        CheckpointCommand::Restore(args) => restore(args, context),
+        CheckpointCommand::Tag(args) => tag(args, context),
+        CheckpointCommand::Timeline(args) => timeline(args, context),
+        CheckpointCommand::Schedule(args) => schedule(args, context),
+    }
+}
+
+fn create(args: &CreateArgs, context: &mut Context) -> Result<(), CommandError> {
+    if let Some(tag) = args.tags.iter().find(|tag| tag.as_str().contains(char::is_whitespace)) {
+        return Err(CommandError::invalid(format!("'{tag}' is no tag: a tag is one word"))
+            .hinted("commas part tags: '--tags one,two'"));
+    }
+    let need = if args.at.is_some() { Need::Existing } else { Need::OrNew };
+    let writing = Writing::begin(context, "checkpoint create", need)?;
+    let mut new = NewCheckpoint::manual(&args.message).tags(args.tags.iter().map(Name::as_str));
+    if let Some(at) = args.at.as_ref() {
+        let point = workplace::point(context, &writing.session, at)?;
+        new.at = point.time();
+    }
+    let done = writing.write().checkpoint(new).commit()?;
+    let id = done.checkpoint.as_ref().map(|checkpoint| checkpoint.id.to_string());
+    let report = Written::new("forge.checkpoint.create/1", "Made a checkpoint", done);
+    context.out.emit(&report.named(id.unwrap_or_default()))?;
+    writing.finish();
+    Ok(())
+}
+
+fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    super::look::list(args, context)
+}
+
+fn show(args: &ShowArgs, context: &mut Context) -> Result<(), CommandError> {
+    super::look::show(args, context)
+}
+
+fn at(args: &AtArgs, context: &mut Context) -> Result<(), CommandError> {
+    super::look::at(args, context)
+}
+
+fn diff(args: &DiffArgs, context: &mut Context) -> Result<(), CommandError> {
+    super::look::diff(args, context)
+}
+
+fn restore(args: &RestoreArgs, context: &mut Context) -> Result<(), CommandError> {
+    super::look::restore(args, context)
+}
+
+fn tag(args: &TagArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "checkpoint tag", Need::Existing)?;
+    let point = workplace::point(context, &writing.session, &args.which)?;
+    let Some(checkpoint) = point.named_checkpoint() else {
+        let which = args.which.as_str();
+        return Err(CommandError::invalid(format!("'{which}' names a moment, not a checkpoint"))
+            .hinted("'forge checkpoint list' names them"));
+    };
+    let words = |names: &[Name]| -> Vec<String> {
+        names.iter().map(|name| name.as_str().to_owned()).collect()
+    };
+    let (add, remove) = (words(&args.add), words(&args.remove));
+    let checkpoint = writing.session.tag(&writing.act, &checkpoint.id, &add, &remove)?;
+    let summary = writing.session.summary()?;
+    let checkpoint = Made::from(&checkpoint);
+    context.out.emit(&Tagged { session: summary.info.name, branch: summary.branch, checkpoint })?;
+    writing.finish();
+    Ok(())
+}
+
+fn timeline(args: &TimelineArgs, context: &mut Context) -> Result<(), CommandError> {
+    if args.is_plain() && super::tui::on_terminal(context) {
+        return super::tui::run(&super::tui::TuiArgs::default(), context);
+    }
+    super::look::timeline(args, context)
+}
+
+fn schedule(args: &ScheduleArgs, context: &mut Context) -> Result<(), CommandError> {
+    let changes = args.every.is_some() || args.off;
+    let store = workplace::open(context, if changes { Access::Write } else { Access::Read })?;
+    let need = if args.every.is_some() { Need::OrNew } else { Need::Existing };
+    let session = workplace::session(context, &store, need)?;
+    if changes {
+        let act = workplace::act(context, "checkpoint schedule");
+        let every = args.every.map(|every| i64::try_from(every.as_micros()).unwrap_or(i64::MAX));
+        session.schedule(&act, every)?;
+    }
+    let summary = session.summary()?;
+    let every_seconds = summary.schedule_micros.map(|micros| micros / 1_000_000);
+    let last_checkpoint = summary.last_checkpoint;
+    let (session, branch) = (summary.info.name, summary.branch);
+    context.out.emit(&Schedule { session, branch, every_seconds, last_checkpoint })?;
+    workplace::finish(&store);
+    Ok(())
 }

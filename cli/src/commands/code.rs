@@ -1,6 +1,13 @@
 //! `forge code`.
 
 use crate::args::select::{FactList, Show};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::git;
+use crate::report::written::Written;
+use crate::workplace::Need;
+use crate::writing::{Writing, new_fact};
+use forge_store::model::{AutoTrigger, Kind, Value};
 
 /// Record the state of the source code.
 #[derive(Debug, clap::Subcommand)]
@@ -19,4 +26,54 @@ pub struct CaptureArgs {
     /// Say what state it is
     #[arg(short, long, value_name = "TEXT")]
     pub message: Option<String>,
+}
+
+/// Does it.
+pub fn run(command: &CodeCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        CodeCommand::Capture(args) => capture(args, context),
+        CodeCommand::List(args) => list(args, context),
+        CodeCommand::Show(args) => show(args, context),
+    }
+}
+
+fn capture(args: &CaptureArgs, context: &mut Context) -> Result<(), CommandError> {
+    // Both are looked at before a session is begun for what may not come.
+    context.store_directory()?;
+    let captured = git::capture(&context.cwd)?;
+    let writing = Writing::begin(context, "code capture", Need::OrNew)?;
+    let value = Value::from([
+        ("commit", captured.commit.clone().into()),
+        ("branch", captured.branch.clone().into()),
+        ("patches", captured.patches.clone().into()),
+        ("untracked", some(&captured.untracked)),
+        ("left_out", some(&captured.left_out)),
+        ("description", args.message.clone().into()),
+    ]);
+    let fact = new_fact(Kind::Code, None, context.now, context.now, value)?;
+    let is_modified = !captured.is_clean();
+    let done = writing.fact(fact.clone(), is_modified.then_some(AutoTrigger::CodeModified))?;
+    let mut report = Written::new("forge.code.capture/1", "Captured", done);
+    report.warnings.extend(
+        captured
+            .left_out
+            .iter()
+            .map(|path| format!("the changes of '{path}' are too large to be kept")),
+    );
+    context.out.emit(&report.of_fact(fact))?;
+    writing.finish();
+    Ok(())
+}
+
+/// A list as a value; nothing if it is empty.
+fn some(texts: &[String]) -> Value {
+    (!texts.is_empty()).then(|| texts.to_vec()).into()
+}
+
+fn list(args: &FactList, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::list_facts(Kind::Code, args, context, |_| true)
+}
+
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(Kind::Code, args, context)
 }

@@ -1,6 +1,14 @@
 //! `forge command`.
 
 use crate::args::select::{FactList, Show};
+use crate::child::{command_line, run_child};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::written::Written;
+use crate::workplace::Need;
+use crate::writing::{Writing, new_fact};
+use forge_store::model::claim::Word;
+use forge_store::model::{Kind, Value};
 use std::ffi::OsString;
 
 /// Run commands and record how they end.
@@ -32,4 +40,68 @@ pub struct ListArgs {
     /// When and how many.
     #[command(flatten)]
     pub list: FactList,
+}
+
+/// Does it.
+pub fn run(command: &CommandCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        CommandCommand::Record(args) => record(args, context),
+        CommandCommand::List(args) => list(args, context),
+        CommandCommand::Show(args) => show(args, context),
+    }
+}
+
+fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> {
+    // Whatever is wrong with the store is said before anything is run.
+    let mut writing = Writing::begin(context, "command record", Need::OrNew)?;
+    let ran = run_child(&args.command, &context.cwd, context.global.json);
+    let after = |micros: u128| context.now.plus_micros(i64::try_from(micros).unwrap_or(i64::MAX));
+    let end = after(ran.took.as_micros());
+    let value = Value::from([
+        ("command", command_line(&args.command).into()),
+        ("working_dir", context.cwd.to_string_lossy().as_ref().into()),
+        ("exit_code", ran.exit_code.map(i64::from).into()),
+        ("outcome", ran.outcome.word().into()),
+        ("stdout_preview", ran.stdout.text().into()),
+        ("stderr_preview", ran.stderr.text().into()),
+        ("reason", ran.reason.clone().into()),
+        ("called_at", context.now.to_string().into()),
+        ("duration_ms", u64::try_from(ran.took.as_millis()).unwrap_or(u64::MAX).into()),
+    ]);
+    context.exit_code = ran.shell_code();
+    if let Some(reason) = &ran.reason {
+        context.out.warn(reason);
+    }
+    writing.act.now = end;
+    let recorded = new_fact(Kind::Command, None, end, end, value).and_then(|fact| {
+        let done = writing.fact(fact.clone(), None)?;
+        let report = Written::new("forge.command.record/1", "Recorded", done);
+        Ok(report.of_fact(fact))
+    });
+    match recorded {
+        Ok(report) if context.global.json => context.out.emit(&report)?,
+        Ok(report) => context.out.say(&report.line()),
+        // The command's own exit code is what callers go by, so it wins unless it says that all is well.
+        Err(error) if context.exit_code == 0 => {
+            return Err(error.within("the command ended well, but could not be recorded"));
+        }
+        Err(error) => {
+            let causes = error.causes().into_iter().map(|cause| format!(": {cause}"));
+            let causes: String = causes.collect();
+            context.out.warn(&format!("the command could not be recorded: {error}{causes}"));
+        }
+    }
+    writing.finish();
+    Ok(())
+}
+
+fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let failed = |value: &Value| value.field("exit_code").and_then(Value::as_i64) != Some(0);
+    super::entity::list_facts(Kind::Command, &args.list, context, |value| {
+        !args.failed || failed(value)
+    })
+}
+
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(Kind::Command, args, context)
 }

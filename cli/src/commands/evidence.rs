@@ -2,7 +2,13 @@
 
 use crate::args::select::{ClaimList, Show};
 use crate::args::value::{self, Name};
-use forge_store::model::claim::EvidenceKind;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::written::Written;
+use crate::workplace::Need;
+use crate::writing::Writing;
+use forge_store::model::claim::{EvidenceKind, Word};
+use forge_store::model::{Kind, Value, rule};
 
 /// Record what speaks for or against a hypothesis.
 #[derive(Debug, clap::Subcommand)]
@@ -58,4 +64,44 @@ pub struct ListArgs {
     /// Where and how many.
     #[command(flatten)]
     pub list: ClaimList,
+}
+
+/// Does it.
+pub fn run(command: &EvidenceCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        EvidenceCommand::Add(args) => add(args, context),
+        EvidenceCommand::List(args) => list(args, context),
+        EvidenceCommand::Show(args) => show(args, context),
+    }
+}
+
+fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "evidence add", Need::Existing)?;
+    let hypothesis = writing.claim_id(Kind::Hypothesis, &args.hypothesis)?;
+    let value = Value::from([
+        ("description", args.description.as_str().into()),
+        ("hypothesis", hypothesis.into()),
+        ("strength", args.strength.into()),
+        ("kind", args.kind.map(Word::word).into()),
+        ("source", args.source.clone().into()),
+    ]);
+    let (id, done) =
+        writing.add(Kind::Evidence, args.id.as_ref().map(Name::as_str), |claims, id| {
+            rule::add_evidence(claims, id, &value)
+        })?;
+    let report = Written::new("forge.evidence.add/1", "Added", done).of(Kind::Evidence, id);
+    context.out.emit(&report)?;
+    writing.finish();
+    Ok(())
+}
+
+fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let hypothesis = args.hypothesis.as_deref();
+    super::entity::list_claims(Kind::Evidence, &args.list, context, |value| {
+        super::entity::has_word(value, "hypothesis", hypothesis, "")
+    })
+}
+
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(Kind::Evidence, args, context)
 }

@@ -1,5 +1,12 @@
 //! `forge export`.
 
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::workplace::{self, Access, Need};
+use forge_store::store::Session;
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 /// Write out what is recorded.
@@ -21,4 +28,81 @@ pub struct ExportArgs {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// Does it.
+pub fn run(command: &ExportCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        ExportCommand::Transcript(args) => transcript(args, context),
+        ExportCommand::Events(args) => events(args, context),
+    }
+}
+
+fn session(args: &ExportArgs, context: &Context) -> Result<Session, CommandError> {
+    let store = workplace::open(context, Access::Read)?;
+    match &args.session {
+        Some(name) => workplace::named_session(&store, name),
+        None => workplace::session(context, &store, Need::Existing),
+    }
+}
+
+fn transcript(args: &ExportArgs, context: &mut Context) -> Result<(), CommandError> {
+    let session = session(args, context)?;
+    let summary = session.summary()?;
+    let name = &summary.info.name;
+    // A sub-agent's own file is a source beside its session's.
+    let own = summary.info.agent_session.as_deref();
+    let is_own = |source: &str| {
+        own.is_some_and(|own| source.split_once(':').is_some_and(|(_, id)| id == own))
+    };
+    let sources = || summary.sources.iter().filter(|(_, bytes)| *bytes > 0);
+    let source = sources()
+        .find(|(source, _)| is_own(source))
+        .or_else(|| sources().find(|(source, _)| !source.starts_with("events:")));
+    let Some((source, _)) = source else {
+        return Err(CommandError::not_found(format!("the session '{name}' has no transcript"))
+            .hinted("'forge export events' writes what it holds"));
+    };
+    write(args, context, |to| session.write_source(source, &mut |part| to(part)))
+}
+
+fn events(args: &ExportArgs, context: &mut Context) -> Result<(), CommandError> {
+    const PART_BYTES: usize = 64 << 10;
+    let session = session(args, context)?;
+    write(args, context, |to| {
+        let mut part = Vec::with_capacity(PART_BYTES);
+        session.export_events(&forge_agents::resolve, &mut |line| {
+            part.extend_from_slice(line);
+            if part.len() < PART_BYTES {
+                return Ok(());
+            }
+            to(&std::mem::take(&mut part))
+        })?;
+        to(&part)
+    })
+}
+
+/// Writes parts to where they are wanted.
+fn write(
+    args: &ExportArgs,
+    context: &mut Context,
+    produce: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), CommandError>) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
+    let Some(path) = &args.output else {
+        return produce(&mut |part| context.out.raw(part));
+    };
+    let shown = path.display();
+    let failed = |error| CommandError::io(&format!("cannot write '{shown}'"), error);
+    // What is in the store is private, and so is what comes out of it.
+    let file: File = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(failed)?;
+    let mut file = BufWriter::new(file);
+    produce(&mut |part| file.write_all(part).map_err(failed))?;
+    let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
+    file.sync_all().map_err(failed)
 }

@@ -2,7 +2,13 @@
 
 use crate::args::select::{ClaimList, Show};
 use crate::args::value::{self, Name};
-use forge_store::model::claim::{Criticality, Effort, FillStrategy, GapStatus, GapType};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::written::Written;
+use crate::workplace::Need;
+use crate::writing::Writing;
+use forge_store::model::claim::{Criticality, Effort, FillStrategy, GapStatus, GapType, Word};
+use forge_store::model::{Kind, Map, Value, rule};
 
 /// What may become of a gap other than an answer, which `fill` gives.
 const UNANSWERED: &[GapStatus] =
@@ -109,4 +115,91 @@ pub struct ListArgs {
     /// Where and how many.
     #[command(flatten)]
     pub list: ClaimList,
+}
+
+/// Does it.
+pub fn run(command: &GapCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        GapCommand::Add(args) => add(args, context),
+        GapCommand::Fill(args) => fill(args, context),
+        GapCommand::Update(args) => update(args, context),
+        GapCommand::List(args) => list(args, context),
+        GapCommand::Show(args) => show(args, context),
+    }
+}
+
+fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
+    let need = if blocked(&args.fields).is_empty() { Need::OrNew } else { Need::Existing };
+    let writing = Writing::begin(context, "gap add", need)?;
+    let mut fields = values(&writing, &args.fields)?;
+    fields.insert("description".to_owned(), args.description.as_str().into());
+    fields.insert("status".to_owned(), GapStatus::Open.word().into());
+    let id = args.id.as_ref().map(Name::as_str);
+    let (id, done) = writing.add_value(Kind::Gap, id, &Value::Map(fields))?;
+    context.out.emit(&Written::new("forge.gap.add/1", "Added", done).of(Kind::Gap, id))?;
+    writing.finish();
+    Ok(())
+}
+
+/// The hypotheses that a gap is said to hold up, as they were named.
+fn blocked(fields: &GapFields) -> &[String] {
+    match fields.blocking.as_slice() {
+        [word] if word == "all" || word == "none" => &[],
+        names => names,
+    }
+}
+
+fn values(writing: &Writing, fields: &GapFields) -> Result<Map, CommandError> {
+    let blocking = match fields.blocking.as_slice() {
+        [] => Value::Null,
+        [word] if word == "all" => true.into(),
+        [word] if word == "none" => false.into(),
+        names => writing.claim_ids(Kind::Hypothesis, names)?.into(),
+    };
+    let values = Value::from([
+        ("type", fields.gap_type.map(Word::word).into()),
+        ("criticality", fields.criticality.map(Word::word).into()),
+        ("blocking", blocking),
+        ("fill_strategy", fields.fill_strategy.map(Word::word).into()),
+        ("effort", fields.effort.map(Word::word).into()),
+    ]);
+    Ok(values.as_map().cloned().unwrap_or_default())
+}
+
+fn fill(args: &FillArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "gap fill", Need::Existing)?;
+    let id = writing.claim_id(Kind::Gap, &args.id)?;
+    let done = writing.by_rule(|claims| rule::fill_gap(claims, &id, Some(&args.resolution)))?;
+    context.out.emit(&Written::new("forge.gap.fill/1", "Filled", done).of(Kind::Gap, id))?;
+    writing.finish();
+    Ok(())
+}
+
+fn update(args: &UpdateArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "gap update", Need::Existing)?;
+    let id = writing.claim_id(Kind::Gap, &args.id)?;
+    let mut fields = values(&writing, &args.fields)?;
+    let more = [
+        ("description", args.description.clone().into()),
+        ("status", args.status.map(Word::word).into()),
+        ("resolution", args.resolution.clone().into()),
+    ];
+    if let Value::Map(more) = Value::from(more) {
+        fields.extend(more);
+    }
+    let done = writing.update(Kind::Gap, &id, &Value::Map(fields), |_| ())?;
+    context.out.emit(&Written::new("forge.gap.update/1", "Updated", done).of(Kind::Gap, id))?;
+    writing.finish();
+    Ok(())
+}
+
+fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let status = args.status.map(Word::word);
+    super::entity::list_claims(Kind::Gap, &args.list, context, |value| {
+        super::entity::has_word(value, "status", status, "open")
+    })
+}
+
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(Kind::Gap, args, context)
 }

@@ -2,7 +2,13 @@
 
 use crate::args::select::{ClaimList, Show};
 use crate::args::value::{self, Name};
-use forge_store::model::claim::HypothesisStatus;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::written::Written;
+use crate::workplace::Need;
+use crate::writing::Writing;
+use forge_store::model::claim::{HypothesisStatus, Word};
+use forge_store::model::{Key, Kind, Value, rule};
 
 /// What may be said of a hypothesis without settling it: `confirm` and `reject` do that, with what follows.
 const UNSETTLED: &[HypothesisStatus] =
@@ -115,4 +121,143 @@ pub struct ListArgs {
     /// Where and how many.
     #[command(flatten)]
     pub list: ClaimList,
+}
+
+/// Does it.
+pub fn run(command: &HypothesisCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        HypothesisCommand::Add(args) => add(args, context),
+        HypothesisCommand::Update(args) => update(args, context),
+        HypothesisCommand::Confirm(args) => confirm(args, context),
+        HypothesisCommand::Reject(args) => reject(args, context),
+        HypothesisCommand::List(args) => list(args, context),
+        HypothesisCommand::Show(args) => show(args, context),
+    }
+}
+
+fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
+    let need = if args.parent.is_some() { Need::Existing } else { Need::OrNew };
+    let writing = Writing::begin(context, "hypothesis add", need)?;
+    let parent =
+        args.parent.as_ref().map(|id| writing.claim_id(Kind::Hypothesis, id)).transpose()?;
+    let value = Value::from([
+        ("description", args.description.as_str().into()),
+        ("confidence", args.confidence.into()),
+        ("status", args.status.unwrap_or(HypothesisStatus::Active).word().into()),
+        ("parent", parent.into()),
+        ("source", args.source.clone().into()),
+        ("tags", words(&args.tags)),
+    ]);
+    let id = args.id.as_ref().map(Name::as_str);
+    let (id, done) = writing.add_value(Kind::Hypothesis, id, &value)?;
+    let report = Written::new("forge.hypothesis.add/1", "Added", done).of(Kind::Hypothesis, id);
+    context.out.emit(&report)?;
+    writing.finish();
+    Ok(())
+}
+
+/// Names as a list; nothing if there are none.
+fn words(names: &[Name]) -> Value {
+    match names {
+        [] => Value::Null,
+        names => names.iter().map(Name::as_str).collect::<Vec<_>>().into(),
+    }
+}
+
+/// Changes the tags of a hypothesis as asked.
+fn retag(value: &mut Value, args: &UpdateArgs) {
+    if args.add_tags.is_empty() && args.remove_tags.is_empty() {
+        return;
+    }
+    let old = value.field("tags").and_then(Value::as_list).unwrap_or_default();
+    let mut tags: Vec<String> = old.iter().filter_map(Value::as_text).map(str::to_owned).collect();
+    tags.retain(|tag| !args.remove_tags.iter().any(|removed| removed.as_str() == tag));
+    for tag in &args.add_tags {
+        if !tags.iter().any(|known| known == tag.as_str()) {
+            tags.push(tag.as_str().to_owned());
+        }
+    }
+    if let Value::Map(fields) = value {
+        fields.insert("tags".to_owned(), tags.into());
+    }
+}
+
+/// A hypothesis is no part of itself, nor of a part of it.
+fn refuse_circle(writing: &Writing, id: &str, parent: &str) -> Result<(), CommandError> {
+    let head = writing.session.head()?;
+    let mut way = vec![id.to_owned()];
+    let mut next = Some(parent.to_owned());
+    while let Some(here) = next {
+        let closed = here == id;
+        if way[1..].contains(&here) {
+            break;
+        }
+        way.push(here.clone());
+        if closed {
+            let way = way.join(" -> ");
+            return Err(CommandError::invalid(format!("a circle of parents: {way}"))
+                .hinted("name another parent"));
+        }
+        let above = writing.session.claim(&head, &Key::new(Kind::Hypothesis, here))?;
+        next = above.and_then(|entry| {
+            entry.value.field("parent").and_then(Value::as_text).map(str::to_owned)
+        });
+    }
+    Ok(())
+}
+
+fn update(args: &UpdateArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "hypothesis update", Need::Existing)?;
+    let id = writing.claim_id(Kind::Hypothesis, &args.id)?;
+    let parent =
+        args.parent.as_ref().map(|id| writing.claim_id(Kind::Hypothesis, id)).transpose()?;
+    if let Some(parent) = &parent {
+        refuse_circle(&writing, &id, parent)?;
+    }
+    let fields = Value::from([
+        ("description", args.description.clone().into()),
+        ("confidence", args.confidence.into()),
+        ("status", args.status.map(Word::word).into()),
+        ("parent", parent.into()),
+    ]);
+    let done = writing.update(Kind::Hypothesis, &id, &fields, |value| retag(value, args))?;
+    let report = Written::new("forge.hypothesis.update/1", "Updated", done);
+    context.out.emit(&report.of(Kind::Hypothesis, id))?;
+    writing.finish();
+    Ok(())
+}
+
+fn confirm(args: &SettleArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "hypothesis confirm", Need::Existing)?;
+    let id = writing.claim_id(Kind::Hypothesis, &args.id)?;
+    let done =
+        writing.by_rule(|claims| rule::confirm_hypothesis(claims, &id, args.reason.as_deref()))?;
+    let report = Written::new("forge.hypothesis.confirm/1", "Confirmed", done);
+    context.out.emit(&report.of(Kind::Hypothesis, id))?;
+    writing.finish();
+    Ok(())
+}
+
+fn reject(args: &SettleArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "hypothesis reject", Need::Existing)?;
+    let id = writing.claim_id(Kind::Hypothesis, &args.id)?;
+    let done =
+        writing.by_rule(|claims| rule::reject_hypothesis(claims, &id, args.reason.as_deref()))?;
+    let report = Written::new("forge.hypothesis.reject/1", "Rejected", done);
+    context.out.emit(&report.of(Kind::Hypothesis, id))?;
+    writing.finish();
+    Ok(())
+}
+
+fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let status = args.status.map(Word::word);
+    let tag = args.tag.as_ref().map(Name::as_str);
+    super::entity::list_claims(Kind::Hypothesis, &args.list, context, |value| {
+        super::entity::has_word(value, "status", status, "active")
+            && super::entity::has_tag(value, tag)
+    })
+}
+
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(Kind::Hypothesis, args, context)
 }

@@ -1,7 +1,22 @@
 //! `forge import`.
 
 use crate::args::value::Moment;
-use std::path::PathBuf;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::output::progress::Progress;
+use crate::report::import::{FoundTranscript, Transcripts, table};
+use crate::transcript::{How, Importer};
+use crate::workplace::{self, Access};
+use forge_agents::claude_code::locate;
+use forge_store::store::Store;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+mod events;
+mod trajectory;
+
+/// So many bad lines are told on the screen; the JSON names all.
+const SHOWN_BAD_LINES: usize = 20;
 
 /// Take in what others have recorded.
 #[derive(Debug, clap::Subcommand)]
@@ -44,10 +59,6 @@ pub struct SweAgentArgs {
     /// Say when the run began, as the file does not
     #[arg(long, value_name = "T")]
     pub started_at: Option<Moment>,
-
-    /// Refuse a file with a bad step and change nothing
-    #[arg(long)]
-    pub strict: bool,
 }
 
 /// Arguments of `forge import events`.
@@ -56,4 +67,147 @@ pub struct EventsArgs {
     /// Import this file; '-' is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+}
+
+/// Does it.
+pub fn run(command: &ImportCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        ImportCommand::ClaudeCode(args) => claude_code(args, context),
+        ImportCommand::SweAgent(args) => trajectory::run(args, context),
+        ImportCommand::Events(args) => events::run(args, context),
+    }
+}
+
+fn claude_code(args: &ClaudeCodeArgs, context: &mut Context) -> Result<(), CommandError> {
+    let how = How { strict: args.strict, dry_run: args.dry_run };
+    let access = if args.dry_run { Access::Read } else { Access::Write };
+    let store = workplace::open(context, access)?;
+    let mut report = Transcripts { dry_run: args.dry_run, files: Vec::new(), found: Vec::new() };
+    let mut files = args.files.clone();
+    if files.is_empty() {
+        let found = found_transcripts(context, &store)?;
+        if !found.is_empty() && (args.yes || args.dry_run || agreed(context, &found)?) {
+            files = found.into_iter().map(|one| one.file.into()).collect();
+        } else {
+            report.found = found;
+        }
+    }
+    let outcome = take(context, &store, &files, how, &mut report);
+    // What was taken before another file failed is told too.
+    if outcome.is_ok() || report.files.iter().any(|file| !file.unchanged) {
+        context.out.emit(&report)?;
+    }
+    outcome
+}
+
+/// After `forge init`: offers to import what agents have recorded of this directory; does it if that is `wanted`. Told
+/// on stderr, since the answer was given.
+pub fn offer(context: &mut Context, store: &Store, wanted: bool) -> Result<(), CommandError> {
+    let found = found_transcripts(context, store)?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    if !wanted && !agreed(context, &found)? {
+        context.out.say(&format!(
+            "The agent has recorded work here before ({}): 'forge import claude-code' takes it in.",
+            crate::report::import::count(found.len() as u64, "transcript")
+        ));
+        return Ok(());
+    }
+    let files: Vec<PathBuf> = found.into_iter().map(|one| one.file.into()).collect();
+    let mut report = Transcripts { dry_run: false, files: Vec::new(), found: Vec::new() };
+    take(context, store, &files, How::default(), &mut report)?;
+    let facts: u64 = report.files.iter().flat_map(|file| file.facts.values()).sum();
+    context.out.say(&format!(
+        "Imported {} with {facts} facts; 'forge session list' names the sessions.",
+        crate::report::import::count(report.files.len() as u64, "transcript")
+    ));
+    Ok(())
+}
+
+/// Imports these files into the store, with progress, bad lines told on stderr, and all of it durable.
+///
+/// # Errors
+///
+/// As the first file that fails; what was taken of those before it stays.
+pub fn take(
+    context: &Context,
+    store: &Store,
+    files: &[PathBuf],
+    how: How,
+    report: &mut Transcripts,
+) -> Result<(), CommandError> {
+    let act = workplace::act(context, "import claude-code");
+    let total = files.iter().filter_map(|file| Some(file.metadata().ok()?.len())).sum();
+    let progress = Progress::new(&context.out, "importing", Some(total));
+    let done = std::cell::Cell::new(0);
+    let reached = |bytes: u64| progress.reach(done.get() + bytes);
+    let mut importer = Importer::new(store, &act, how, &reached);
+    let mut outcome = Ok(());
+    for path in files {
+        match importer.file(path) {
+            Ok(one) => {
+                for skipped in one.skipped.iter().take(SHOWN_BAD_LINES) {
+                    context
+                        .out
+                        .warn(&format!("{}, line {}: {}", one.file, skipped.line, skipped.reason));
+                }
+                if one.skipped.len() > SHOWN_BAD_LINES {
+                    let more = one.skipped.len() - SHOWN_BAD_LINES;
+                    context.out.warn(&format!("{}: {more} more lines like these", one.file));
+                }
+                report.files.push(one);
+            }
+            Err(error) => {
+                outcome = Err(error);
+                break;
+            }
+        }
+        done.set(done.get() + path.metadata().map_or(0, |about| about.len()));
+    }
+    drop(importer);
+    drop(progress);
+    if !how.dry_run {
+        store.sync()?;
+    }
+    outcome
+}
+
+/// The transcripts that the agent keeps of this directory and of the project's.
+///
+/// # Errors
+///
+/// If the agent's folder cannot be read.
+pub fn found_transcripts(
+    context: &Context,
+    store: &Store,
+) -> Result<Vec<FoundTranscript>, CommandError> {
+    let Some(home) = context.environment.path("HOME") else { return Ok(Vec::new()) };
+    let project = store.path().and_then(Path::parent).map(Path::to_owned);
+    let folders: BTreeSet<PathBuf> = project.into_iter().chain([context.cwd.clone()]).collect();
+    let mut found = Vec::new();
+    for folder in folders {
+        let there = locate(&home, &folder)
+            .map_err(|error| CommandError::io("cannot look for transcripts", error))?;
+        found.extend(there.into_iter().map(|one| FoundTranscript {
+            file: one.path.to_string_lossy().into_owned(),
+            bytes: one.bytes,
+            modified: one.modified.map(|time| chrono::DateTime::<chrono::Utc>::from(time).into()),
+            sub_agent: one.sub_agent,
+        }));
+    }
+    Ok(found)
+}
+
+/// Asks at the terminal; without one nobody can agree.
+///
+/// # Errors
+///
+/// If the terminal goes away.
+pub fn agreed(context: &Context, found: &[FoundTranscript]) -> Result<bool, CommandError> {
+    context.out.ask(&format!("Import {}?", names(found.len())), |screen| table(found, screen))
+}
+
+fn names(count: usize) -> String {
+    if count == 1 { "this transcript".to_owned() } else { format!("these {count} transcripts") }
 }

@@ -1,6 +1,11 @@
 //! `forge init`.
 
 use crate::args::value::Name;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::store::Initialised;
+use crate::workplace::{self, Access};
+use forge_store::store::{NewSession, Store};
 use std::path::PathBuf;
 
 /// Arguments of `forge init`.
@@ -17,4 +22,17 @@ pub struct InitArgs {
     /// Import what the agent has recorded here so far, without asking
     #[arg(long)]
     pub import: bool,
+}
+
+/// Makes the store.
+pub fn run(args: &InitArgs, context: &mut Context) -> Result<(), CommandError> {
+    let path = context.new_store_directory(args.directory.as_deref());
+    let store = Store::create(&path, workplace::options(context, Access::Write))?;
+    let act = workplace::act(context, "init");
+    let session = args.name.as_ref().map(|name| name.as_str().to_owned());
+    if let Some(name) = &session {
+        workplace::begin_session(context, &store, &act, NewSession::named(name.clone()))?;
+    }
+    context.out.emit(&Initialised { path: path.display().to_string(), session })?;
+    super::import::offer(context, &store, args.import)
 }

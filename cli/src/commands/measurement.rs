@@ -2,6 +2,12 @@
 
 use crate::args::select::{FactList, Show};
 use crate::args::value::{self, Moment, Name};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::written::Written;
+use crate::workplace::Need;
+use crate::writing::{Writing, new_fact, past_time};
+use forge_store::model::Kind;
 use forge_store::model::Value;
 
 /// Record named values.
@@ -49,4 +55,42 @@ pub struct ListArgs {
     /// When and how many.
     #[command(flatten)]
     pub list: FactList,
+}
+
+/// Does it.
+pub fn run(command: &MeasurementCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        MeasurementCommand::Record(args) => record(args, context),
+        MeasurementCommand::List(args) => list(args, context),
+        MeasurementCommand::Show(args) => show(args, context),
+    }
+}
+
+fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> {
+    let at = past_time(context, args.at.as_ref())?;
+    let writing = Writing::begin(context, "measurement record", Need::OrNew)?;
+    let value = Value::from([
+        ("name", args.name.as_str().into()),
+        ("value", args.value.clone()),
+        ("unit", args.unit.as_ref().map(Name::as_str).into()),
+        ("source", args.source.clone().into()),
+    ]);
+    let at = at.resolved(context, &writing.session)?;
+    let fact = new_fact(Kind::Measurement, None, at, context.now, value)?;
+    let done = writing.fact(fact.clone(), None)?;
+    let report = Written::new("forge.measurement.record/1", "Recorded", done);
+    context.out.emit(&report.of_fact(fact))?;
+    writing.finish();
+    Ok(())
+}
+
+fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let name = args.name.as_ref().map(Name::as_str);
+    super::entity::list_facts(Kind::Measurement, &args.list, context, |value| {
+        super::entity::has_word(value, "name", name, "")
+    })
+}
+
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(Kind::Measurement, args, context)
 }

@@ -9,19 +9,26 @@ pub mod code;
 pub mod command;
 pub mod completions;
 pub mod config;
+pub mod entity;
 pub mod evidence;
 pub mod export;
+pub mod fact;
 pub mod gap;
 pub mod hypothesis;
 pub mod import;
 pub mod init;
 pub mod log;
+pub mod look;
+pub mod maintain;
 pub mod man;
 pub mod measurement;
 pub mod note;
 pub mod session;
+pub mod status;
+pub mod tui;
 pub mod undo;
 pub mod verification;
+pub mod why;
 
 use crate::args::select::FactCommand;
 use crate::context::Context;
@@ -97,6 +104,8 @@ pub enum Command {
     /// Name moments, list and compare them, and go back to them
     #[command(subcommand)]
     Checkpoint(checkpoint::CheckpointCommand),
+    /// Browse the timeline and stand at any moment of it
+    Tui(tui::TuiArgs),
     /// Take in what others have recorded
     #[command(subcommand)]
     Import(import::ImportCommand),
@@ -117,11 +126,40 @@ pub enum Command {
 impl Command {
     /// Does it.
     pub fn run(&self, context: &mut Context) -> Result<(), CommandError> {
+        use forge_store::model::Kind;
         match self {
+            Self::Init(args) => init::run(args, context),
+            Self::Status => status::run(context),
+            Self::Brief(args) => brief::run(args, context),
+            Self::Session(command) => session::run(command, context),
+            Self::Hypothesis(command) => hypothesis::run(command, context),
+            Self::Evidence(command) => evidence::run(command, context),
+            Self::Belief(command) => belief::run(command, context),
+            Self::Gap(command) => gap::run(command, context),
+            Self::Verification(command) => verification::run(command, context),
+            Self::Note(command) => note::run(command, context),
+            Self::Measurement(command) => measurement::run(command, context),
+            Self::Command(command) => command::run(command, context),
+            Self::Code(command) => code::run(command, context),
+            Self::Task(command) => fact::run(Kind::Task, command, context),
+            Self::Message(command) => fact::run(Kind::Message, command, context),
+            Self::Prompt(command) => fact::run(Kind::Prompt, command, context),
+            Self::Agent(command) => fact::run(Kind::Agent, command, context),
+            Self::Inference(command) => fact::run(Kind::Inference, command, context),
+            Self::Branch(command) => branch::run(command, context),
+            Self::Blame(args) => blame::run(args, context),
+            Self::Why(args) => blame::why(args, context),
+            Self::Log(args) => log::run(args, context),
+            Self::Undo(args) => undo::run(args, context),
+            Self::Redo => undo::redo(context),
+            Self::Tui(args) => tui::run(args, context),
+            Self::Checkpoint(command) => checkpoint::run(command, context),
+            Self::Import(command) => import::run(command, context),
+            Self::Export(command) => export::run(command, context),
             Self::Config(command) => config::run(command, context),
+            Self::Maintain => maintain::run(context),
             Self::Completions(args) => completions::run(args, context),
             Self::Man(args) => man::run(args, context),
-            _ => Err(CommandError::unsupported("this build of forge has no store behind it")),
         }
     }
 }

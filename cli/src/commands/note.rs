@@ -2,6 +2,12 @@
 
 use crate::args::select::{ClaimList, Show};
 use crate::args::value::Name;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::written::Written;
+use crate::workplace::Need;
+use crate::writing::Writing;
+use forge_store::model::{Kind, Value};
 
 /// Write remarks down.
 #[derive(Debug, clap::Subcommand)]
@@ -28,4 +34,34 @@ pub struct AddArgs {
     /// Give it this id instead of a new one
     #[arg(long, value_name = "ID")]
     pub id: Option<Name>,
+}
+
+/// Does it.
+pub fn run(command: &NoteCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        NoteCommand::Add(args) => add(args, context),
+        NoteCommand::List(args) => list(args, context),
+        NoteCommand::Show(args) => show(args, context),
+    }
+}
+
+fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "note add", Need::OrNew)?;
+    let value = Value::from([
+        ("description", args.description.as_str().into()),
+        ("source", args.source.clone().into()),
+    ]);
+    let id = args.id.as_ref().map(Name::as_str);
+    let (id, done) = writing.add_value(Kind::Note, id, &value)?;
+    context.out.emit(&Written::new("forge.note.add/1", "Added", done).of(Kind::Note, id))?;
+    writing.finish();
+    Ok(())
+}
+
+fn list(args: &ClaimList, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::list_claims(Kind::Note, args, context, |_| true)
+}
+
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(Kind::Note, args, context)
 }

@@ -1,9 +1,55 @@
 //! `forge undo`.
 
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::undo::Undone;
+use crate::workplace::Need;
+use crate::writing::Writing;
+use forge_store::error::Error;
+
 /// Arguments of `forge undo`.
 #[derive(Debug, clap::Args)]
 pub struct UndoArgs {
     /// Name the operation by its id or a unique prefix of it; the last one if left out
     #[arg(value_name = "OP")]
     pub operation: Option<String>,
+}
+
+/// Takes an operation back.
+pub fn run(args: &UndoArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "undo", Need::Existing)?;
+    let undone =
+        writing.session.undo(&writing.act, args.operation.as_deref()).map_err(|error| {
+            nothing(
+                error,
+                args.operation.is_none(),
+                "nothing has been done that could be taken back",
+            )
+        })?;
+    let report = Undone::new("forge.undo/1", "Took back", &writing.session, undone)?;
+    context.out.emit(&report)?;
+    writing.finish();
+    Ok(())
+}
+
+/// Takes the last undo back.
+pub fn redo(context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "redo", Need::Existing)?;
+    let undone = writing.session.redo(&writing.act).map_err(|error| {
+        nothing(error, true, "there is nothing to do again: the last thing done was no undo")
+    })?;
+    let report = Undone::new("forge.redo/1", "Did again", &writing.session, undone)?;
+    context.out.emit(&report)?;
+    writing.finish();
+    Ok(())
+}
+
+/// Says in a sentence that there was nothing of what was asked for; an operation that was named has its own error.
+fn nothing(error: Error, is_unnamed: bool, message: &str) -> CommandError {
+    let hint = "'forge log --operations' names what was done";
+    match error {
+        Error::NotFound { .. } if is_unnamed => CommandError::not_found(message).hinted(hint),
+        error @ Error::NotFound { .. } => CommandError::from(error).hinted(hint),
+        other => other.into(),
+    }
 }

@@ -2,7 +2,13 @@
 
 use crate::args::select::{FactList, Show};
 use crate::args::value::{self, Moment, Name};
-use forge_store::model::claim::VerificationStatus;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::written::Written;
+use crate::workplace::Need;
+use crate::writing::{Writing, new_fact, past_time};
+use forge_store::model::claim::{VerificationStatus, Word};
+use forge_store::model::{AutoTrigger, Kind, Value};
 use std::time::Duration;
 
 /// Record results of tests, builds and checks.
@@ -70,4 +76,52 @@ pub struct ListArgs {
     /// When and how many.
     #[command(flatten)]
     pub list: FactList,
+}
+
+/// Does it.
+pub fn run(command: &VerificationCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        VerificationCommand::Add(args) => add(args, context),
+        VerificationCommand::List(args) => list(args, context),
+        VerificationCommand::Show(args) => show(args, context),
+    }
+}
+
+fn add(args: &AddArgs, context: &mut Context) -> Result<(), CommandError> {
+    let at = past_time(context, args.at.as_ref())?;
+    let writing = Writing::begin(context, "verification add", Need::OrNew)?;
+    let value = Value::from([
+        ("name", args.name.as_str().into()),
+        ("status", args.status.word().into()),
+        ("command", args.command.clone().into()),
+        ("duration_ms", args.duration.map(milliseconds).into()),
+        ("output", args.output.clone().into()),
+        ("exit_code", args.exit_code.into()),
+        ("description", args.description.clone().into()),
+        ("source", args.source.clone().into()),
+    ]);
+    let at = at.resolved(context, &writing.session)?;
+    let id = args.id.as_ref().map(Name::as_str);
+    let fact = new_fact(Kind::Verification, id, at, context.now, value)?;
+    writing.refuse_known(&fact, id)?;
+    let done = writing.fact(fact.clone(), Some(AutoTrigger::VerificationComplete))?;
+    let report = Written::new("forge.verification.add/1", "Added", done);
+    context.out.emit(&report.of_fact(fact))?;
+    writing.finish();
+    Ok(())
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let status = args.status.map(Word::word);
+    super::entity::list_facts(Kind::Verification, &args.list, context, |value| {
+        super::entity::has_word(value, "status", status, "unknown")
+    })
+}
+
+fn show(args: &Show, context: &mut Context) -> Result<(), CommandError> {
+    super::entity::show(Kind::Verification, args, context)
 }

@@ -26,11 +26,18 @@ const ERROR_SCHEMA: &str = "forge.error/1";
 const WARNING_SCHEMA: &str = "forge.warning/1";
 /// The narrowest screen that is laid out for.
 const MIN_WIDTH: usize = 20;
+/// The lines of a screen that nothing is known of.
+const DEFAULT_HEIGHT: usize = 24;
 
 /// What a command found.
 pub trait Report: Serialize {
     /// The name and version of its JSON: `forge.checkpoint.list/1`.
     const SCHEMA: &'static str;
+
+    /// The same of this one report, where one type tells of several commands.
+    fn schema(&self) -> &'static str {
+        Self::SCHEMA
+    }
 
     /// Tells a person.
     fn human(&self, screen: &mut Screen);
@@ -90,7 +97,7 @@ impl Out {
     /// A broken pipe, a full disk.
     pub fn emit<R: Report>(&mut self, report: &R) -> Result<(), CommandError> {
         if self.look.json {
-            let mut text = document(R::SCHEMA, report)?;
+            let mut text = document(report.schema(), report)?;
             text.push(b'\n');
             return self.raw(&text);
         }
@@ -154,6 +161,34 @@ impl Out {
         to_stderr(screen.into_text().as_bytes());
     }
 
+    /// Asks at the terminal, after showing what it is about. Without a terminal, or where only results are wanted,
+    /// the answer is no.
+    ///
+    /// # Errors
+    ///
+    /// If the terminal goes away.
+    pub fn ask(
+        &self,
+        question: &str,
+        show: impl FnOnce(&mut Screen),
+    ) -> Result<bool, CommandError> {
+        let stdin = io::stdin();
+        let quiet = self.look.quiet || self.look.json;
+        if quiet || !stdin.is_terminal() || !io::stderr().is_terminal() {
+            return Ok(false);
+        }
+        let mut screen = self.screen(self.stderr_colored);
+        show(&mut screen);
+        screen.gap();
+        screen.put(Tone::Plain, &format!("{question} [y/N] "));
+        to_stderr(screen.into_text().as_bytes());
+        let mut answer = String::new();
+        stdin
+            .read_line(&mut answer)
+            .map_err(|error| CommandError::io("cannot read the answer", error))?;
+        Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    }
+
     /// Whether progress may be drawn on stderr.
     #[must_use]
     pub fn shows_progress(&self) -> bool {
@@ -161,7 +196,8 @@ impl Out {
     }
 
     fn screen(&self, colored: bool) -> Screen {
-        Screen::new(self.width, colored, self.look.zone, self.look.now)
+        let height = self.height.unwrap_or(DEFAULT_HEIGHT);
+        Screen::new(self.width, colored, self.look.zone, self.look.now).of_height(height)
     }
 }
 

@@ -57,6 +57,7 @@ impl Tone {
 pub struct Screen {
     text: String,
     width: Option<usize>,
+    height: usize,
     colored: bool,
     zone: Local,
     now: Timestamp,
@@ -66,7 +67,58 @@ impl Screen {
     /// An empty screen of so many columns (of any number, if not said).
     #[must_use]
     pub fn new(width: Option<usize>, colored: bool, zone: Local, now: Timestamp) -> Self {
-        Self { text: String::new(), width, colored, zone, now }
+        Self { text: String::new(), width, height: usize::MAX, colored, zone, now }
+    }
+
+    /// This screen with so many lines; what is told on it need not keep to them.
+    #[must_use]
+    pub fn of_height(self, height: usize) -> Self {
+        Self { height, ..self }
+    }
+
+    /// The lines of the screen that a report should keep to if it is to be seen at once: one is left for the prompt.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.height.saturating_sub(1)
+    }
+
+    /// How many lines are written.
+    #[must_use]
+    pub fn lines(&self) -> usize {
+        self.text.lines().count()
+    }
+
+    /// An empty screen like this one, to try what a text needs.
+    #[must_use]
+    pub fn blank(&self) -> Self {
+        Self { text: String::new(), ..*self }
+    }
+
+    /// Goes on with what was written on another screen.
+    pub fn append(&mut self, other: &Self) {
+        self.text.push_str(&other.text);
+    }
+
+    /// A time in full, without the distance to now.
+    #[must_use]
+    pub fn local_time(&self, time: Timestamp) -> String {
+        time::local(time, &self.zone)
+    }
+
+    /// A line that is shortened to the screen: parts, each in its tone.
+    pub fn short_line(&mut self, parts: &[(Tone, &str)]) {
+        let mut room = self.width.unwrap_or(usize::MAX);
+        for (tone, text) in parts {
+            let safe = sanitise(text, Newlines::Escape);
+            let shown = table::shortened(&safe, room);
+            push_styled(&mut self.text, tone.style(self.colored), &shown);
+            // What comes behind a part that was shortened would not be seen.
+            room = if shown == safe { room - shown.width().min(room) } else { 0 };
+            if room == 0 {
+                break;
+            }
+        }
+        self.end_line();
     }
 
     /// The columns there are, if that matters.

@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 const FIRST_SECOND: u32 = 12 * 3600;
 /// Europe/Berlin, spelled out so that the machine needs no zone files.
 const ZONE: &str = "CET-1CEST,M3.5.0,M10.5.0/3";
-/// How many hexadecimal digits ids have: shown short, of 16 bytes, of 32 bytes.
-const ID_DIGITS: [usize; 3] = [10, 32, 64];
+/// How many hexadecimal digits ids have: shown short, of 8 bytes, of 16 bytes, of 32 bytes.
+const ID_DIGITS: [usize; 4] = [10, 16, 32, 64];
 
 /// A place of its own.
 pub(crate) struct Environment {
@@ -90,6 +90,13 @@ impl Environment {
         self.finished(self.command(args).current_dir(self.path.join(directory)))
     }
 
+    /// What a command prints as it is, with real ids.
+    pub(crate) fn finished_raw<const N: usize>(&self, args: [&str; N]) -> String {
+        let output = self.command(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
     pub(crate) fn finished(&self, command: &mut Command) -> Output {
         let output = command.output().unwrap();
         let text = |bytes| self.normal(&String::from_utf8(bytes).expect("output is UTF-8"));
@@ -109,12 +116,19 @@ impl Environment {
             if character.is_ascii_alphanumeric() {
                 word.push(character);
             } else {
-                normal.push_str(&self.normal_word(&word));
+                self.push_normal(&mut normal, &word);
                 word.clear();
                 normal.push(character);
             }
         }
-        normal + &self.normal_word(&word)
+        self.push_normal(&mut normal, &word);
+        normal
+    }
+
+    fn push_normal(&self, text: &mut String, word: &str) {
+        // The digits behind a decimal point are no id, however many they are.
+        let is_fraction = text.ends_with('.') && word.bytes().all(|byte| byte.is_ascii_digit());
+        text.push_str(&if is_fraction { word.to_owned() } else { self.normal_word(word) });
     }
 
     fn normal_word(&self, word: &str) -> String {
@@ -181,6 +195,7 @@ pub(crate) fn mode(path: &Path) -> u32 {
 fn ids_and_paths_become_stable() {
     let environment = Environment::new();
     let long = "0123456789abcdef0123456789abcdef";
-    let text = format!("{}/x {long} abc 0123456789, aaaaaaaaaa", environment.path.display());
-    assert_eq!(environment.normal(&text), "$ROOT/x <id1> abc <id1>, <id2>");
+    let text =
+        format!("{}/x {long} abc 0123456789, aaaaaaaaaa 0.1234567890", environment.path.display());
+    assert_eq!(environment.normal(&text), "$ROOT/x <id1> abc <id1>, <id2> 0.1234567890");
 }

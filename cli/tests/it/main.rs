@@ -3,9 +3,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod branch;
+mod checkpoint;
+mod claims;
 mod config;
 mod environment;
 mod error;
+mod fact;
+mod fault;
+mod known;
 mod manual;
+mod moment;
 mod output;
 mod reference;
+mod store;
+mod story;

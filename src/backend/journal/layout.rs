@@ -1,5 +1,5 @@
 //! Every byte of a journal: frames, the mark in `SYNCED`, names of segments. Pure. Specified in
-//! `docs/format-journal.md`; a change here is a change there.
+//! `docs/format.md`; a change here is a change there.
 
 use crate::backend::{Position, RecordHash};
 use std::fmt;

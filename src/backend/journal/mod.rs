@@ -2,7 +2,7 @@
 //!
 //! A writer takes the append lock, reads what came since, writes one frame, lets go, and only then
 //! syncs: so eight processes share one disk sync instead of queueing for eight. Readers take no
-//! lock at all. The bytes are specified in `docs/format-journal.md`.
+//! lock at all. The bytes are specified in `docs/format.md`.
 //!
 //! * `layout`: every byte, pure.
 //! * `segment`, `mark`, `lock`: the files of the folder.

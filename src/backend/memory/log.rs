@@ -12,6 +12,8 @@ const FRAME_BYTES: u64 = 8;
 #[derive(Clone, Debug, Default)]
 pub struct MemoryLog {
     shared: Arc<Mutex<Segments>>,
+    /// Held by whoever appends. Reading does without it, also while a record is being built.
+    writer: Arc<Mutex<()>>,
 }
 
 /// The records kept, oldest first, and where each segment starts.
@@ -76,9 +78,9 @@ impl Log for MemoryLog {
         _timeout: Duration,
         build: &mut dyn FnMut(&Tail) -> Option<Vec<u8>>,
     ) -> Result<Option<Appended>, Error> {
-        let mut segments = lock(&self.shared);
-        let tail = segments.read(from, u64::MAX)?;
-        Ok(build(&tail).map(|payload| segments.append(payload)))
+        let _writer = lock(&self.writer);
+        let tail = lock(&self.shared).read(from, u64::MAX)?;
+        Ok(build(&tail).map(|payload| lock(&self.shared).append(payload)))
     }
 
     fn sync(&self, _to: Position) -> Result<(), Error> {
@@ -91,9 +93,10 @@ impl Log for MemoryLog {
         _timeout: Duration,
         first: &mut dyn FnMut(&Tail) -> Option<Vec<u8>>,
     ) -> Result<Option<Appended>, Error> {
-        let mut segments = lock(&self.shared);
-        let tail = segments.read(from, u64::MAX)?;
+        let _writer = lock(&self.writer);
+        let tail = lock(&self.shared).read(from, u64::MAX)?;
         Ok(first(&tail).map(|payload| {
+            let mut segments = lock(&self.shared);
             let appended = segments.append(payload);
             if segments.starts.last() != Some(&appended.position) {
                 segments.starts.push(appended.position);

@@ -37,15 +37,10 @@ impl RocksIndex {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { folder: Folder::new(path.into()), open: Mutex::default(), cache: options::cache() }
     }
+}
 
-    /// Rewrites all files, so that nothing overwritten or deleted is left in them, and publishes the result at the
-    /// same position. `false` if somebody else is applying, or if there is nothing yet.
-    ///
-    /// Older generations that are still being read keep their files until their readers are done.
-    ///
-    /// # Errors
-    /// As [`Applier::publish`].
-    pub fn compact(&self) -> Result<bool, Error> {
+impl Index for RocksIndex {
+    fn compact(&self) -> Result<bool, Error> {
         if self.folder.newest()?.is_none() {
             return Ok(false);
         }
@@ -56,9 +51,7 @@ impl RocksIndex {
         applier.publish(position)?;
         Ok(true)
     }
-}
 
-impl Index for RocksIndex {
     fn snapshot(&self) -> Result<Arc<dyn Snapshot>, Error> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         loop {

@@ -5,7 +5,7 @@ use crate::model::claim::HypothesisStatus;
 use crate::model::{AutoTrigger, Key, Kind, Value};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Confirms a hypothesis: status and reason, nothing else. A reason of `None` leaves the one that is there.
+/// Confirms a hypothesis: status and reason, nothing else. Without a reason, that of another status goes.
 ///
 /// Trigger: [`AutoTrigger::HypothesisStatusChange`], unless it was confirmed already. A confirmed special case of a
 /// rejected hypothesis is reported as a contradiction.
@@ -80,7 +80,10 @@ pub fn reject_hypothesis(
 /// The hypothesis with this status and reason; `None` if it stood so already.
 fn decided(value: &Value, status: &str, reason: Option<&str>) -> Option<Value> {
     debug_assert!(status.parse::<HypothesisStatus>().is_ok());
-    with(value, [("status", Some(status.into())), ("reason", reason.map(Value::from))])
+    // Why it was decided otherwise before is no reason for this.
+    let other = text(value, "status") != Some(status);
+    let reason = reason.map(Value::from).or(other.then_some(Value::Null));
+    with(value, [("status", Some(status.into())), ("reason", reason)]).map(Value::without_nulls)
 }
 
 /// Everything below a hypothesis, each once, with its parent; parents before children, siblings by id.

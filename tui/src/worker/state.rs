@@ -37,8 +37,8 @@ pub(super) fn view(
     let (mut changed, mut gone) = (BTreeMap::new(), Vec::new());
     let mut moved_kinds: BTreeMap<u8, usize> = BTreeMap::new();
     if let Some(since) = since {
-        for (key, old, new) in session.changed(since, point)? {
-            let key = decode_key(&key).map_err(Error::corrupt("a delta"))?;
+        for (key, old, new) in session.changed(since, point)?.iter() {
+            let key = decode_key(key).map_err(Error::corrupt("a delta"))?;
             *moved_kinds.entry(key.kind.code()).or_default() += 1;
             match (old, new) {
                 (_, None) => gone.push(key),

@@ -1,0 +1,263 @@
+//! What grows and what does not: long histories, large states, many processes. Prints one JSON line a part.
+//!
+//! `cargo bench --bench scale -- PART [SIZE]` with PART one of:
+//!
+//! * `history`: SIZE revisions (1,000,000) of one change of 300 bytes each in a thousand sessions; open, state, list
+//!   and create there, beside the same on a thousand revisions; create beside applying; peak memory.
+//! * `state`: SIZE entities (1,000,000) of about 400 bytes; create, diff, materialize, fork and restore there, beside
+//!   the same on ten thousand.
+//! * `writers`: eight processes creating at once, beside one, beside bare appends.
+
+use forge_store::model::{Key, Kind, Timestamp, Value};
+use forge_store::store::{
+    Act, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store,
+};
+use serde_json::{Value as Json, json};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const START_MICROS: i64 = 1_767_225_600_000_000;
+const SESSIONS: usize = 1000;
+
+fn act(step: usize) -> Act {
+    let micros = START_MICROS + i64::try_from(step).expect("a small number") * 1000;
+    Act::asked("bench", Timestamp::from_micros(micros))
+}
+
+fn text(seed: usize, bytes: usize) -> String {
+    const WORDS: [&str; 8] =
+        ["cache", "stale", "lock", "retry", "offset", "frame", "queue", "trace"];
+    let mut state = seed as u64 | 1;
+    let mut text = String::with_capacity(bytes + 8);
+    while text.len() < bytes {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        text.push_str(WORDS[(state >> 61) as usize]);
+        text.push_str(&format!(" {:x} ", (state >> 40) & 0xffff));
+    }
+    text
+}
+
+fn note(id: usize, seed: usize, bytes: usize) -> ClaimChange {
+    let value = Value::from([("description", text(seed, bytes).into())]);
+    ClaimChange::put(Key::new(Kind::Note, format!("n{id:07}")), value)
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
+    let start = Instant::now();
+    let result = work();
+    (start.elapsed().as_secs_f64() * 1e3, result)
+}
+
+fn summary(mut times: Vec<f64>) -> Json {
+    times.sort_by(f64::total_cmp);
+    let at = |share: f64| {
+        let place = ((times.len() as f64 * share) as usize).min(times.len() - 1);
+        (times[place] * 1e4).round() / 1e4
+    };
+    json!({ "p50": at(0.5), "p99": at(0.99), "max": at(1.0) })
+}
+
+fn peak_megabytes() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
+    let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse().unwrap_or(0.0);
+    (kilobytes / 102.4).round() / 10.0
+}
+
+fn create(session: &Session, step: usize, change: ClaimChange) -> f64 {
+    let act = act(step);
+    let checkpoint = NewCheckpoint::manual("bench");
+    let (time, done) = timed(|| session.write(&act).change(change).checkpoint(checkpoint).commit());
+    done.expect("a checkpoint");
+    time
+}
+
+/// Opens the store anew, as a process would, and times what people do.
+fn visit(path: &Path, session: &str, steps: usize) -> Json {
+    let mut parts: [Vec<f64>; 4] = Default::default();
+    for round in 0..20 {
+        let (open, store) = timed(|| Store::open(path, Options::default()).expect("the store"));
+        let session = store.session(session).expect("the session");
+        let (state, _) = timed(|| {
+            let time = act(steps / 2).now;
+            session
+                .at(time)
+                .and_then(|point| session.state(&point))
+                .map(|state| state.claims().len())
+        });
+        let filter = CheckpointFilter { limit: Some(50), ..CheckpointFilter::default() };
+        let (list, _) = timed(|| session.checkpoints(&filter).expect("a list").len());
+        let created = create(&session, steps + round, note(0, steps + round, 300));
+        for (part, time) in parts.iter_mut().zip([open, state, list, created]) {
+            part.push(time);
+        }
+    }
+    let [open, state, list, created] = parts.map(summary);
+    json!({ "open": open, "at": state, "list": list, "create": created })
+}
+
+fn history(size: usize) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut result = json!({ "part": "history", "revisions": size });
+    for (name, count) in [("thousand", 1000), ("all", size)] {
+        let path = folder.path().join(name);
+        let store = Store::create(&path, Options::default()).expect("a store");
+        let sessions: Vec<Session> = (0..SESSIONS.min(count))
+            .map(|number| {
+                let new = NewSession::imported(format!("s{number}"));
+                store.create_session(&act(0), new).expect("a session")
+            })
+            .collect();
+        let (building, ()) = timed(|| {
+            for step in 0..count {
+                let session = &sessions[step % sessions.len()];
+                let time = act(step);
+                let write = session.write(&time).change(note(step / SESSIONS % 200, step, 300));
+                let write = if step % 50 == 0 {
+                    write.checkpoint(NewCheckpoint::manual("some"))
+                } else {
+                    write
+                };
+                write.imported().commit().expect("a revision");
+                if step % 500 == 0 {
+                    store.maintain(forge_store::store::APPLY_BYTES).expect("maintenance");
+                }
+            }
+            store.sync().expect("a sync");
+        });
+        result[name] = visit(&path, "s0", count);
+        result[name]["built_ms"] = json!(building.round());
+        if name == "all" {
+            let maintainer = store.maintainer();
+            let beside = (0..2000)
+                .map(|step| create(&sessions[1], count + step, note(step % 100, step, 300)))
+                .collect();
+            drop(maintainer);
+            result["create_beside_applying"] = summary(beside);
+        }
+    }
+    result["peak_mb"] = json!(peak_megabytes());
+    println!("{result}");
+}
+
+fn state(size: usize) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut result = json!({ "part": "state", "entities": size });
+    for (name, count) in [("ten_thousand", 10_000), ("all", size)] {
+        let store = Store::create(&folder.path().join(name), Options::default()).expect("a store");
+        let session = store.create_session(&act(0), NewSession::named("s")).expect("a session");
+        let changes = (0..count).map(|id| note(id, id, 370));
+        let (first, done) = timed(|| session.write(&act(1)).changes(changes).commit());
+        done.expect("a revision");
+        store.maintain(0).expect("maintenance");
+        let maintainer = store.maintainer();
+        let mut creates = Vec::new();
+        for step in 0..300 {
+            let time = act(step + 2);
+            let changes = (0..25).map(|n| note((step * 7919 + n * 104_729) % count, step + n, 370));
+            let write =
+                session.write(&time).changes(changes).checkpoint(NewCheckpoint::manual("c"));
+            let (spent, done) = timed(|| write.commit());
+            done.expect("a checkpoint");
+            creates.push(spent);
+        }
+        drop(maintainer);
+        store.maintain(0).expect("maintenance");
+        let point = |sequence: u64| session.sequence(sequence).expect("a point");
+        let diffs = (200..220)
+            .map(|n| timed(|| session.changed(&point(n), &point(n + 2)).expect("a diff").len()).0)
+            .collect();
+        let head = session.head().expect("a head");
+        let (read, state) = timed(|| session.state(&head).expect("a state"));
+        assert_eq!(state.claims().len(), count);
+        let bytes: usize =
+            state.claims().encoded().map(|(key, entry)| key.len() + entry.len()).sum();
+        drop(state);
+        let from = point(100);
+        let (fork, done) =
+            timed(|| session.create_branch(&act(400), "fork", Some(&from), Default::default()));
+        done.expect("a branch");
+        let (restore, done) = timed(|| session.restore(&act(401), &from));
+        done.expect("a restore");
+        result[name] = json!({
+            "first_ms": first.round(), "create": summary(creates), "diff": summary(diffs),
+            "materialize_ms": read, "materialize_mb_s": (bytes as f64 / read / 1e3).round(),
+            "fork_ms": fork, "restore_ms": restore,
+        });
+    }
+    result["peak_mb"] = json!(peak_megabytes());
+    println!("{result}");
+}
+
+const CHILD: &str = "FORGE_BENCH_CHILD";
+const CREATES: usize = 300;
+
+fn child(path: &str) {
+    let store = Store::open(Path::new(path), Options::default()).expect("the store");
+    let session = store.session("s").expect("the session");
+    let number = std::process::id() as usize;
+    let mut line = String::new();
+    // All begin together: when the parent says so.
+    std::io::stdin().read_line(&mut line).expect("a line");
+    let times: Vec<String> = (0..CREATES)
+        .map(|step| create(&session, step, note(number, step, 300)).to_string())
+        .collect();
+    println!("{}", times.join(" "));
+}
+
+fn run_children(path: &Path, count: usize) -> (f64, Vec<f64>) {
+    let program = std::env::current_exe().expect("this program");
+    let mut children: Vec<_> = (0..count)
+        .map(|_| {
+            Command::new(&program)
+                .env(CHILD, path)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("a child")
+        })
+        .collect();
+    std::thread::park_timeout(Duration::from_millis(300));
+    let start = Instant::now();
+    for child in &mut children {
+        use std::io::Write;
+        child.stdin.take().expect("a pipe").write_all(b"go\n").expect("a word");
+    }
+    let mut times = Vec::new();
+    for child in children {
+        let output = child.wait_with_output().expect("an end");
+        let text = String::from_utf8(output.stdout).expect("text");
+        times.extend(text.split_whitespace().map(|word| word.parse::<f64>().expect("a time")));
+    }
+    ((count * CREATES) as f64 / start.elapsed().as_secs_f64(), times)
+}
+
+fn writers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut result = json!({ "part": "writers" });
+    for (name, count) in [("one", 1), ("eight", 8)] {
+        let path = folder.path().join(name);
+        let store = Store::create(&path, Options::default()).expect("a store");
+        store.create_session(&act(0), NewSession::named("s")).expect("a session");
+        let (rate, times) = run_children(&path, count);
+        result[name] = json!({ "per_second": rate.round(), "create": summary(times) });
+    }
+    println!("{result}");
+}
+
+fn main() {
+    if let Ok(path) = std::env::var(CHILD) {
+        return child(&path);
+    }
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let size = arguments.get(1).and_then(|size| size.parse().ok()).unwrap_or(1_000_000);
+    match arguments.first().map(String::as_str) {
+        Some("history") => history(size),
+        Some("state") => state(size),
+        Some("writers") => writers(),
+        _ => eprintln!("scale: name a part: history, state or writers"),
+    }
+}

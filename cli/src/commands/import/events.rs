@@ -1,0 +1,99 @@
+//! `forge import events`.
+
+use super::EventsArgs;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::output::progress::Progress;
+use crate::report::import::Events;
+use crate::transcript::open_plain;
+use crate::workplace::{self, Access};
+use forge_store::store::Stream;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// Standard input is kept in memory while it is imported.
+const MAX_STDIN_BYTES: u64 = 1 << 30;
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// What is to be read, as often as it takes.
+enum Input {
+    File(File),
+    Bytes(Vec<u8>),
+}
+
+impl Input {
+    fn open(&mut self) -> io::Result<Box<dyn BufRead>> {
+        Ok(match self {
+            Self::File(file) => {
+                let mut file = file.try_clone()?;
+                file.seek(SeekFrom::Start(0))?;
+                Box::new(BufReader::with_capacity(BUFFER_BYTES, file))
+            }
+            Self::Bytes(bytes) => Box::new(Cursor::new(bytes.clone())),
+        })
+    }
+}
+
+/// Does it.
+pub(super) fn run(args: &EventsArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workplace::open(context, Access::Write)?;
+    let shown = args.file.display().to_string();
+    let (mut input, bytes, source, name) = if args.file == Path::new("-") {
+        let bytes = standard_input()?;
+        // Another stream is another source; one that has grown begins alike.
+        let first = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+        let source = format!("events:-{:016x}", fnv_1a(first));
+        let length = bytes.len() as u64;
+        (Input::Bytes(bytes), length, source, "stdin".to_owned())
+    } else {
+        let (file, bytes) = open_plain(&args.file)?;
+        let part = |name: Option<&std::ffi::OsStr>| {
+            name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        };
+        let source = format!("events:{}", part(args.file.file_name()));
+        (Input::File(file), bytes, source, part(args.file.file_stem()))
+    };
+    let act = workplace::act(context, "import events");
+    let stream = Stream { source: &source, name: name.trim(), session: context.session() };
+    let progress = Progress::new(&context.out, "importing", Some(bytes));
+    let taken = store
+        .import_events(&act, stream, &mut || input.open(), &|bytes| progress.reach(bytes))
+        .map_err(|error| CommandError::from(error).within(format!("cannot import '{shown}'")))?;
+    drop(progress);
+    store.sync()?;
+    context.out.emit(&Events {
+        file: shown,
+        unchanged: taken.lines == 0,
+        sessions: taken.sessions,
+        lines: taken.lines,
+        bytes: taken.bytes,
+        revisions: taken.revisions,
+        checkpoints: taken.checkpoints,
+        facts: taken.facts,
+        waiting_bytes: taken.waiting_bytes,
+    })?;
+    workplace::finish(&store);
+    Ok(())
+}
+
+fn standard_input() -> Result<Vec<u8>, CommandError> {
+    let mut bytes = Vec::new();
+    io::stdin()
+        .lock()
+        .take(MAX_STDIN_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| CommandError::io("cannot read standard input", error))?;
+    if bytes.len() as u64 > MAX_STDIN_BYTES {
+        return Err(CommandError::invalid("standard input has more than a gigabyte")
+            .hinted("write it to a file and import that"));
+    }
+    Ok(bytes)
+}
+
+/// A hash that is the same in every version (FNV-1a, 64 bits).
+fn fnv_1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

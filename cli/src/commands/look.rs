@@ -1,0 +1,281 @@
+//! The reading half of `forge checkpoint`: list, show, at, diff, restore, timeline.
+
+use super::checkpoint::{
+    AtArgs, DiffArgs, ListArgs, RestoreArgs, ShowArgs, StateArgs, TimelineArgs,
+};
+use crate::context::Context;
+use crate::error::{CommandError, EXIT_NO};
+use crate::reading::Reading;
+use crate::report::brief::BriefScreen;
+use crate::report::checkpoint::{Checkpoints, Listed};
+use crate::report::diff::{Diff, readable};
+use crate::report::moment::{CheckpointJson, MomentJson};
+use crate::report::restore::Recovery;
+use crate::report::state::{Document, StateReport, StateScreen, of_kinds};
+use crate::report::timeline::{Entry, Lane, Sort, Timeline};
+use crate::text::Length;
+use crate::workplace::{self, Access, Need};
+use forge_store::diff::{What, summary};
+use forge_store::model::Timestamp;
+use forge_store::store::{CheckpointFilter, LogItem, Point, StateAt};
+use std::cmp::Reverse;
+
+/// Lists checkpoints, of this session or of all.
+pub fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workplace::open(context, Access::Read)?;
+    let mut filter = CheckpointFilter {
+        tag: args.tag.as_ref().map(ToString::to_string),
+        limit: args.limit,
+        ..CheckpointFilter::default()
+    };
+    let (session, sessions) = if args.all {
+        let all = store.sessions()?.into_iter();
+        let all = all.map(|summary| store.session(&summary.info.id.to_string()));
+        (None, all.collect::<Result<Vec<_>, _>>()?)
+    } else {
+        let session = workplace::session(context, &store, Need::Existing)?;
+        (Some(session.summary()?.info.name), vec![session])
+    };
+    if (args.since.is_some() || args.until.is_some())
+        && let Some(session) = sessions.first()
+    {
+        // Only times mean the same in every session.
+        let reading = Reading { store: store.clone(), session: session.clone() };
+        let time = |moment| reading.time(context, moment);
+        filter.since = args.since.as_ref().map(time).transpose()?;
+        filter.until = args.until.as_ref().map(time).transpose()?;
+    }
+    let mut checkpoints = Vec::new();
+    for each in &sessions {
+        let name = each.summary()?.info.name;
+        for checkpoint in each.checkpoints(&filter)? {
+            let checkpoint = CheckpointJson::new(each, &checkpoint)?;
+            let session = args.all.then(|| name.clone());
+            checkpoints.push(Listed { checkpoint, session });
+        }
+    }
+    checkpoints.sort_by_key(|one| Reverse((one.checkpoint.time, one.checkpoint.sequence)));
+    checkpoints.truncate(args.limit.unwrap_or(usize::MAX));
+    context.out.emit(&Checkpoints { session, checkpoints })?;
+    workplace::finish(&store);
+    Ok(())
+}
+
+/// Shows a checkpoint, or another moment, with its state.
+pub fn show(args: &ShowArgs, context: &mut Context) -> Result<(), CommandError> {
+    let reading = Reading::begin(context)?;
+    let point = workplace::point(context, &reading.session, &args.which)?;
+    state(&reading, &point, &args.state, context)
+}
+
+/// Shows what was known at a moment.
+pub fn at(args: &AtArgs, context: &mut Context) -> Result<(), CommandError> {
+    let reading = Reading::begin(context)?;
+    let point = workplace::point(context, &reading.session, &args.moment)?;
+    state(&reading, &point, &args.state, context)
+}
+
+fn state(
+    reading: &Reading,
+    point: &Point,
+    args: &StateArgs,
+    context: &mut Context,
+) -> Result<(), CommandError> {
+    let state = reading.state(point, args.as_recorded)?;
+    let report = if context.global.json {
+        StateReport::Document(Box::new(Document::new(reading, &state, &args.kinds, args.full)?))
+    } else {
+        let kinds = if args.kinds.is_empty() && !args.full {
+            None
+        } else {
+            let length = if args.full { Length::Whole } else { Length::Preview };
+            Some(of_kinds(&state, &args.kinds, &mut reading.texts(length))?)
+        };
+        StateReport::Screen(Box::new(StateScreen {
+            brief: brief_screen(reading, &state)?,
+            kinds,
+            full: args.full,
+            leads: leads(&state)?,
+        }))
+    };
+    context.out.emit(&report)?;
+    workplace::finish(&reading.store);
+    Ok(())
+}
+
+/// The brief of a state with what stands above it.
+pub fn brief_screen(reading: &Reading, state: &StateAt) -> Result<BriefScreen, CommandError> {
+    let brief = state.brief()?;
+    let checkpoint = brief.checkpoint.as_ref();
+    let checkpoint =
+        checkpoint.map(|one| CheckpointJson::new(&reading.session, one)).transpose()?;
+    let revision = state.revision()?.map(|revision| revision.sequence);
+    Ok(BriefScreen { brief, checkpoint, revision })
+}
+
+/// The commands that lead on from a moment: named so that they mean the same later.
+fn leads(state: &StateAt) -> Result<Vec<(String, &'static str)>, CommandError> {
+    let named = match (state.point().named_checkpoint(), state.point().time()) {
+        (Some(checkpoint), _) => format!("'#{}'", checkpoint.sequence),
+        (None, Some(time)) => {
+            // A time alone means the branch checked out then.
+            let session = state.session();
+            let branch = state.current_branch()?;
+            if session.branch_of(&session.at(time)?)? == branch {
+                format!("'{time}'")
+            } else {
+                format!("'{branch}@{{{time}}}'")
+            }
+        }
+        (None, None) => {
+            return Ok(vec![
+                ("forge checkpoint timeline".to_owned(), "what led here"),
+                ("forge log".to_owned(), "each change"),
+            ]);
+        }
+    };
+    Ok(vec![
+        (format!("forge checkpoint diff {named}"), "what has changed since"),
+        (format!("forge checkpoint restore {named} --dry-run"), "what going back would change"),
+        (format!("forge checkpoint at {named} --full"), "everything known then"),
+    ])
+}
+
+/// Compares two moments.
+pub fn diff(args: &DiffArgs, context: &mut Context) -> Result<(), CommandError> {
+    let reading = Reading::begin(context)?;
+    let session = &reading.session;
+    let from = workplace::point(context, session, &args.from)?;
+    let to = workplace::point(context, session, &args.to)?;
+    let found = session.compare(&from, &to)?;
+    let moments = (MomentJson::new(session, &from)?, MomentJson::new(session, &to)?);
+    let name = session.summary()?.info.name;
+    let report = Diff::new(name, moments, found.time_delta_micros, found.changes, &args.kinds);
+    if args.exit_code && !report.changes.is_empty() {
+        context.exit_code = EXIT_NO;
+    }
+    context.out.emit(&report)?;
+    workplace::finish(&reading.store);
+    Ok(())
+}
+
+/// Makes the claims what they were at a moment.
+pub fn restore(args: &RestoreArgs, context: &mut Context) -> Result<(), CommandError> {
+    let access = if args.dry_run { Access::Read } else { Access::Write };
+    let store = workplace::open(context, access)?;
+    let session = workplace::session(context, &store, Need::Existing)?;
+    let point = workplace::point(context, &session, &args.which)?;
+    let head = session.head()?;
+    let found = session.compare(&head, &point)?;
+    let facts = found.changes.iter().filter(|change| !change.kind.is_claim());
+    let facts_since = facts.filter(|change| change.change == What::Removed).count() as u64;
+    let mut changes = found.changes;
+    changes.retain(|change| change.kind.is_claim());
+    let revision = if args.dry_run {
+        None
+    } else {
+        let done = session.restore(&workplace::act(context, "checkpoint restore"), &point)?;
+        match done.revision {
+            Some((sequence, _)) => session.revision_of(&session.sequence(sequence)?)?,
+            None => None,
+        }
+    };
+    let target = session.revision_of(&point)?;
+    let named = point.named_checkpoint();
+    let restored_to = match (named, &target) {
+        (Some(checkpoint), _) => Some(checkpoint.id.to_string()),
+        (None, Some(revision)) => Some(revision.id.to_string()),
+        (None, None) => None,
+    };
+    let report = Recovery {
+        restored_to,
+        timestamp: session.time_of(&point)?,
+        message: named.map_or_else(|| args.which.as_str().to_owned(), |one| one.message.clone()),
+        recovery_complete: !args.dry_run,
+        dry_run: args.dry_run,
+        session: session.summary()?.info.name,
+        branch: session.branch_of(&head)?,
+        revision: revision.map(Into::into),
+        claims_restored: target.map_or(0, |revision| revision.claims),
+        facts_since,
+        summary: summary(&changes, None),
+        changes: changes.into_iter().map(readable).collect(),
+    };
+    context.out.emit(&report)?;
+    workplace::finish(&store);
+    Ok(())
+}
+
+/// Draws branches, revisions and checkpoints.
+pub fn timeline(args: &TimelineArgs, context: &mut Context) -> Result<(), CommandError> {
+    let reading = Reading::begin(context)?;
+    let session = &reading.session;
+    let since = args.since.as_ref().map(|since| reading.time(context, since)).transpose()?;
+    let until = args.until.as_ref().map(|until| reading.time(context, until)).transpose()?;
+    let branches: Vec<Lane> = session
+        .branches(&session.head()?)?
+        .into_iter()
+        .map(|branch| {
+            let (base, base_revision) = branch.base.map_or((None, None), |(b, r)| (Some(b), r));
+            let (status, current, head) = (branch.status, branch.current, branch.revision);
+            Lane { name: branch.name, status, current, base, base_revision, head }
+        })
+        .collect();
+    let mut entries = Vec::new();
+    for item in session.records(0, usize::MAX)? {
+        let time: Timestamp = item.time();
+        if since.is_none_or(|since| since <= time) && until.is_none_or(|until| time <= until) {
+            entries.push(entry(&reading, item)?);
+        }
+    }
+    entries.sort_by_key(|entry| Reverse((entry.time, entry.sequence)));
+    if !args.all {
+        let is_head =
+            |entry: &Entry| branches.iter().any(|branch| branch.head == Some(entry.sequence));
+        let is_fork = |entry: &Entry| {
+            branches.iter().any(|branch| branch.base_revision == Some(entry.sequence))
+        };
+        let mut kept: Vec<Entry> = Vec::new();
+        for entry in entries {
+            if entry.sort == Sort::Checkpoint || is_head(&entry) || is_fork(&entry) {
+                kept.push(entry);
+            } else if let Some(above) = kept.last_mut() {
+                above.revisions_below += 1;
+            }
+        }
+        entries = kept;
+    }
+    let omitted = entries.len().saturating_sub(args.limit.unwrap_or(usize::MAX));
+    entries.truncate(entries.len() - omitted);
+    let session = session.summary()?.info.name;
+    context.out.emit(&Timeline { session, branches, entries, omitted })?;
+    workplace::finish(&reading.store);
+    Ok(())
+}
+
+fn entry(reading: &Reading, item: LogItem) -> Result<Entry, CommandError> {
+    Ok(match item {
+        LogItem::Revision(revision) => Entry {
+            sort: Sort::Revision,
+            sequence: revision.sequence,
+            id: revision.id.to_string(),
+            time: revision.time,
+            branch: revision.branch,
+            message: revision.verb,
+            tags: Vec::new(),
+            trigger: None,
+            revisions_below: 0,
+        },
+        LogItem::Checkpoint(checkpoint) => Entry {
+            sort: Sort::Checkpoint,
+            sequence: checkpoint.sequence,
+            id: checkpoint.id.to_string(),
+            time: checkpoint.time,
+            branch: reading.session.branch_name(checkpoint.branch)?,
+            message: checkpoint.message,
+            tags: checkpoint.tags,
+            trigger: Some(checkpoint.trigger),
+            revisions_below: 0,
+        },
+    })
+}

@@ -1,0 +1,39 @@
+//! `forge status`.
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::store::Status;
+use crate::report::written::Made;
+use crate::report::{branch, session};
+use crate::workplace::{self, Access};
+use forge_store::store::CheckpointFilter;
+
+/// Says where things stand. A store without sessions is no error here.
+pub fn run(context: &mut Context) -> Result<(), CommandError> {
+    let store = workplace::open(context, Access::Read)?;
+    let session = match context.session() {
+        Some(name) => Some(workplace::named_session(&store, name)?),
+        None => store.current_session()?,
+    };
+    let mut status = Status {
+        path: store.path().map(|path| path.display().to_string()).unwrap_or_default(),
+        sessions: store.sessions()?.len(),
+        tail_bytes: store.tail_bytes()?,
+        session: None,
+        branch: None,
+        head: None,
+        last_checkpoint: None,
+        summary: None,
+    };
+    if let Some(session) = session {
+        let line = session::Line::from(session.summary()?);
+        let head = branch::Branch::of(&session, &line.branch)?;
+        let newest = CheckpointFilter { limit: Some(1), ..CheckpointFilter::default() };
+        status.last_checkpoint = session.checkpoints(&newest)?.first().map(Made::from);
+        status.session = Some(line.name.clone());
+        status.branch = Some(line.branch.clone());
+        status.head = head.line.revision;
+        status.summary = Some(line);
+    }
+    context.out.emit(&status)
+}

@@ -1,0 +1,257 @@
+//! The state of a git checkout, by the `git` command. Nothing of the user's changes: index and new objects are private.
+
+use crate::error::CommandError;
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{fs, process};
+
+/// How many bytes of patches are kept in all.
+const MAX_PATCH_BYTES: u64 = 8 << 20;
+/// How many bytes of the patch of one file are kept.
+const MAX_FILE_BYTES: usize = 512 << 10;
+
+/// The state of a checkout.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// The commit checked out; nothing before the first.
+    pub commit: Option<String>,
+    /// The branch checked out, if one is.
+    pub branch: Option<String>,
+    /// What stands on top of the commit, new files included, a patch for each file.
+    pub patches: Vec<String>,
+    /// The files git does not track yet.
+    pub untracked: Vec<String>,
+    /// The files whose changes are too large to be kept.
+    pub left_out: Vec<String>,
+}
+
+impl Captured {
+    /// Whether nothing stands on top of the commit.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.patches.is_empty() && self.left_out.is_empty()
+    }
+}
+
+/// Captures the checkout around this directory.
+///
+/// # Errors
+///
+/// Not found if there is none, or no git; unavailable if git fails.
+pub fn capture(directory: &Path) -> Result<Captured, CommandError> {
+    let git = Git::at(directory)?;
+    let commit = git.line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
+    let branch = git.line(&["symbolic-ref", "--quiet", "--short", "HEAD"]);
+    let untracked = git.text(&["ls-files", "--others", "--exclude-standard", "-z"])?;
+    let untracked: Vec<String> =
+        untracked.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let bench = Bench::new(&git)?;
+    bench.git(&["add", "--all", "--", "."], &git.top)?;
+    let base = match &commit {
+        Some(commit) => commit.clone(),
+        None => bench.git(&["hash-object", "-w", "-t", "tree", "/dev/null"], &git.top)?,
+    };
+    let (diff, is_cut) = bench.diff(base.trim(), &git.top)?;
+    let (patches, left_out) = split(&diff, is_cut);
+    Ok(Captured { commit, branch, patches, untracked, left_out })
+}
+
+/// A checkout.
+struct Git {
+    top: PathBuf,
+}
+
+impl Git {
+    fn at(directory: &Path) -> Result<Self, CommandError> {
+        let found = plain(directory).args(["rev-parse", "--show-toplevel"]).output();
+        let output = found.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => CommandError::not_found("there is no git command here")
+                .hinted("the state of the code is captured by git: install it"),
+            _ => CommandError::io("cannot run git", error),
+        })?;
+        if !output.status.success() {
+            let shown = directory.display();
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            let error = CommandError::not_found(format!("'{shown}' is in no git checkout"));
+            return Err(error
+                .caused_by(said)
+                .hinted("'git init' begins a repository; 'forge note add' writes a state down"));
+        }
+        let top = String::from_utf8_lossy(&output.stdout);
+        Ok(Self { top: PathBuf::from(top.trim_end_matches('\n')) })
+    }
+
+    /// The one line this prints; nothing if it fails or prints none.
+    fn line(&self, args: &[&str]) -> Option<String> {
+        let output = plain(&self.top).args(args).output().ok()?;
+        let line = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        (output.status.success() && !line.is_empty()).then_some(line)
+    }
+
+    fn text(&self, args: &[&str]) -> Result<String, CommandError> {
+        run(plain(&self.top).args(args))
+    }
+}
+
+/// A private index and a private place for objects, gone when dropped.
+struct Bench {
+    folder: PathBuf,
+    objects: PathBuf,
+}
+
+impl Bench {
+    fn new(git: &Git) -> Result<Self, CommandError> {
+        let place = |name| git.text(&["rev-parse", "--path-format=absolute", "--git-path", name]);
+        let index = place("index")?;
+        let objects = PathBuf::from(place("objects")?.trim_end_matches('\n'));
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|error| {
+            CommandError::internal("no random numbers").caused_by(error.to_string())
+        })?;
+        let name = format!("forge-{}-{:016x}", process::id(), u64::from_be_bytes(random));
+        let folder = std::env::temp_dir().join(name);
+        let bench = Self { folder, objects };
+        let make = || {
+            use std::os::unix::fs::DirBuilderExt;
+            fs::DirBuilder::new().mode(0o700).create(&bench.folder)?;
+            fs::create_dir(bench.folder.join("objects"))?;
+            // With the index comes what git remembers of unchanged files, so that it need not read them again.
+            match fs::copy(index.trim_end_matches('\n'), bench.folder.join("index")) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            }
+        };
+        make().map_err(|error| CommandError::io("cannot prepare a private git index", error))?;
+        Ok(bench)
+    }
+
+    fn command(&self, top: &Path) -> Command {
+        let mut command = plain(top);
+        command
+            .env("GIT_INDEX_FILE", self.folder.join("index"))
+            .env("GIT_OBJECT_DIRECTORY", self.folder.join("objects"))
+            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &self.objects);
+        command
+    }
+
+    fn git(&self, args: &[&str], top: &Path) -> Result<String, CommandError> {
+        run(self.command(top).args(args))
+    }
+
+    /// All differences to this commit or tree, and whether they were cut.
+    fn diff(&self, base: &str, top: &Path) -> Result<(Vec<u8>, bool), CommandError> {
+        let mut command = self.command(top);
+        command.args(["diff", "--cached", "--binary", "--no-color", "--no-ext-diff"]);
+        command.args(["--no-textconv", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/", base]);
+        let failed = |error| CommandError::io("cannot run git diff", error);
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().map_err(failed)?;
+        let mut text = Vec::new();
+        if let Some(stdout) = child.stdout.take() {
+            stdout.take(MAX_PATCH_BYTES + 1).read_to_end(&mut text).map_err(failed)?;
+        }
+        let is_cut = text.len() as u64 > MAX_PATCH_BYTES;
+        // The pipe is closed by now, so it ends by itself even if it had more to say.
+        let status = child.wait().map_err(failed)?;
+        if !status.success() && !is_cut {
+            return Err(CommandError::new(
+                crate::error::ErrorKind::Unavailable,
+                format!("git diff failed: {status}"),
+            ));
+        }
+        Ok((text, is_cut))
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// `git` that starts no programs of the repository's choosing and takes no locks it need not take.
+fn plain(directory: &Path) -> Command {
+    let mut command = Command::new("git");
+    command
+        .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
+        .args(["-c", "core.quotePath=false", "-c", "advice.addEmbeddedRepo=false"])
+        .current_dir(directory)
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null());
+    command
+}
+
+fn run(command: &mut Command) -> Result<String, CommandError> {
+    let output = command.output().map_err(|error| CommandError::io("cannot run git", error))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let verb = command.get_args().filter_map(OsStr::to_str).nth(8).unwrap_or_default().to_owned();
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(CommandError::new(crate::error::ErrorKind::Unavailable, format!("git {verb} failed"))
+        .caused_by(said))
+}
+
+/// The patch of each file, and the files whose patches are too large.
+fn split(diff: &[u8], is_cut: bool) -> (Vec<String>, Vec<String>) {
+    const BEGIN: &[u8] = b"diff --git ";
+    let mut starts = Vec::new();
+    let mut at_line_start = true;
+    for (place, byte) in diff.iter().enumerate() {
+        if at_line_start && diff[place..].starts_with(BEGIN) {
+            starts.push(place);
+        }
+        at_line_start = *byte == b'\n';
+    }
+    let ends = starts.iter().skip(1).copied().chain([diff.len()]);
+    let (mut patches, mut left_out) = (Vec::new(), Vec::new());
+    for (number, (start, end)) in starts.iter().zip(ends).enumerate() {
+        let patch = &diff[*start..end];
+        let is_last = number + 1 == starts.len();
+        if patch.len() > MAX_FILE_BYTES || (is_cut && is_last) {
+            left_out.push(path_of(patch));
+        } else {
+            patches.push(String::from_utf8_lossy(patch).into_owned());
+        }
+    }
+    if is_cut {
+        left_out.push("all files after that".to_owned());
+    }
+    (patches, left_out)
+}
+
+/// The file a patch is of: `diff --git a/PATH b/PATH`, where both are the same.
+fn path_of(patch: &[u8]) -> String {
+    let line = patch.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    let both = line.strip_prefix("diff --git ").unwrap_or(&line);
+    let half = both.get(both.len() / 2 + 1..).unwrap_or(both);
+    half.strip_prefix("b/").unwrap_or(half).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_is_split_by_file() {
+        let diff = "diff --git a/a b b/a b\n+diff --git\ndiff --git a/c b/c\n+x\n";
+        let (patches, left_out) = split(diff.as_bytes(), false);
+        assert_eq!(patches.concat(), diff);
+        assert_eq!((patches.len(), left_out.len()), (2, 0));
+        assert_eq!(split(b"", false), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn what_is_too_large_is_named() {
+        let big = format!("diff --git a/big one b/big one\n{}\n", "x".repeat(MAX_FILE_BYTES));
+        let diff = format!("{big}diff --git a/s b/s\n+x\n");
+        let (patches, left_out) = split(diff.as_bytes(), false);
+        assert_eq!((patches.len(), left_out), (1, vec!["big one".to_owned()]));
+        let (patches, left_out) = split(b"diff --git a/s b/s\n+x", true);
+        assert_eq!((patches.len(), left_out[0].as_str(), left_out.len()), (0, "s", 2));
+    }
+}

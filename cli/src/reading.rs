@@ -1,0 +1,194 @@
+//! How commands read: a store, a session, a point in it, what is known there.
+
+use crate::args::value::{EntityName, Moment};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::text::{Length, Texts};
+use crate::workplace::{self, Access, Need};
+use forge_store::error::Error;
+use forge_store::model::{Entry, Key, Kind, Timestamp};
+use forge_store::store::{Clock, KnownFact, Point, Session, StateAt, Store};
+
+/// How many matches an ambiguity names.
+const MATCHES: usize = 8;
+
+/// A store and a session to read.
+pub struct Reading {
+    /// The store.
+    pub store: Store,
+    /// The session.
+    pub session: Session,
+}
+
+impl Reading {
+    /// Opens the store and the session.
+    ///
+    /// # Errors
+    ///
+    /// As opening does; not found if there is no session yet.
+    pub fn begin(context: &Context) -> Result<Self, CommandError> {
+        let store = workplace::open(context, Access::Read)?;
+        let session = workplace::session(context, &store, Need::Existing)?;
+        Ok(Self { store, session })
+    }
+
+    /// The point that a moment names; all that is recorded if none does.
+    ///
+    /// # Errors
+    ///
+    /// As resolving does.
+    pub fn point(&self, context: &Context, at: Option<&Moment>) -> Result<Point, CommandError> {
+        match at {
+            Some(moment) => workplace::point(context, &self.session, moment),
+            None => Ok(self.session.head()?),
+        }
+    }
+
+    /// The time that a moment names; what is after any time if it names all that is recorded.
+    ///
+    /// # Errors
+    ///
+    /// As resolving does.
+    pub fn time(&self, context: &Context, at: &Moment) -> Result<Timestamp, CommandError> {
+        use forge_store::model::when::MomentBase;
+        // A time is taken as it is, even one before anything happened.
+        if let MomentBase::Time(time) = context.moment(at)?.base {
+            if let Some(note) = &time.note {
+                context.out.warn(&note.to_string());
+            }
+            return Ok(time.time);
+        }
+        let point = workplace::point(context, &self.session, at)?;
+        Ok(point.time().unwrap_or(Timestamp::MAX))
+    }
+
+    /// What was known at a point.
+    ///
+    /// # Errors
+    ///
+    /// As every read.
+    pub fn state(&self, point: &Point, as_recorded: bool) -> Result<StateAt, CommandError> {
+        let clock = if as_recorded { Clock::Recorded } else { Clock::Happened };
+        Ok(self.session.state_by(point, clock)?)
+    }
+
+    /// The texts of this session.
+    #[must_use]
+    pub fn texts(&self, length: Length) -> Texts<'_> {
+        Texts::new(&self.session, length)
+    }
+}
+
+/// A claim or a fact.
+#[derive(Clone, Debug)]
+pub enum Known {
+    /// A claim, with its key.
+    Claim(Key, Entry),
+    /// A fact.
+    Fact(KnownFact),
+}
+
+impl Known {
+    /// Its kind.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Claim(key, _) => key.kind,
+            Self::Fact(known) => known.fact.kind,
+        }
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Claim(key, _) => &key.id,
+            Self::Fact(known) => &known.fact.id,
+        }
+    }
+
+    /// Its own time.
+    #[must_use]
+    pub const fn at(&self) -> Timestamp {
+        match self {
+            Self::Claim(_, entry) => entry.added_at,
+            Self::Fact(known) => known.fact.at,
+        }
+    }
+
+    /// Its fields.
+    #[must_use]
+    pub const fn value(&self) -> &forge_store::model::Value {
+        match self {
+            Self::Claim(_, entry) => &entry.value,
+            Self::Fact(known) => &known.fact.value,
+        }
+    }
+}
+
+/// All entities of a kind in a state, sorted by their own time, then id.
+///
+/// # Errors
+///
+/// As every read.
+pub fn known_of(state: &StateAt, kind: Kind) -> Result<Vec<Known>, CommandError> {
+    if kind.is_claim() {
+        let claims = state.claims_of(kind)?.into_iter();
+        return Ok(claims.map(|(id, entry)| Known::Claim(Key::new(kind, id), entry)).collect());
+    }
+    Ok(state.facts_of(kind)?.into_iter().map(Known::Fact).collect())
+}
+
+/// The entity of this kind that was named by its id or the beginning of it.
+///
+/// # Errors
+///
+/// Not found, with the nearest ids; ambiguous.
+pub fn one_of(state: &StateAt, kind: Kind, name: &str) -> Result<Known, CommandError> {
+    let mut known = known_of(state, kind)?;
+    let ids: Vec<String> = known.iter().map(|known| known.id().to_owned()).collect();
+    let id = workplace::id_among(kind, name, ids)?;
+    let place = known.iter().position(|known| known.id() == id).expect("it is one of these");
+    Ok(known.swap_remove(place))
+}
+
+/// The entity of any kind that was named.
+///
+/// # Errors
+///
+/// Not found, with the nearest ids; ambiguous, also where entities of several kinds have this id.
+pub fn entity(state: &StateAt, name: &EntityName) -> Result<Known, CommandError> {
+    if let Some(kind) = name.kind {
+        return one_of(state, kind, &name.id);
+    }
+    let mut begins = Vec::new();
+    let mut ids = Vec::new();
+    for &kind in Kind::ALL {
+        for known in known_of(state, kind)? {
+            ids.push(known.id().to_owned());
+            if known.id().starts_with(&name.id) {
+                begins.push(known);
+            }
+        }
+    }
+    if begins.iter().any(|known| known.id() == name.id) {
+        begins.retain(|known| known.id() == name.id);
+    }
+    match begins.len() {
+        1 => Ok(begins.swap_remove(0)),
+        0 => {
+            let error = CommandError::from(Error::not_found("entity", name.id.clone()));
+            let nearest = workplace::nearest(&name.id, &ids);
+            Err(match nearest.as_slice() {
+                [] => error.hinted("nothing is recorded yet"),
+                nearest => error.hinted(format!("the nearest are {}", nearest.join(", "))),
+            })
+        }
+        _ => {
+            let named = |known: &Known| format!("{}:{}", known.kind(), known.id());
+            let matches = begins.iter().take(MATCHES).map(named).collect();
+            let error = CommandError::from(Error::Ambiguous { prefix: name.id.clone(), matches });
+            Err(error.hinted("'KIND:ID' says which kind is meant"))
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Which change made each field of an entity what it is.
+
+use super::entity::said;
+use super::log::EntityId;
+use crate::output::{Cell, Report, Screen, Table, Tone};
+use forge_store::model::{Author, OperationId, Origin, RevisionId, Timestamp, Value};
+use serde::Serialize;
+
+/// Which change made each field of an entity what it is.
+#[derive(Debug, Serialize)]
+pub struct Blame {
+    /// The session.
+    pub session: String,
+    /// The entity.
+    pub entity: EntityId,
+    /// The moment; null if nothing has happened.
+    pub at: Option<Timestamp>,
+    /// Each field that is not null.
+    pub fields: Vec<Blamed>,
+}
+
+/// A field with the change that made it what it is.
+#[derive(Debug, Serialize)]
+pub struct Blamed {
+    /// Its name.
+    pub field: String,
+    /// What it holds.
+    pub value: Value,
+    /// What it held before that change; null if nothing.
+    pub old: Value,
+    /// The change: the revision of a claim, the record of a fact.
+    #[serde(flatten)]
+    pub by: By,
+}
+
+/// What made a field what it is.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum By {
+    /// A revision.
+    Revision {
+        /// Its number.
+        sequence: u64,
+        /// Its id.
+        id: RevisionId,
+        /// Its effective time.
+        time: Timestamp,
+        /// Its branch.
+        branch: String,
+        /// The verb that made it.
+        verb: String,
+        /// Who asked.
+        author: Author,
+        /// The operation it is part of.
+        operation: OperationId,
+    },
+    /// A fact happened so.
+    Fact {
+        /// When.
+        time: Timestamp,
+        /// How forge knows.
+        origin: Origin,
+        /// When forge was told.
+        recorded_at: Timestamp,
+    },
+}
+
+impl Report for Blame {
+    const SCHEMA: &'static str = "forge.blame/1";
+
+    fn human(&self, screen: &mut Screen) {
+        screen.put(Tone::Heading, &format!("{} ", self.entity.kind));
+        screen.line(Tone::Id, &self.entity.id);
+        let mut table = Table::new(&["Field", "Value", "By", "Ago", "Before"]).flexible(1);
+        for blamed in &self.fields {
+            let (by, time) = match &blamed.by {
+                By::Revision { sequence, verb, branch, time, .. } => {
+                    (format!("#{sequence} {verb} on {branch}"), *time)
+                }
+                By::Fact { time, origin, .. } => {
+                    let origin = serde_json::to_value(origin).unwrap_or_default();
+                    (origin.as_str().unwrap_or_default().to_owned(), *time)
+                }
+            };
+            let old = match &blamed.old {
+                Value::Null => String::new(),
+                old => said(&blamed.field, old),
+            };
+            table.row(vec![
+                Cell::plain(blamed.field.replace('_', " ")),
+                Cell::plain(said(&blamed.field, &blamed.value)),
+                Cell::new(Tone::Id, by),
+                Cell::new(Tone::Dim, screen.ago(time)),
+                Cell::new(Tone::Dim, old),
+            ]);
+        }
+        screen.table(&table);
+    }
+}

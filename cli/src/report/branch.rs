@@ -1,0 +1,249 @@
+//! Branches.
+
+use super::written::Made;
+use crate::error::CommandError;
+use crate::output::{Cell, Report, Screen, Table, Tone};
+use forge_store::error::Error;
+use forge_store::model::{BranchStatus, Timestamp};
+use forge_store::store::{BranchSummary, Session};
+use serde::Serialize;
+
+/// The branches of a session.
+#[derive(Debug, Serialize)]
+pub struct Branches {
+    /// The session.
+    pub session: String,
+    /// The branches, the oldest first.
+    pub branches: Vec<Line>,
+    /// How many were left out because nobody works on them.
+    pub left_out: usize,
+}
+
+/// A branch.
+#[derive(Debug, Serialize)]
+pub struct Line {
+    /// Its name.
+    pub name: String,
+    /// Whether it is checked out.
+    pub current: bool,
+    /// What has become of it.
+    pub status: BranchStatus,
+    /// The number of its last revision; null before the first.
+    pub revision: Option<u64>,
+    /// Where it began; null for `main`.
+    pub base: Option<Base>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// The hypothesis it tests.
+    pub hypothesis: Option<String>,
+    /// How it goes about it.
+    pub approach: Option<String>,
+    /// What would count as success.
+    pub success_criteria: Vec<String>,
+    /// What came of it.
+    pub results: Vec<String>,
+}
+
+/// Where a branch began.
+#[derive(Debug, Serialize)]
+pub struct Base {
+    /// The branch.
+    pub branch: String,
+    /// The number of the revision; null before the first.
+    pub revision: Option<u64>,
+}
+
+impl From<BranchSummary> for Line {
+    fn from(branch: BranchSummary) -> Self {
+        Self {
+            name: branch.name,
+            current: branch.current,
+            status: branch.status,
+            revision: branch.revision,
+            base: branch.base.map(|(branch, revision)| Base { branch, revision }),
+            created_at: branch.created_at,
+            hypothesis: branch.metadata.hypothesis,
+            approach: branch.metadata.approach,
+            success_criteria: branch.metadata.success_criteria,
+            results: branch.metadata.results,
+        }
+    }
+}
+
+impl Line {
+    fn status(&self) -> (Tone, &'static str) {
+        match self.status {
+            BranchStatus::Active => (Tone::Plain, "active"),
+            BranchStatus::Merged => (Tone::Good, "merged"),
+            BranchStatus::Abandoned => (Tone::Bad, "abandoned"),
+            BranchStatus::Archived => (Tone::Dim, "archived"),
+        }
+    }
+
+    fn head(&self) -> String {
+        self.revision.map_or_else(|| "-".to_owned(), |revision| format!("#{revision}"))
+    }
+
+    fn origin(&self) -> String {
+        match &self.base {
+            None => "-".to_owned(),
+            Some(Base { branch, revision: None }) => branch.clone(),
+            Some(Base { branch, revision: Some(revision) }) => format!("{branch} #{revision}"),
+        }
+    }
+}
+
+impl Report for Branches {
+    const SCHEMA: &'static str = "forge.branch.list/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let mut table = Table::new(&["", "Branch", "Head", "From", "Status", "Approach"]);
+        for branch in &self.branches {
+            let (tone, status) = branch.status();
+            table.row(vec![
+                Cell::new(Tone::Good, if branch.current { "*" } else { "" }),
+                Cell::new(Tone::Id, &branch.name),
+                Cell::plain(branch.head()),
+                Cell::plain(branch.origin()),
+                Cell::new(tone, status),
+                Cell::plain(branch.approach.as_deref().unwrap_or_default()),
+            ]);
+        }
+        screen.table(&table);
+        if self.left_out > 0 {
+            screen.line(Tone::Dim, &format!("{} more with '--all'", self.left_out));
+        }
+        screen.line(Tone::Dim, &format!("session {}", self.session));
+    }
+}
+
+/// One branch.
+#[derive(Debug, Serialize)]
+pub struct Branch {
+    #[serde(skip)]
+    schema: &'static str,
+    #[serde(skip)]
+    done: Option<&'static str>,
+    /// The session.
+    pub session: String,
+    /// The branch.
+    pub branch: String,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub line: Line,
+}
+
+impl Branch {
+    /// The branch of this name.
+    ///
+    /// # Errors
+    ///
+    /// Not found, with the names there are.
+    pub fn of(session: &Session, name: &str) -> Result<Self, CommandError> {
+        let branches = session.branches(&session.head()?)?;
+        let Some(found) = branches.into_iter().find(|branch| branch.name == name) else {
+            return Err(with_names(Error::not_found("branch", name), session));
+        };
+        let session = session.summary()?.info.name;
+        let (schema, done) = ("forge.branch.show/1", None);
+        Ok(Self { schema, done, session, branch: name.to_owned(), line: found.into() })
+    }
+
+    /// The branch after this was done to it, in a word of the past.
+    #[must_use]
+    pub const fn after(mut self, schema: &'static str, done: &'static str) -> Self {
+        self.schema = schema;
+        self.done = Some(done);
+        self
+    }
+}
+
+/// An error about a branch that is not there, with the names of those that are.
+#[must_use]
+pub fn with_names(error: Error, session: &Session) -> CommandError {
+    let is_unknown = matches!(error, Error::NotFound { what: "branch", .. });
+    let names = || -> Result<Vec<String>, Error> {
+        let branches = session.branches(&session.head()?)?;
+        Ok(branches.into_iter().take(8).map(|branch| branch.name).collect())
+    };
+    let shown = CommandError::from(error);
+    match names() {
+        Ok(names) if is_unknown => shown.hinted(format!("the branches are {}", names.join(", "))),
+        _ => shown,
+    }
+}
+
+impl Report for Branch {
+    const SCHEMA: &'static str = "forge.branch.show/1";
+
+    fn schema(&self) -> &'static str {
+        self.schema
+    }
+
+    fn human(&self, screen: &mut Screen) {
+        let line = &self.line;
+        if let Some(done) = self.done {
+            screen.put(Tone::Plain, &format!("{done} branch "));
+            screen.put(Tone::Id, &line.name);
+            screen.line(Tone::Dim, &format!(" (session {})", self.session));
+            if line.current && line.status == BranchStatus::Abandoned {
+                screen.line(Tone::Plain, "  it is still checked out: 'forge branch switch NAME'");
+            } else if !line.current && line.status == BranchStatus::Active {
+                let from = line.origin();
+                screen.line(Tone::Plain, &format!("  from {from}; go on with it by"));
+                screen.line(Tone::Plain, &format!("  forge branch switch {}", line.name));
+            }
+            return;
+        }
+        screen.put(Tone::Id, &line.name);
+        screen.line(Tone::Dim, &format!(" (session {})", self.session));
+        let (tone, status) = line.status();
+        screen.put(Tone::Plain, "  status: ");
+        screen.put(tone, status);
+        screen.line(Tone::Plain, if line.current { ", checked out" } else { "" });
+        let made = screen.time(line.created_at);
+        screen.line(Tone::Plain, &format!("  head: {}", line.head()));
+        screen.line(Tone::Plain, &format!("  from: {}", line.origin()));
+        screen.line(Tone::Plain, &format!("  made: {made}"));
+        let one = |label: &str, text: &Option<String>| {
+            text.as_ref().map(|t| (label.to_owned(), t.clone()))
+        };
+        let mut more = Vec::new();
+        more.extend(one("tests", &line.hypothesis));
+        more.extend(one("approach", &line.approach));
+        more.extend(line.success_criteria.iter().map(|text| ("success".to_owned(), text.clone())));
+        more.extend(line.results.iter().map(|text| ("result".to_owned(), text.clone())));
+        for (label, text) in more {
+            screen.line(Tone::Plain, &format!("  {label}: {text}"));
+        }
+    }
+}
+
+/// Another branch was checked out.
+#[derive(Debug, Serialize)]
+pub struct Switched {
+    /// The branch that is checked out now.
+    #[serde(flatten)]
+    pub branch: Branch,
+    /// The branch left; null if it was checked out already.
+    pub left: Option<String>,
+    /// The checkpoint that was made of it.
+    pub checkpoint: Option<Made>,
+}
+
+impl Report for Switched {
+    const SCHEMA: &'static str = "forge.branch.switch/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let Branch { line, session, .. } = &self.branch;
+        match &self.left {
+            Some(left) => screen.put(Tone::Plain, &format!("Switched from {left} to ")),
+            None => screen.put(Tone::Plain, "Already on "),
+        }
+        screen.put(Tone::Id, &line.name);
+        screen.line(Tone::Dim, &format!(" (session {session}, {})", line.head()));
+        if let Some(checkpoint) = &self.checkpoint {
+            checkpoint.tell(screen);
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The brief.
+
+use super::moment::CheckpointJson;
+use crate::output::{Report, Screen, Tone};
+use forge_store::model::{Kind, Timestamp};
+use forge_store::store::{Brief, BriefLine};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// How many bytes a brief takes if nobody says.
+pub const BUDGET_BYTES: usize = 6000;
+
+/// The brief of a moment.
+#[derive(Debug)]
+pub struct BriefScreen {
+    /// What it says, whole.
+    pub brief: Brief,
+    /// The checkpoint it stands on.
+    pub checkpoint: Option<CheckpointJson>,
+    /// The revision.
+    pub revision: Option<u64>,
+}
+
+impl BriefScreen {
+    /// Tells where and when this is.
+    pub fn tell_header(&self, screen: &mut Screen) {
+        let brief = &self.brief;
+        let when = brief.at.map_or("nothing is recorded yet".to_owned(), |at| screen.time(at));
+        let revision = self.revision.map(|sequence| format!(" #{sequence}")).unwrap_or_default();
+        screen.short_line(&[
+            (Tone::Heading, &brief.session),
+            (Tone::Dim, " on "),
+            (Tone::Plain, &brief.branch),
+            (Tone::Id, &revision),
+            (Tone::Dim, ", "),
+            (Tone::Plain, &when),
+        ]);
+        if let Some(checkpoint) = &self.checkpoint {
+            let before = brief.at.map(|at| at.micros_since(checkpoint.time)).unwrap_or_default();
+            let distance = match before {
+                0 => ", at this moment".to_owned(),
+                micros => {
+                    let text = forge_store::model::when::describe_distance(micros);
+                    format!(", {text} before")
+                }
+            };
+            screen.short_line(&[
+                (Tone::Dim, "checkpoint "),
+                (Tone::Id, &format!("#{} ", checkpoint.sequence)),
+                (Tone::Plain, &checkpoint.message),
+                (Tone::Dim, &distance),
+            ]);
+        }
+    }
+
+    /// Tells as much as goes on so many lines.
+    pub fn tell_within(&self, lines: usize, screen: &mut Screen) {
+        let told = |brief: &Brief| {
+            let mut trial = screen.blank();
+            self.tell_header(&mut trial);
+            tell(brief, &mut trial);
+            trial
+        };
+        let short = self.brief.fitting(|brief| told(brief).lines() <= lines);
+        let told = told(&short);
+        screen.append(&told);
+    }
+}
+
+/// The brief as a document.
+#[derive(Debug, Serialize)]
+pub struct BriefReport {
+    /// The session; null if none has been begun.
+    pub session: Option<String>,
+    /// The branch.
+    pub branch: String,
+    /// The moment; null if nothing has happened.
+    pub at: Option<Timestamp>,
+    /// The checkpoint it stands on.
+    pub checkpoint: Option<CheckpointJson>,
+    /// What is held to be the explanation.
+    pub confirmed: Vec<LineJson>,
+    /// What is held not to be it.
+    pub rejected: Vec<LineJson>,
+    /// What is thought possible.
+    pub active: Vec<LineJson>,
+    /// Beliefs in doubt.
+    pub doubted: Vec<LineJson>,
+    /// Open gaps.
+    pub gaps: Vec<LineJson>,
+    /// Failing verifications.
+    pub failing: Vec<LineJson>,
+    /// The last commands.
+    pub commands: Vec<LineJson>,
+    /// Open tasks.
+    pub tasks: Vec<LineJson>,
+    /// What could be done next.
+    pub next: Vec<String>,
+    /// How many entries there was no room for, by list.
+    pub omitted: BTreeMap<&'static str, usize>,
+    #[serde(skip)]
+    screen: BriefScreen,
+}
+
+/// An entity in a line.
+#[derive(Debug, Serialize)]
+pub struct LineJson {
+    id: String,
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    criticality: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confidence: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    at: Timestamp,
+}
+
+impl From<&BriefLine> for LineJson {
+    fn from(line: &BriefLine) -> Self {
+        let of = |kinds: &[Kind]| line.word.filter(|_| kinds.contains(&line.kind));
+        Self {
+            id: line.id.clone(),
+            text: line.text.clone(),
+            status: of(&[Kind::Hypothesis, Kind::Verification]),
+            criticality: of(&[Kind::Gap]),
+            outcome: of(&[Kind::Command]),
+            confidence: line.confidence,
+            exit_code: line.exit_code,
+            reason: line.reason.clone(),
+            at: line.at,
+        }
+    }
+}
+
+impl BriefReport {
+    /// The brief in at most so many bytes, counted as it is told to a person.
+    #[must_use]
+    pub fn new(screen: BriefScreen, budget: usize) -> Self {
+        let short = screen.brief.fitting(|brief| bytes(brief) <= budget);
+        let lines = |list: &[BriefLine]| list.iter().map(Into::into).collect();
+        Self {
+            session: (!short.session.is_empty()).then(|| short.session.clone()),
+            branch: short.branch.clone(),
+            at: short.at,
+            checkpoint: screen.checkpoint.clone(),
+            confirmed: lines(&short.confirmed),
+            rejected: lines(&short.rejected),
+            active: lines(&short.active),
+            doubted: lines(&short.doubted),
+            gaps: lines(&short.gaps),
+            failing: lines(&short.failing),
+            commands: lines(&short.commands),
+            tasks: lines(&short.tasks),
+            next: short.next.clone(),
+            omitted: short.omitted.clone(),
+            screen: BriefScreen { brief: short, ..screen },
+        }
+    }
+}
+
+impl Report for BriefReport {
+    const SCHEMA: &'static str = "forge.brief/1";
+
+    fn human(&self, screen: &mut Screen) {
+        if self.session.is_some() {
+            self.screen.tell_header(screen);
+        } else {
+            screen.line(Tone::Plain, "No session has been begun yet.");
+        }
+        tell(&self.screen.brief, screen);
+    }
+}
+
+/// The bytes of the lists: what the budget counts, whatever the screen.
+fn bytes(brief: &Brief) -> usize {
+    const LABELS: usize = 24;
+    let line = |line: &BriefLine| {
+        line.id.len() + line.text.len() + line.reason.as_ref().map_or(0, String::len) + LABELS
+    };
+    let lists: usize = brief.lists().iter().flat_map(|(_, list)| list.iter()).map(line).sum();
+    let next: usize = brief.next.iter().map(|step| step.len() + 4).sum();
+    let header = brief.session.len() + brief.branch.len() + 8 * LABELS;
+    lists + next + header
+}
+
+/// The title of a list.
+#[must_use]
+pub fn named(list: &str) -> String {
+    let words = list.replace('_', " ");
+    let mut characters = words.chars();
+    let first = characters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(characters).collect()
+}
+
+fn tell(brief: &Brief, screen: &mut Screen) {
+    for (name, list) in brief.lists() {
+        let omitted = brief.omitted.get(name).copied().unwrap_or(0);
+        if list.is_empty() && omitted == 0 {
+            continue;
+        }
+        let (title, tone) = match name {
+            "confirmed" => ("Confirmed", Tone::Good),
+            "rejected" => ("Rejected", Tone::Bad),
+            "active" => ("Open hypotheses", Tone::Plain),
+            "doubted" => ("Beliefs in doubt", Tone::Warning),
+            "gaps" => ("Open gaps", Tone::Plain),
+            "failing" => ("Failing", Tone::Bad),
+            "commands" => ("Last commands", Tone::Plain),
+            _ => ("Open tasks", Tone::Plain),
+        };
+        let more = if omitted > 0 { format!(" ({omitted} more)") } else { String::new() };
+        screen.short_line(&[(Tone::Heading, title), (Tone::Dim, &more)]);
+        for line in list {
+            let (mark, mark_tone) = mark(line, tone);
+            let reason = line.reason.as_ref().filter(|reason| !reason.is_empty());
+            let reason = reason.map(|reason| format!("  ({reason})")).unwrap_or_default();
+            screen.short_line(&[
+                (mark_tone, &format!("  {mark}")),
+                (Tone::Id, &if shows_id(line) { format!("{}  ", line.id) } else { String::new() }),
+                (Tone::Plain, &line.text),
+                (Tone::Dim, &reason),
+            ]);
+        }
+    }
+    if let Some((first, rest)) = brief.next.split_first() {
+        screen.short_line(&[(Tone::Heading, "Next "), (Tone::Plain, first)]);
+        for step in rest {
+            screen.short_line(&[(Tone::Plain, &format!("     {step}"))]);
+        }
+    }
+}
+
+/// Ids that others made up say nothing to a person.
+const fn shows_id(line: &BriefLine) -> bool {
+    !matches!(line.kind, Kind::Command | Kind::Verification)
+}
+
+/// The word before an entry.
+fn mark(line: &BriefLine, tone: Tone) -> (String, Tone) {
+    match line.kind {
+        Kind::Hypothesis | Kind::Belief => {
+            let sure = line.confidence.map_or("   -".to_owned(), |sure| format!("{sure:.2}"));
+            let test = if line.word == Some("under_test") { " under test" } else { "" };
+            (format!("{sure}{test}  "), tone)
+        }
+        Kind::Gap => {
+            let word = line.word.unwrap_or_default();
+            (format!("{word:8}  "), if word == "critical" { Tone::Bad } else { tone })
+        }
+        Kind::Command => match (line.exit_code, line.word) {
+            (Some(0), _) => ("exit 0    ".to_owned(), Tone::Good),
+            (Some(code), _) => (format!("exit {code:<4} "), Tone::Bad),
+            (None, word) => (format!("{:9} ", word.unwrap_or("exit ?")), Tone::Dim),
+        },
+        _ => {
+            let word = line.word.unwrap_or_default().replace('_', " ");
+            (if word.is_empty() { word } else { format!("{word}  ") }, tone)
+        }
+    }
+}

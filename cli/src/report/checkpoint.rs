@@ -1,0 +1,66 @@
+//! Lists of checkpoints.
+
+use super::moment::CheckpointJson;
+use crate::output::{Cell, Report, Screen, Table, Tone};
+use forge_store::model::Trigger;
+use serde::Serialize;
+
+/// Checkpoints, newest first.
+#[derive(Debug, Serialize)]
+pub struct Checkpoints {
+    /// The session they are of; null where they are of all.
+    pub session: Option<String>,
+    /// Each of them.
+    pub checkpoints: Vec<Listed>,
+}
+
+/// A checkpoint in a list.
+#[derive(Debug, Serialize)]
+pub struct Listed {
+    /// The checkpoint.
+    #[serde(flatten)]
+    pub checkpoint: CheckpointJson,
+    /// Its session, where the list is of all sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+}
+
+impl Report for Checkpoints {
+    const SCHEMA: &'static str = "forge.checkpoint.list/1";
+
+    fn human(&self, screen: &mut Screen) {
+        if self.checkpoints.is_empty() {
+            screen.line(Tone::Plain, "No checkpoints.");
+            screen.line(Tone::Dim, "'forge checkpoint create MESSAGE' makes one.");
+            return;
+        }
+        let titles: &[&str] = match self.session {
+            Some(_) => &["No", "Time", "Ago", "Message", "Tags", "Trigger", "Branch"],
+            None => &["No", "Time", "Ago", "Message", "Tags", "Trigger", "Branch", "Session"],
+        };
+        let mut table = Table::new(titles).right(0).flexible(3);
+        for Listed { checkpoint, session } in &self.checkpoints {
+            let mut row = vec![
+                Cell::new(Tone::Id, format!("#{}", checkpoint.sequence)),
+                Cell::plain(screen.local_time(checkpoint.time)),
+                Cell::new(Tone::Dim, screen.ago(checkpoint.time)),
+                Cell::plain(&checkpoint.message),
+                Cell::plain(checkpoint.tags.join(",")),
+                Cell::new(Tone::Dim, trigger(checkpoint.trigger)),
+                Cell::plain(&checkpoint.branch),
+            ];
+            row.extend(session.as_ref().map(Cell::plain));
+            table.row(row);
+        }
+        screen.table(&table);
+    }
+}
+
+/// What made a checkpoint, in short: which event it was, its message says.
+const fn trigger(trigger: Trigger) -> &'static str {
+    match trigger {
+        Trigger::Manual => "manual",
+        Trigger::Scheduled => "scheduled",
+        Trigger::Automatic(_) => "automatic",
+    }
+}

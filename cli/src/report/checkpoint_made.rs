@@ -1,0 +1,56 @@
+//! Checkpoints that were tagged, and their schedule.
+
+use super::written::Made;
+use crate::output::{Report, Screen, Tone};
+use forge_store::model::Timestamp;
+use forge_store::model::when::describe_distance;
+use serde::Serialize;
+
+/// A checkpoint whose tags were changed.
+#[derive(Debug, Serialize)]
+pub struct Tagged {
+    /// The session.
+    pub session: String,
+    /// The branch checked out.
+    pub branch: String,
+    /// The checkpoint as it is now.
+    pub checkpoint: Made,
+}
+
+impl Report for Tagged {
+    const SCHEMA: &'static str = "forge.checkpoint.tag/1";
+
+    fn human(&self, screen: &mut Screen) {
+        screen.line(Tone::Plain, &format!("Tagged (session {})", self.session));
+        self.checkpoint.tell(screen);
+    }
+}
+
+/// How often checkpoints are made by themselves.
+#[derive(Debug, Serialize)]
+pub struct Schedule {
+    /// The session.
+    pub session: String,
+    /// The branch checked out.
+    pub branch: String,
+    /// Seconds between them; null if none are made.
+    pub every_seconds: Option<i64>,
+    /// When the last checkpoint was made, of whatever kind.
+    pub last_checkpoint: Option<Timestamp>,
+}
+
+impl Report for Schedule {
+    const SCHEMA: &'static str = "forge.checkpoint.schedule/1";
+
+    fn human(&self, screen: &mut Screen) {
+        match self.every_seconds {
+            None => screen.put(Tone::Plain, "No checkpoints are scheduled"),
+            Some(seconds) => {
+                let every = describe_distance(seconds.saturating_mul(1_000_000));
+                screen.put(Tone::Plain, &format!("A checkpoint is due {every} after the last"));
+                screen.put(Tone::Plain, " one, at the next write");
+            }
+        }
+        screen.line(Tone::Dim, &format!(" (session {})", self.session));
+    }
+}

@@ -1,0 +1,152 @@
+//! What changed between two moments.
+
+use super::entity::{self, plain};
+use super::moment::{MomentJson, seconds};
+use crate::output::{Report, Screen, Tone};
+use crate::text::previewed;
+use forge_store::diff::{TypedChange, What, summary};
+use forge_store::model::{Kind, Value};
+use forge_store::store::title;
+use serde::Serialize;
+use similar::{ChangeTag, TextDiff};
+
+/// How many facts of a kind a person is told of one by one.
+const FACTS_SHOWN: usize = 8;
+/// A text longer than this is compared line by line.
+const LONG_BYTES: usize = 60;
+
+/// What changed between two moments.
+#[derive(Debug, Serialize)]
+pub struct Diff {
+    /// The session.
+    pub session: String,
+    /// The moment compared from.
+    pub from: MomentJson,
+    /// The moment compared to.
+    pub to: MomentJson,
+    /// From the one to the other; null if nothing has happened.
+    pub time_delta_seconds: Option<f64>,
+    /// Each change.
+    pub changes: Vec<TypedChange>,
+    /// All of it in a sentence.
+    pub summary: String,
+}
+
+impl Diff {
+    /// The changes of these kinds; of all if none is named.
+    #[must_use]
+    pub fn new(
+        session: String,
+        moments: (MomentJson, MomentJson),
+        micros: Option<i64>,
+        changes: Vec<TypedChange>,
+        kinds: &[Kind],
+    ) -> Self {
+        let mut changes = changes;
+        changes.retain(|change| kinds.is_empty() || kinds.contains(&change.kind));
+        let summary = summary(&changes, micros);
+        let (from, to) = moments;
+        let changes = changes.into_iter().map(readable).collect();
+        Self { session, from, to, time_delta_seconds: micros.map(seconds), changes, summary }
+    }
+}
+
+/// The change with its long texts cut, and references to texts replaced by what they begin with.
+#[must_use]
+pub fn readable(mut change: TypedChange) -> TypedChange {
+    change.old = change.old.map(|value| previewed(&value));
+    change.new = change.new.map(|value| previewed(&value));
+    change
+}
+
+impl Report for Diff {
+    const SCHEMA: &'static str = "forge.checkpoint.diff/1";
+
+    fn human(&self, screen: &mut Screen) {
+        self.from.tell("from ", screen);
+        self.to.tell("to   ", screen);
+        screen.line(Tone::Heading, &self.summary);
+        tell(&self.changes, screen);
+    }
+}
+
+/// Tells changes, claims before facts.
+pub fn tell(changes: &[TypedChange], screen: &mut Screen) {
+    for &kind in Kind::ALL {
+        let of_kind: Vec<_> = changes.iter().filter(|change| change.kind == kind).collect();
+        if of_kind.is_empty() {
+            continue;
+        }
+        screen.heading(&super::brief::named(kind.plural()));
+        let shown = if kind.is_claim() { of_kind.len() } else { FACTS_SHOWN };
+        for change in of_kind.iter().take(shown) {
+            tell_one(change, screen);
+        }
+        let rest = of_kind.len().saturating_sub(shown);
+        if rest > 0 {
+            screen.line(Tone::Dim, &format!("  and {rest} more ('--json' has all)"));
+        }
+    }
+}
+
+/// Tells one change.
+pub fn tell_one(change: &TypedChange, screen: &mut Screen) {
+    let whole = |value: &Option<Value>| {
+        value.as_ref().map(|value| title(change.kind, value)).unwrap_or_default()
+    };
+    match (change.change, &change.field) {
+        (What::Added, _) => {
+            let text = spaced(&whole(&change.new));
+            let id = format!("  + {}", change.id);
+            screen.short_line(&[(Tone::Added, &id), (Tone::Plain, &text)]);
+        }
+        (What::Removed, _) => {
+            let text = spaced(&whole(&change.old));
+            let id = format!("  - {}", change.id);
+            screen.short_line(&[(Tone::Removed, &id), (Tone::Plain, &text)]);
+        }
+        (_, field) => {
+            let name = field.as_deref().unwrap_or("value").replace('_', " ");
+            let [old, new] = [&change.old, &change.new].map(|value| said(&name, value.as_ref()));
+            let id = format!("  ~ {} ", change.id);
+            if old.len().max(new.len()) <= LONG_BYTES && !old.contains('\n') && !new.contains('\n')
+            {
+                screen.short_line(&[
+                    (Tone::Id, &id),
+                    (Tone::Dim, &format!("{name}: ")),
+                    (Tone::Removed, &old),
+                    (Tone::Dim, " -> "),
+                    (Tone::Added, &new),
+                ]);
+                return;
+            }
+            screen.short_line(&[(Tone::Id, &id), (Tone::Dim, &format!("{name}:"))]);
+            let diff = TextDiff::from_lines(&old, &new);
+            for line in diff.iter_all_changes() {
+                let (sign, tone) = match line.tag() {
+                    ChangeTag::Delete => ("-", Tone::Removed),
+                    ChangeTag::Insert => ("+", Tone::Added),
+                    ChangeTag::Equal => (" ", Tone::Dim),
+                };
+                let text = line.value().trim_end_matches('\n');
+                screen.short_line(&[(tone, &format!("      {sign} {text}"))]);
+            }
+        }
+    }
+}
+
+/// A text behind another, if there is one.
+fn spaced(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(" {text}") }
+}
+
+/// A field as a person reads it; of a text that was cut its beginning.
+fn said(field: &str, value: Option<&Value>) -> String {
+    match value {
+        None => "none".to_owned(),
+        Some(value) => match value.field("text").filter(|_| value.field("blob").is_some()) {
+            Some(beginning) => plain(beginning),
+            None => entity::said(field, value),
+        },
+    }
+}

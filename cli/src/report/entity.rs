@@ -1,0 +1,320 @@
+//! Claims and facts: lists, and one with all its fields.
+
+use crate::error::CommandError;
+use crate::output::{Cell, Report, Screen, Table, Tone};
+use crate::reading::Known;
+use crate::text::Texts;
+use forge_store::model::{Kind, Timestamp, Value, claim};
+use forge_store::store::title;
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+/// An entity with all its fields, in the order in which they are shown.
+#[derive(Clone, Debug)]
+pub struct Entity {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its id.
+    pub id: String,
+    /// Its own time.
+    pub at: Timestamp,
+    /// What it is called in a line.
+    pub title: String,
+    /// All fields, also those that are null, from the id on.
+    pub fields: Vec<(String, Value)>,
+}
+
+impl Entity {
+    /// The entity with its texts as `texts` gives them.
+    ///
+    /// # Errors
+    ///
+    /// As reading texts does.
+    pub fn new(known: &Known, texts: &mut Texts<'_>) -> Result<Self, CommandError> {
+        let source = match known {
+            Known::Claim(..) => None,
+            Known::Fact(fact) => fact.source.as_deref(),
+        };
+        let value = texts.shown(source, known.value())?;
+        Ok(Self::of_value(known, &value))
+    }
+
+    fn of_value(known: &Known, value: &Value) -> Self {
+        let mut fields = vec![("id".to_owned(), Value::from(known.id()))];
+        let mut put = |name: &str, value: Value| {
+            // A field that forge does not know may have the name of one that it makes.
+            if !fields.iter().any(|(known, _)| known == name) {
+                fields.push((name.to_owned(), value));
+            }
+        };
+        if let Known::Fact(fact) = known {
+            put("at", fact.fact.at.to_string().into());
+            let origin = serde_json::to_value(fact.fact.origin).unwrap_or_default();
+            put("origin", origin.as_str().unwrap_or_default().into());
+        }
+        for field in claim::fields(known.kind()) {
+            put(field.name, value.field(field.name).cloned().unwrap_or_default());
+        }
+        for (name, field) in value.as_map().into_iter().flatten() {
+            put(name, field.clone());
+        }
+        match known {
+            Known::Claim(_, entry) => put("created_at", entry.added_at.to_string().into()),
+            Known::Fact(_) => put("source", Value::Null),
+        }
+        Self {
+            kind: known.kind(),
+            id: known.id().to_owned(),
+            at: known.at(),
+            title: title(known.kind(), known.value()),
+            fields,
+        }
+    }
+
+    /// The field of this name, unless it is null.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&Value> {
+        let found = self.fields.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value).filter(|value| **value != Value::Null)
+    }
+
+    /// Tells all fields that are not null.
+    pub fn tell(&self, screen: &mut Screen) {
+        screen.put(Tone::Heading, &format!("{} ", self.kind.name().replace('_', " ")));
+        screen.line(Tone::Id, &self.id);
+        for (name, value) in self.fields.iter().skip(1) {
+            let is_time = name == "at" || name == "created_at";
+            let text = match value {
+                Value::Null => continue,
+                Value::Text(text) => match Timestamp::parse_rfc3339(text) {
+                    Some(time) if is_time => screen.time(time),
+                    _ => text.clone(),
+                },
+                other => said(name, other),
+            };
+            let label = name.replace('_', " ");
+            if text.contains('\n') {
+                screen.line(Tone::Dim, &format!("  {label}:"));
+                screen.paragraph(Tone::Plain, 4, &text);
+            } else {
+                screen.put(Tone::Dim, &format!("  {label}: "));
+                screen.line(tone_of(name, &text), &text);
+            }
+        }
+    }
+}
+
+impl Serialize for Entity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.fields.len()))?;
+        for (name, value) in &self.fields {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+/// A value in a line.
+#[must_use]
+pub fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::Text(text) => text.clone(),
+        Value::List(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
+        Value::Float(number) => format!("{number}"),
+        other => serde_json::to_string(other).unwrap_or_default(),
+    }
+}
+
+/// A field in a line: shares with two decimals.
+#[must_use]
+pub fn said(field: &str, value: &Value) -> String {
+    match value {
+        Value::Float(share) if matches!(field, "confidence" | "strength") => format!("{share:.2}"),
+        other => plain(other),
+    }
+}
+
+/// What a field's word means to a person.
+fn tone_of(field: &str, word: &str) -> Tone {
+    if !matches!(field, "status" | "criticality" | "outcome") {
+        return Tone::Plain;
+    }
+    match word {
+        "confirmed" | "passed" | "filled" | "completed" => Tone::Good,
+        "rejected" | "failed" | "error" | "timed_out" | "critical" | "unfillable" => Tone::Bad,
+        "under_test" | "high" | "filling" | "refused" | "interrupted" => Tone::Warning,
+        _ => Tone::Plain,
+    }
+}
+
+/// What a table of a kind shows beside id, time and title.
+const fn columns(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::Hypothesis => &["status", "confidence", "parent"],
+        Kind::Evidence => &["hypothesis", "kind", "strength"],
+        Kind::Belief => &["kind", "confidence", "in_doubt"],
+        Kind::Dependency => &["from", "type", "to", "strength"],
+        Kind::Gap => &["criticality", "status", "type"],
+        Kind::Command => &["exit_code", "outcome"],
+        Kind::Verification => &["status", "exit_code"],
+        Kind::Measurement => &["value", "unit"],
+        Kind::Message => &["role"],
+        Kind::Task => &["status", "owner"],
+        Kind::Agent => &["type", "status"],
+        Kind::Inference => &["rule"],
+        Kind::Code => &["lines_added", "lines_removed"],
+        _ => &[],
+    }
+}
+
+/// Draws entities of one kind as a table.
+pub fn table(kind: Kind, entities: &[Entity], screen: &mut Screen) {
+    let columns = columns(kind);
+    let titles: Vec<String> = ["id", "time"]
+        .into_iter()
+        .chain(columns.iter().copied())
+        .chain(["says"])
+        .map(heading)
+        .collect();
+    let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+    let mut table = Table::new(&titles);
+    for entity in entities {
+        let mut row = vec![
+            Cell::new(Tone::Id, &entity.id),
+            Cell::new(Tone::Dim, screen.local_time(entity.at)),
+        ];
+        for column in columns {
+            let text = match (*column, entity.field(column)) {
+                ("in_doubt", Some(Value::Bool(true))) => "in doubt".to_owned(),
+                ("in_doubt", _) => String::new(),
+                (name, value) => value.map(|value| said(name, value)).unwrap_or_default(),
+            };
+            row.push(Cell::new(tone_of(column, &text), text));
+        }
+        row.push(Cell::plain(&entity.title));
+        table.row(row);
+    }
+    screen.table(&table);
+}
+
+fn heading(name: &str) -> String {
+    let words = name.replace('_', " ");
+    let mut characters = words.chars();
+    let first = characters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(characters).collect()
+}
+
+/// Entities of one kind.
+#[derive(Debug)]
+pub struct Entities {
+    /// The session.
+    pub session: String,
+    /// Their kind.
+    pub kind: Kind,
+    /// The moment they are known at; null if nothing has happened.
+    pub at: Option<Timestamp>,
+    /// The entities.
+    pub entities: Vec<Entity>,
+}
+
+impl Serialize for Entities {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(3))?;
+        map.serialize_entry("session", &self.session)?;
+        map.serialize_entry("at", &self.at)?;
+        map.serialize_entry(self.kind.plural(), &self.entities)?;
+        map.end()
+    }
+}
+
+impl Report for Entities {
+    const SCHEMA: &'static str = "forge.entity.list/1";
+
+    fn schema(&self) -> &'static str {
+        match self.kind {
+            Kind::Hypothesis => "forge.hypothesis.list/1",
+            Kind::Evidence => "forge.evidence.list/1",
+            Kind::Belief => "forge.belief.list/1",
+            Kind::Gap => "forge.gap.list/1",
+            Kind::Note => "forge.note.list/1",
+            Kind::Message => "forge.message.list/1",
+            Kind::Prompt => "forge.prompt.list/1",
+            Kind::Command => "forge.command.list/1",
+            Kind::Code => "forge.code.list/1",
+            Kind::Verification => "forge.verification.list/1",
+            Kind::Measurement => "forge.measurement.list/1",
+            Kind::Task => "forge.task.list/1",
+            Kind::Agent => "forge.agent.list/1",
+            Kind::Inference => "forge.inference.list/1",
+            _ => Self::SCHEMA,
+        }
+    }
+
+    fn human(&self, screen: &mut Screen) {
+        if self.entities.is_empty() {
+            let what = self.kind.plural().replace('_', " ");
+            screen.line(Tone::Plain, &format!("No {what} in the session {}.", self.session));
+            return;
+        }
+        table(self.kind, &self.entities, screen);
+    }
+}
+
+/// One entity.
+#[derive(Debug)]
+pub struct Shown {
+    /// The session.
+    pub session: String,
+    /// The moment it is known at.
+    pub at: Option<Timestamp>,
+    /// The entity.
+    pub entity: Entity,
+    /// Of a hypothesis: what speaks for or against it.
+    pub evidence: Option<Vec<Entity>>,
+}
+
+impl Serialize for Shown {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("session", &self.session)?;
+        map.serialize_entry("at", &self.at)?;
+        map.serialize_entry(self.entity.kind.name(), &self.entity)?;
+        if let Some(evidence) = &self.evidence {
+            map.serialize_entry("evidence", evidence)?;
+        }
+        map.end()
+    }
+}
+
+impl Report for Shown {
+    const SCHEMA: &'static str = "forge.entity.show/1";
+
+    fn schema(&self) -> &'static str {
+        match self.entity.kind {
+            Kind::Hypothesis => "forge.hypothesis.show/1",
+            Kind::Evidence => "forge.evidence.show/1",
+            Kind::Belief => "forge.belief.show/1",
+            Kind::Gap => "forge.gap.show/1",
+            Kind::Note => "forge.note.show/1",
+            Kind::Message => "forge.message.show/1",
+            Kind::Prompt => "forge.prompt.show/1",
+            Kind::Command => "forge.command.show/1",
+            Kind::Code => "forge.code.show/1",
+            Kind::Verification => "forge.verification.show/1",
+            Kind::Measurement => "forge.measurement.show/1",
+            Kind::Task => "forge.task.show/1",
+            Kind::Agent => "forge.agent.show/1",
+            Kind::Inference => "forge.inference.show/1",
+            _ => Self::SCHEMA,
+        }
+    }
+
+    fn human(&self, screen: &mut Screen) {
+        self.entity.tell(screen);
+        if let Some(evidence) = self.evidence.as_ref().filter(|evidence| !evidence.is_empty()) {
+            screen.heading("Evidence");
+            table(Kind::Evidence, evidence, screen);
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! What imports took.
+
+use crate::output::{Cell, Report, Screen, Table, Tone};
+use forge_store::model::{Fact, Timestamp};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A line that could not be read.
+#[derive(Clone, Debug, Serialize)]
+pub struct Skipped {
+    /// Its number in the file, from 1.
+    pub line: u64,
+    /// Where it begins, in bytes.
+    pub offset: u64,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// What was taken of one transcript.
+#[derive(Clone, Debug, Serialize)]
+pub struct TranscriptReport {
+    /// The file, as it was named.
+    pub file: String,
+    /// The session's name; null while there is none.
+    pub session: Option<String>,
+    /// The agent's own id of it; null if no line names one.
+    pub agent_session: Option<String>,
+    /// Lines taken now.
+    pub lines: u64,
+    /// Bytes taken now.
+    pub bytes: u64,
+    /// How many facts were new, by kind.
+    pub facts: BTreeMap<&'static str, u64>,
+    /// How many checkpoints were made or completed.
+    pub checkpoints: u64,
+    /// Lines passed over since they cannot be read.
+    pub skipped: Vec<Skipped>,
+    /// Bytes at the end of the file that are no whole line yet.
+    pub waiting_bytes: u64,
+    /// Whether the file was read from its beginning, since what had been taken of it has changed.
+    pub again: bool,
+    /// Whether nothing was taken, since nothing is new.
+    pub unchanged: bool,
+}
+
+impl TranscriptReport {
+    /// Nothing taken yet of this file.
+    #[must_use]
+    pub fn of(path: &Path) -> Self {
+        Self {
+            file: path.display().to_string(),
+            session: None,
+            agent_session: None,
+            lines: 0,
+            bytes: 0,
+            facts: BTreeMap::new(),
+            checkpoints: 0,
+            skipped: Vec::new(),
+            waiting_bytes: 0,
+            again: false,
+            unchanged: false,
+        }
+    }
+
+    /// Counts facts that are new.
+    pub fn count_facts(&mut self, facts: &[Fact]) {
+        for fact in facts {
+            *self.facts.entry(fact.kind.plural()).or_default() += 1;
+        }
+    }
+
+    fn human(&self, screen: &mut Screen, dry_run: bool) {
+        let Some(id) = &self.agent_session else {
+            let why = match self.waiting_bytes {
+                0 => "the file is empty",
+                _ => "no line names a session yet",
+            };
+            return screen.line(Tone::Plain, &format!("{}: nothing to take, {why}", self.file));
+        };
+        screen.put(Tone::Plain, &format!("{}: ", self.file));
+        match &self.session {
+            Some(name) => screen.put(Tone::Heading, name),
+            None => screen.put(Tone::Id, id),
+        }
+        screen.end_line();
+        if self.unchanged {
+            screen.line(Tone::Dim, "  nothing new");
+        } else {
+            let verb = if dry_run { "would take" } else { "took" };
+            let size = bytes(self.bytes);
+            screen.line(Tone::Plain, &format!("  {verb} {}, {size}", count(self.lines, "line")));
+            let mut facts: Vec<String> =
+                self.facts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+            facts.push(count(self.checkpoints, "checkpoint"));
+            screen.paragraph(Tone::Plain, 2, &facts.join(", "));
+            if self.again {
+                let why =
+                    "what had been taken of it has changed, so it was read from the beginning";
+                screen.paragraph(Tone::Warning, 2, why);
+            }
+        }
+        if !self.skipped.is_empty() {
+            let lines = count(self.skipped.len() as u64, "line");
+            screen.line(Tone::Warning, &format!("  skipped {lines} that cannot be read"));
+        }
+        if self.waiting_bytes > 0 {
+            let text = format!("  {} wait for the rest of their line", bytes(self.waiting_bytes));
+            screen.line(Tone::Dim, &text);
+        }
+    }
+}
+
+/// A transcript that was found and not imported yet.
+#[derive(Clone, Debug, Serialize)]
+pub struct FoundTranscript {
+    /// The file.
+    pub file: String,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was last written.
+    pub modified: Option<Timestamp>,
+    /// Whether it is a sub-agent's own.
+    pub sub_agent: bool,
+}
+
+/// What `forge import claude-code` did.
+#[derive(Debug, Serialize)]
+pub struct Transcripts {
+    /// Whether nothing was written, since only that was asked for.
+    pub dry_run: bool,
+    /// What was taken of each file.
+    pub files: Vec<TranscriptReport>,
+    /// What lies where the agent keeps its transcripts, if no file was named and nobody agreed to take it.
+    pub found: Vec<FoundTranscript>,
+}
+
+impl Report for Transcripts {
+    const SCHEMA: &'static str = "forge.import.claude-code/1";
+
+    fn human(&self, screen: &mut Screen) {
+        for file in &self.files {
+            file.human(screen, self.dry_run);
+        }
+        if !self.found.is_empty() {
+            table(&self.found, screen);
+            screen.gap();
+            screen.line(
+                Tone::Plain,
+                "Nothing was imported. 'forge import claude-code --yes' does it.",
+            );
+        } else if self.files.is_empty() {
+            screen.line(Tone::Plain, "There are no transcripts of Claude Code for this directory.");
+        }
+    }
+}
+
+/// Shows what was found.
+pub fn table(found: &[FoundTranscript], screen: &mut Screen) {
+    let mut table = Table::new(&["Transcript", "Size", "Last written"]).flexible(0).right(1);
+    for one in found {
+        let modified = one.modified.map(|time| screen.time(time));
+        table.row(vec![
+            Cell::plain(&one.file),
+            Cell::plain(bytes(one.bytes)),
+            Cell::plain(modified.unwrap_or_default()),
+        ]);
+    }
+    screen.table(&table);
+}
+
+/// What `forge import swe-agent` did.
+#[derive(Debug, Serialize)]
+pub struct Trajectory {
+    /// The file, as it was named.
+    pub file: String,
+    /// The session.
+    pub session: String,
+    /// How many facts were new, by kind.
+    pub facts: BTreeMap<&'static str, u64>,
+    /// Whether nothing was taken, since it had been already.
+    pub unchanged: bool,
+}
+
+impl Report for Trajectory {
+    const SCHEMA: &'static str = "forge.import.swe-agent/1";
+
+    fn human(&self, screen: &mut Screen) {
+        screen.put(Tone::Plain, &format!("{}: ", self.file));
+        screen.line(Tone::Heading, &self.session);
+        if self.unchanged {
+            return screen.line(Tone::Dim, "  nothing new");
+        }
+        let facts: Vec<String> =
+            self.facts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        screen.paragraph(Tone::Plain, 2, &facts.join(", "));
+    }
+}
+
+/// What `forge import events` did.
+#[derive(Debug, Serialize)]
+pub struct Events {
+    /// The file, as it was named.
+    pub file: String,
+    /// The sessions it went to.
+    pub sessions: Vec<String>,
+    /// Lines taken now.
+    pub lines: u64,
+    /// Bytes taken now.
+    pub bytes: u64,
+    /// Revisions made.
+    pub revisions: u64,
+    /// Checkpoints made or completed.
+    pub checkpoints: u64,
+    /// Facts recorded.
+    pub facts: u64,
+    /// Bytes at the end of the file that are no whole line yet.
+    pub waiting_bytes: u64,
+    /// Whether nothing was taken, since nothing is new.
+    pub unchanged: bool,
+}
+
+impl Report for Events {
+    const SCHEMA: &'static str = "forge.import.events/1";
+
+    fn human(&self, screen: &mut Screen) {
+        screen.put(Tone::Plain, &format!("{}: ", self.file));
+        screen.line(Tone::Heading, &self.sessions.join(", "));
+        if self.unchanged {
+            screen.line(Tone::Dim, "  nothing new");
+        } else {
+            let parts = [
+                count(self.lines, "line"),
+                count(self.revisions, "revision"),
+                count(self.checkpoints, "checkpoint"),
+                count(self.facts, "fact"),
+            ];
+            screen.line(Tone::Plain, &format!("  took {}", parts.join(", ")));
+        }
+        if self.waiting_bytes > 0 {
+            let text = format!("  {} wait for the rest of their line", bytes(self.waiting_bytes));
+            screen.line(Tone::Dim, &text);
+        }
+    }
+}
+
+/// So many of these.
+#[must_use]
+pub fn count(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A size for a person.
+#[must_use]
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
+    if bytes < 1000 {
+        return count(bytes, "byte");
+    }
+    let mut tenths = bytes / 100;
+    let mut unit = 0;
+    while tenths >= 10_000 && unit + 1 < UNITS.len() {
+        tenths /= 1000;
+        unit += 1;
+    }
+    let unit = UNITS.get(unit).copied().unwrap_or_default();
+    format!("{}.{} {unit}", tenths / 10, tenths % 10)
+}

@@ -1,0 +1,195 @@
+//! Logs: of a branch, a session, an entity, and of operations.
+
+use super::diff::{readable, tell_one};
+use super::moment::{CheckpointJson, trigger_word};
+use crate::output::{Report, Screen, Tone};
+use forge_store::diff::{TypedChange, summary};
+use forge_store::model::{Author, Kind, OperationId, RevisionId, Timestamp};
+use forge_store::store::{LogEntry, OperationSummary};
+use serde::Serialize;
+
+/// Revisions and checkpoints, newest first.
+#[derive(Debug, Serialize)]
+pub struct Log {
+    /// The session.
+    pub session: String,
+    /// The branch; null for all.
+    pub branch: Option<String>,
+    /// The entity that it is the history of, if it is one's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entity: Option<EntityId>,
+    /// Each of them.
+    pub entries: Vec<LogLine>,
+}
+
+/// What names an entity.
+#[derive(Clone, Debug, Serialize)]
+pub struct EntityId {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its id.
+    pub id: String,
+}
+
+/// A revision or a checkpoint.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum LogLine {
+    /// A revision.
+    Revision(Revised),
+    /// A checkpoint.
+    Checkpoint(CheckpointJson),
+}
+
+/// A revision with its changes.
+#[derive(Debug, Serialize)]
+pub struct Revised {
+    /// Its number in the session's one count.
+    pub sequence: u64,
+    /// Its id.
+    pub id: RevisionId,
+    /// Its effective time.
+    pub time: Timestamp,
+    /// The branch it lies on.
+    pub branch: String,
+    /// The verb that made it.
+    pub verb: String,
+    /// Who asked.
+    pub author: Author,
+    /// The operation it is part of.
+    pub operation: OperationId,
+    /// The number of the revision whose claims it restored; null if it is no restore, 0 for none.
+    pub reset_to: Option<u64>,
+    /// What it changed.
+    pub changes: Vec<TypedChange>,
+}
+
+impl Revised {
+    /// The revision with these changes.
+    #[must_use]
+    pub fn new(entry: LogEntry, changes: Vec<TypedChange>) -> Self {
+        let changes = changes.into_iter().map(readable).collect();
+        let LogEntry { sequence, id, time, branch, verb, author, operation, reset_to, .. } = entry;
+        Self { sequence, id, time, branch, verb, author, operation, reset_to, changes }
+    }
+
+    /// Tells of the revision in a line.
+    pub fn tell(&self, screen: &mut Screen) {
+        let time = screen.time(self.time);
+        screen.short_line(&[
+            (Tone::Id, &format!("#{} ", self.sequence)),
+            (Tone::Dim, &format!("{time} ")),
+            (Tone::Plain, &self.verb),
+            (Tone::Dim, &format!(" on {}", self.branch)),
+        ]);
+    }
+}
+
+impl LogLine {
+    /// Its time.
+    #[must_use]
+    pub const fn time(&self) -> Timestamp {
+        match self {
+            Self::Revision(revised) => revised.time,
+            Self::Checkpoint(checkpoint) => checkpoint.time,
+        }
+    }
+}
+
+/// How many changes of a revision a person is told of one by one.
+const CHANGES_SHOWN: usize = 6;
+
+impl Report for Log {
+    const SCHEMA: &'static str = "forge.log/1";
+
+    fn human(&self, screen: &mut Screen) {
+        if self.entries.is_empty() {
+            let session = &self.session;
+            screen.line(Tone::Plain, &format!("There is nothing in the log of {session} yet."));
+            return;
+        }
+        for entry in &self.entries {
+            match entry {
+                LogLine::Revision(revised) => {
+                    revised.tell(screen);
+                    if revised.changes.len() > CHANGES_SHOWN {
+                        let summary = summary(&revised.changes, None);
+                        screen.short_line(&[(Tone::Plain, &format!("  {summary}"))]);
+                    } else {
+                        revised.changes.iter().for_each(|change| tell_one(change, screen));
+                    }
+                }
+                LogLine::Checkpoint(checkpoint) => {
+                    let time = screen.time(checkpoint.time);
+                    let tags = checkpoint.tags.join(",");
+                    let tags = if tags.is_empty() { tags } else { format!(" [{tags}]") };
+                    let trigger = trigger_word(checkpoint.trigger);
+                    screen.short_line(&[
+                        (Tone::Id, &format!("#{} ", checkpoint.sequence)),
+                        (Tone::Dim, &format!("{time} ")),
+                        (Tone::Heading, "checkpoint "),
+                        (Tone::Plain, &checkpoint.message),
+                        (Tone::Dim, &format!("{tags} {trigger}")),
+                    ]);
+                }
+            }
+        }
+    }
+}
+
+/// Operations, newest first.
+#[derive(Debug, Serialize)]
+pub struct Operations {
+    /// The session.
+    pub session: String,
+    /// Each of them.
+    pub operations: Vec<OperationJson>,
+}
+
+/// An operation.
+#[derive(Debug, Serialize)]
+pub struct OperationJson {
+    /// Its id, as `forge undo` takes it.
+    pub id: OperationId,
+    /// The verb.
+    pub verb: String,
+    /// Who asked.
+    pub author: Author,
+    /// When.
+    pub time: Timestamp,
+    /// What it did, in words.
+    pub effects: Vec<String>,
+    /// The operation it took back; null if it is no undo.
+    pub takes_back: Option<OperationId>,
+    /// Whether it was taken back.
+    pub taken_back: bool,
+}
+
+impl From<OperationSummary> for OperationJson {
+    fn from(operation: OperationSummary) -> Self {
+        let OperationSummary { id, verb, author, time, effects, takes_back, taken_back } =
+            operation;
+        Self { id, verb, author, time, effects, takes_back, taken_back }
+    }
+}
+
+impl Report for Operations {
+    const SCHEMA: &'static str = "forge.log.operations/1";
+
+    fn human(&self, screen: &mut Screen) {
+        if self.operations.is_empty() {
+            screen.line(Tone::Plain, &format!("Nothing was done in {} yet.", self.session));
+        }
+        for operation in &self.operations {
+            let time = screen.time(operation.time);
+            let state = if operation.taken_back { " (taken back)" } else { "" };
+            screen.short_line(&[
+                (Tone::Id, &format!("{} ", operation.id.short())),
+                (Tone::Dim, &format!("{time} ")),
+                (Tone::Plain, &operation.verb),
+                (Tone::Warning, state),
+                (Tone::Dim, &format!(": {}", operation.effects.join(", "))),
+            ]);
+        }
+    }
+}

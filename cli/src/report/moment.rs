@@ -1,0 +1,185 @@
+//! Sessions, revisions, checkpoints and moments as parts of other reports.
+
+use crate::error::CommandError;
+use crate::output::{Screen, Tone};
+use crate::text::previewed;
+use forge_store::model::{
+    Checkpoint, CheckpointId, RevisionId, SessionId, SessionInfo, SessionKind, Timestamp, Trigger,
+    Value,
+};
+use forge_store::store::{Point, RevisionSummary, Session};
+use serde::Serialize;
+
+/// Microseconds in seconds.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "53 bits of microseconds are 285 years")]
+pub fn seconds(micros: i64) -> f64 {
+    micros as f64 / 1e6
+}
+
+/// A session.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionJson {
+    /// Its id.
+    pub id: SessionId,
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub kind: SessionKind,
+    /// Which agent works in it.
+    pub agent: Option<String>,
+    /// The agent's own id of it.
+    pub agent_session: Option<String>,
+    /// When it began.
+    pub started_at: Timestamp,
+}
+
+impl From<SessionInfo> for SessionJson {
+    fn from(info: SessionInfo) -> Self {
+        Self {
+            id: info.id,
+            name: info.name,
+            kind: info.kind,
+            agent: info.agent,
+            agent_session: info.agent_session,
+            started_at: info.started_at,
+        }
+    }
+}
+
+/// A revision.
+#[derive(Clone, Debug, Serialize)]
+pub struct RevisionJson {
+    /// Its number in the session's one count.
+    pub sequence: u64,
+    /// Its id.
+    pub id: RevisionId,
+    /// Its effective time.
+    pub time: Timestamp,
+    /// The branch it lies on.
+    pub branch: String,
+}
+
+impl From<RevisionSummary> for RevisionJson {
+    fn from(revision: RevisionSummary) -> Self {
+        let RevisionSummary { sequence, id, time, branch, .. } = revision;
+        Self { sequence, id, time, branch }
+    }
+}
+
+/// A checkpoint.
+#[derive(Clone, Debug, Serialize)]
+pub struct CheckpointJson {
+    /// Its id.
+    pub id: CheckpointId,
+    /// Its number in the session's one count.
+    pub sequence: u64,
+    /// The moment it names.
+    pub time: Timestamp,
+    /// What somebody said about it.
+    pub message: String,
+    /// Words it is found by.
+    pub tags: Vec<String>,
+    /// Why it was made.
+    pub trigger: Trigger,
+    /// The branch checked out then.
+    pub branch: String,
+    /// Whatever else is known of it; absent if nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<Value>,
+}
+
+impl CheckpointJson {
+    /// The checkpoint of a session, without its body.
+    ///
+    /// # Errors
+    ///
+    /// As every read.
+    pub fn new(session: &Session, checkpoint: &Checkpoint) -> Result<Self, CommandError> {
+        Ok(Self {
+            id: checkpoint.id,
+            sequence: checkpoint.sequence,
+            time: checkpoint.time,
+            message: checkpoint.message.clone(),
+            tags: checkpoint.tags.clone(),
+            trigger: checkpoint.trigger,
+            branch: session.branch_name(checkpoint.branch)?,
+            body: None,
+        })
+    }
+
+    /// The checkpoint of a session with its body, whose texts are whole if `full`.
+    ///
+    /// # Errors
+    ///
+    /// As every read.
+    pub fn with_body(
+        session: &Session,
+        checkpoint: &Checkpoint,
+        full: bool,
+    ) -> Result<Self, CommandError> {
+        let body = match &checkpoint.body {
+            Value::Null => None,
+            body if full => Some(body.clone()),
+            body => Some(previewed(body)),
+        };
+        Ok(Self { body, ..Self::new(session, checkpoint)? })
+    }
+}
+
+/// A trigger in a word.
+#[must_use]
+pub fn trigger_word(trigger: Trigger) -> String {
+    match trigger {
+        Trigger::Manual => "manual".to_owned(),
+        Trigger::Scheduled => "scheduled".to_owned(),
+        Trigger::Automatic(auto) => serde_json::to_value(auto)
+            .ok()
+            .and_then(|word| word.as_str().map(|word| word.replace('_', " ")))
+            .unwrap_or_default(),
+    }
+}
+
+/// One of two moments that are compared.
+#[derive(Clone, Debug, Serialize)]
+pub struct MomentJson {
+    /// Its time; null if nothing has happened.
+    pub at: Option<Timestamp>,
+    /// Its branch.
+    pub branch: String,
+    /// Its revision; null before the first.
+    pub revision: Option<RevisionJson>,
+    /// The checkpoint that was named; null if none was.
+    pub checkpoint: Option<CheckpointJson>,
+}
+
+impl MomentJson {
+    /// The moment of a point.
+    ///
+    /// # Errors
+    ///
+    /// As every read.
+    pub fn new(session: &Session, point: &Point) -> Result<Self, CommandError> {
+        let checkpoint = point.named_checkpoint();
+        Ok(Self {
+            at: session.time_of(point)?,
+            branch: session.branch_of(point)?,
+            revision: session.revision_of(point)?.map(Into::into),
+            checkpoint: checkpoint.map(|one| CheckpointJson::new(session, one)).transpose()?,
+        })
+    }
+
+    /// Tells a person in a line.
+    pub fn tell(&self, label: &str, screen: &mut Screen) {
+        screen.put(Tone::Dim, label);
+        screen.put(Tone::Plain, &self.at.map_or("nothing yet".to_owned(), |at| screen.time(at)));
+        screen.put(Tone::Dim, &format!(" on {}", self.branch));
+        if let Some(revision) = &self.revision {
+            screen.put(Tone::Id, &format!(" #{}", revision.sequence));
+        }
+        if let Some(checkpoint) = &self.checkpoint {
+            screen.put(Tone::Plain, &format!(" \"{}\"", checkpoint.message));
+        }
+        screen.end_line();
+    }
+}

@@ -1,0 +1,70 @@
+//! What a restore did, or would do.
+
+use super::diff::tell;
+use super::moment::RevisionJson;
+use crate::output::{Report, Screen, Tone};
+use forge_store::diff::TypedChange;
+use forge_store::model::Timestamp;
+use serde::Serialize;
+
+/// What a restore did, or would do.
+#[derive(Debug, Serialize)]
+pub struct Recovery {
+    /// The id of the checkpoint gone back to, else of the revision; null for before the first.
+    pub restored_to: Option<String>,
+    /// The moment gone back to.
+    pub timestamp: Option<Timestamp>,
+    /// What the checkpoint's message says, else what was named.
+    pub message: String,
+    /// Whether all claims are what they were then; false for a dry run.
+    pub recovery_complete: bool,
+    /// Whether nothing was to be changed.
+    pub dry_run: bool,
+    /// The session.
+    pub session: String,
+    /// The branch that got the new revision.
+    pub branch: String,
+    /// The new revision; null if there is none, since all claims stood so already.
+    pub revision: Option<RevisionJson>,
+    /// How many claims there are then.
+    pub claims_restored: u64,
+    /// How many facts have come since that moment. They stay.
+    pub facts_since: u64,
+    /// The changes of claims.
+    pub changes: Vec<TypedChange>,
+    /// All of it in a sentence.
+    pub summary: String,
+}
+
+impl Report for Recovery {
+    const SCHEMA: &'static str = "forge.checkpoint.restore/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let when = self.timestamp.map_or("the beginning".to_owned(), |time| screen.time(time));
+        let done = match (self.dry_run, &self.revision) {
+            (true, _) => "Would go back to",
+            (false, Some(_)) => "Went back to",
+            (false, None) => "Already as at",
+        };
+        screen.line(Tone::Plain, &format!("{done} \"{}\", {when}", self.message));
+        screen.put(Tone::Dim, &format!("{} on {}", self.session, self.branch));
+        if let Some(revision) = &self.revision {
+            screen.put(Tone::Id, &format!(" #{}", revision.sequence));
+        }
+        let claims = if self.claims_restored == 1 { "claim" } else { "claims" };
+        screen.line(Tone::Dim, &format!(", {} {claims}", self.claims_restored));
+        if self.facts_since > 0 {
+            let facts = if self.facts_since == 1 { "fact has" } else { "facts have" };
+            screen.line(
+                Tone::Plain,
+                &format!("{} {facts} come since; facts stay.", self.facts_since),
+            );
+        }
+        screen.line(Tone::Heading, &self.summary);
+        tell(&self.changes, screen);
+        if self.revision.is_some() {
+            screen.gap();
+            screen.line(Tone::Dim, "'forge undo' takes this back.");
+        }
+    }
+}

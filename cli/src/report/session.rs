@@ -1,0 +1,240 @@
+//! Sessions.
+
+use crate::error::CommandError;
+use crate::output::{Cell, Report, Screen, Table, Tone};
+use forge_store::model::claim::SessionMetrics;
+use forge_store::model::when::describe_distance;
+use forge_store::model::{SessionId, SessionKind, Timestamp};
+use forge_store::store::{Session, SessionSummary};
+use serde::Serialize;
+
+/// The sessions of a store.
+#[derive(Debug, Serialize)]
+pub struct Sessions {
+    /// The sessions, the one last written to first.
+    pub sessions: Vec<Line>,
+    /// How many more there are.
+    pub more: usize,
+    /// How many runs, progress, programs and threads were left out.
+    pub others: usize,
+}
+
+/// A session.
+#[derive(Debug, Serialize)]
+pub struct Line {
+    /// Its name.
+    pub name: String,
+    /// Its id.
+    pub id: SessionId,
+    /// What it is for.
+    pub kind: SessionKind,
+    /// Whether commands work in it that name none.
+    pub current: bool,
+    /// Which agent works in it.
+    pub agent: Option<String>,
+    /// The agent's own id of it.
+    pub agent_session: Option<String>,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// The time of the earliest thing in it.
+    pub first_event: Option<Timestamp>,
+    /// The time of the latest thing in it.
+    pub last_event: Option<Timestamp>,
+    /// The branch checked out.
+    pub branch: String,
+    /// How many branches it has.
+    pub branches: u64,
+    /// How many revisions and checkpoints it has.
+    pub last_sequence: u64,
+    /// How many checkpoints it has.
+    pub checkpoints: u64,
+    /// When the latest of them was made.
+    pub last_checkpoint: Option<Timestamp>,
+    /// How many claims are held on the branch checked out.
+    pub claims: u64,
+    /// How many facts were recorded.
+    pub facts: u64,
+    /// Seconds between scheduled checkpoints.
+    pub schedule_seconds: Option<i64>,
+    /// What was imported into it.
+    pub sources: Vec<Source>,
+}
+
+/// Something that was imported.
+#[derive(Debug, Serialize)]
+pub struct Source {
+    /// Its name.
+    pub name: String,
+    /// How many bytes of it were taken.
+    pub bytes: u64,
+}
+
+impl From<SessionSummary> for Line {
+    fn from(session: SessionSummary) -> Self {
+        let sources = session.sources.into_iter();
+        Self {
+            name: session.info.name,
+            id: session.info.id,
+            kind: session.info.kind,
+            current: session.current,
+            agent: session.info.agent,
+            agent_session: session.info.agent_session,
+            started_at: session.info.started_at,
+            first_event: session.first_event,
+            last_event: session.last_event,
+            branch: session.branch,
+            branches: session.branches,
+            last_sequence: session.last_sequence,
+            checkpoints: session.checkpoints,
+            last_checkpoint: session.last_checkpoint,
+            claims: session.claims,
+            facts: session.facts,
+            schedule_seconds: session.schedule_micros.map(|micros| micros / 1_000_000),
+            sources: sources.map(|(name, bytes)| Source { name, bytes }).collect(),
+        }
+    }
+}
+
+impl Report for Sessions {
+    const SCHEMA: &'static str = "forge.session.list/1";
+
+    fn human(&self, screen: &mut Screen) {
+        if self.sessions.is_empty() {
+            screen.line(Tone::Plain, "No session has been begun yet.");
+            screen.line(Tone::Dim, "The first thing you record begins one.");
+            return;
+        }
+        let titles = ["", "Session", "Agent", "Branch", "Claims", "Facts", "Checkpoints", "Last"];
+        let mut table = Table::new(&titles).right(4).right(5).right(6).flexible(1);
+        for session in &self.sessions {
+            let last = session.last_event.map(|last| screen.ago(last));
+            table.row(vec![
+                Cell::new(Tone::Good, if session.current { "*" } else { "" }),
+                Cell::new(Tone::Id, &session.name),
+                Cell::plain(session.agent.as_deref().unwrap_or("-")),
+                Cell::plain(&session.branch),
+                Cell::plain(session.claims.to_string()),
+                Cell::plain(session.facts.to_string()),
+                Cell::plain(session.checkpoints.to_string()),
+                Cell::new(Tone::Dim, last.as_deref().unwrap_or("-")),
+            ]);
+        }
+        screen.table(&table);
+        if self.more > 0 {
+            screen.line(Tone::Dim, &format!("{} more with a greater '--limit'", self.more));
+        }
+        if self.others > 0 {
+            screen.line(Tone::Dim, &format!("{} of other kinds with '--all'", self.others));
+        }
+    }
+}
+
+/// One session.
+#[derive(Debug, Serialize)]
+pub struct One {
+    #[serde(skip)]
+    schema: &'static str,
+    #[serde(skip)]
+    done: Option<&'static str>,
+    /// Its name.
+    pub session: String,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub line: Line,
+    /// Its figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<SessionMetrics>,
+}
+
+impl One {
+    /// The session.
+    ///
+    /// # Errors
+    ///
+    /// As every read.
+    pub fn of(session: &Session) -> Result<Self, CommandError> {
+        let line = Line::from(session.summary()?);
+        let (schema, done) = ("forge.session.show/1", None);
+        Ok(Self { schema, done, session: line.name.clone(), line, metrics: None })
+    }
+
+    /// With its figures.
+    ///
+    /// # Errors
+    ///
+    /// As every read.
+    pub fn with_metrics(mut self, session: &Session) -> Result<Self, CommandError> {
+        self.metrics = Some(session.state(&session.head()?)?.metrics()?);
+        Ok(self)
+    }
+
+    /// The session after this was done to it, in a word of the past.
+    #[must_use]
+    pub const fn after(mut self, schema: &'static str, done: &'static str) -> Self {
+        self.schema = schema;
+        self.done = Some(done);
+        self
+    }
+}
+
+impl Report for One {
+    const SCHEMA: &'static str = "forge.session.show/1";
+
+    fn schema(&self) -> &'static str {
+        self.schema
+    }
+
+    fn human(&self, screen: &mut Screen) {
+        let line = &self.line;
+        if let Some(done) = self.done {
+            screen.put(Tone::Plain, &format!("{done} session "));
+            screen.put(Tone::Id, &line.name);
+            screen.line(Tone::Dim, " (current from now on)");
+            return;
+        }
+        screen.put(Tone::Id, &line.name);
+        let current = if line.current { ", current" } else { "" };
+        screen.line(Tone::Dim, &format!(" ({}{current})", line.id.short()));
+        line.tell(screen);
+        if let Some(metrics) = &self.metrics {
+            let micros = i64::try_from(metrics.time_in_debugging.as_micros()).unwrap_or(i64::MAX);
+            for (label, figure) in [
+                ("hypotheses tested", metrics.hypotheses_tested.to_string()),
+                ("verifications run", metrics.verifications_run.to_string()),
+                ("gaps filled", metrics.gaps_filled.to_string()),
+                ("time in debugging", describe_distance(micros)),
+            ] {
+                screen.line(Tone::Plain, &format!("  {label}: {figure}"));
+            }
+        }
+    }
+}
+
+impl Line {
+    /// What is known of it, a line each.
+    pub(super) fn tell(&self, screen: &mut Screen) {
+        let mut lines = Vec::new();
+        if let Some(agent) = &self.agent {
+            lines.push(("agent", agent.clone()));
+        }
+        lines.push(("begun", screen.time(self.started_at)));
+        lines.extend(self.last_event.map(|last| ("last event", screen.time(last))));
+        let branches = match self.branches {
+            1 => self.branch.clone(),
+            several => format!("{} (of {several})", self.branch),
+        };
+        lines.push(("branch", branches));
+        lines.push(("claims", self.claims.to_string()));
+        lines.push(("facts", self.facts.to_string()));
+        lines.push(("checkpoints", self.checkpoints.to_string()));
+        lines.extend(self.last_checkpoint.map(|last| ("last checkpoint", screen.time(last))));
+        let schedule = self.schedule_seconds.map(|seconds| describe_distance(seconds * 1_000_000));
+        lines.extend(schedule.map(|every| ("scheduled", format!("every {every}"))));
+        for source in &self.sources {
+            lines.push(("imported", format!("{} ({} bytes)", source.name, source.bytes)));
+        }
+        for (label, text) in lines {
+            screen.line(Tone::Plain, &format!("  {label}: {text}"));
+        }
+    }
+}

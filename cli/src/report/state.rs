@@ -1,0 +1,278 @@
+//! What was known at a moment.
+
+use super::brief::BriefScreen;
+use super::entity::{self, Entity};
+use super::moment::{CheckpointJson, RevisionJson, SessionJson, seconds};
+use crate::error::CommandError;
+use crate::output::{Report, Screen, Tone};
+use crate::reading::{Reading, known_of};
+use crate::text::Texts;
+use forge_store::model::claim::SessionMetrics;
+use forge_store::model::{BranchStatus, Kind, Timestamp, Value};
+use forge_store::store::{BranchSummary, StateAt};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+/// The kinds in the order of the arrays in a document.
+const ORDER: [Kind; 20] = [
+    Kind::Hypothesis,
+    Kind::Evidence,
+    Kind::Belief,
+    Kind::Dependency,
+    Kind::Gap,
+    Kind::Note,
+    Kind::Verification,
+    Kind::Command,
+    Kind::Code,
+    Kind::Message,
+    Kind::Prompt,
+    Kind::Task,
+    Kind::Measurement,
+    Kind::Agent,
+    Kind::Inference,
+    Kind::Item,
+    Kind::Output,
+    Kind::Progress,
+    Kind::ThreadMessage,
+    Kind::Program,
+];
+
+/// What was known at a moment, as a document or for a screen.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum StateReport {
+    /// Everything, for programs.
+    Document(Box<Document>),
+    /// The brief, or what was asked for, for people.
+    #[serde(skip)]
+    Screen(Box<StateScreen>),
+}
+
+/// What was known at a moment, for programs.
+#[derive(Debug, Serialize)]
+pub struct Document {
+    /// The last checkpoint at or before the moment, or the one that was named; null if there is none.
+    pub checkpoint: Option<CheckpointJson>,
+    /// The revision that the claims are those of; null before the first.
+    pub revision: Option<RevisionJson>,
+    /// The moment; null if nothing has happened.
+    pub at: Option<Timestamp>,
+    /// From the last revision or fact at or before the moment to it.
+    pub distance_seconds: Option<f64>,
+    /// What was held and what had happened.
+    pub state: StateJson,
+    /// The branch checked out then.
+    pub current_branch: String,
+    /// The session.
+    pub session: SessionJson,
+    /// The session's figures up to then.
+    pub metrics: SessionMetrics,
+}
+
+/// What was held and what had happened: an array for each kind.
+#[derive(Debug)]
+pub struct StateJson {
+    /// The entities of each kind that was asked for.
+    pub kinds: Vec<(Kind, Vec<Entity>)>,
+    /// The branches; nothing where only some kinds were asked for.
+    pub branches: Option<Vec<BranchJson>>,
+}
+
+impl Serialize for StateJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (kind, entities) in &self.kinds {
+            map.serialize_entry(kind.plural(), entities)?;
+        }
+        if let Some(branches) = &self.branches {
+            map.serialize_entry("branches", branches)?;
+        }
+        map.end()
+    }
+}
+
+/// A branch as it was at a moment. Without sequence numbers: these depend on how a session was imported.
+#[derive(Debug, Serialize)]
+pub struct BranchJson {
+    /// Its name.
+    pub name: String,
+    /// What has become of it.
+    pub status: BranchStatus,
+    /// Where it began; null for `main`.
+    pub base: Option<BaseJson>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// The time of its revision then; null before the first.
+    pub revision_at: Option<Timestamp>,
+    /// The hypothesis it tests.
+    pub hypothesis: Option<String>,
+    /// How it goes about it.
+    pub approach: Option<String>,
+    /// What would count as success.
+    pub success_criteria: Vec<String>,
+    /// What came of it.
+    pub results: Vec<String>,
+    /// Fields forge does not know.
+    #[serde(flatten)]
+    pub extra: Option<forge_store::model::Map>,
+}
+
+/// Where a branch began.
+#[derive(Debug, Serialize)]
+pub struct BaseJson {
+    /// The branch it left.
+    pub branch: String,
+    /// The time of the revision it left it at; null before the first.
+    pub revision_at: Option<Timestamp>,
+}
+
+impl BranchJson {
+    fn new(reading: &Reading, branch: BranchSummary) -> Result<Self, CommandError> {
+        let time = |sequence: Option<u64>| -> Result<Option<Timestamp>, CommandError> {
+            let Some(sequence) = sequence else { return Ok(None) };
+            Ok(reading.session.sequence(sequence)?.time())
+        };
+        let base = branch.base.map(|(branch, sequence)| {
+            Ok::<_, CommandError>(BaseJson { branch, revision_at: time(sequence)? })
+        });
+        let extra = match branch.metadata.extra {
+            Value::Map(fields) => Some(fields),
+            _ => None,
+        };
+        Ok(Self {
+            name: branch.name,
+            status: branch.status,
+            base: base.transpose()?,
+            created_at: branch.created_at,
+            revision_at: time(branch.revision)?,
+            hypothesis: branch.metadata.hypothesis,
+            approach: branch.metadata.approach,
+            success_criteria: branch.metadata.success_criteria,
+            results: branch.metadata.results,
+            extra,
+        })
+    }
+}
+
+/// The entities of some kinds, of all if none is named.
+///
+/// # Errors
+///
+/// As every read.
+pub fn of_kinds(
+    state: &StateAt,
+    kinds: &[Kind],
+    texts: &mut Texts<'_>,
+) -> Result<Vec<(Kind, Vec<Entity>)>, CommandError> {
+    let wanted = ORDER.into_iter().filter(|kind| kinds.is_empty() || kinds.contains(kind));
+    wanted
+        .map(|kind| {
+            let known = known_of(state, kind)?;
+            let entities = known.iter().map(|known| Entity::new(known, texts));
+            Ok((kind, entities.collect::<Result<_, _>>()?))
+        })
+        .collect()
+}
+
+impl Document {
+    /// The document of a state.
+    ///
+    /// # Errors
+    ///
+    /// As every read.
+    pub fn new(
+        reading: &Reading,
+        state: &StateAt,
+        kinds: &[Kind],
+        full: bool,
+    ) -> Result<Self, CommandError> {
+        use crate::text::Length;
+        let session = &reading.session;
+        let mut texts = reading.texts(if full { Length::Whole } else { Length::Cut });
+        let branches = kinds.is_empty().then(|| {
+            let branches = state.branches()?.into_iter();
+            branches.map(|branch| BranchJson::new(reading, branch)).collect()
+        });
+        let mut branches: Option<Vec<BranchJson>> =
+            branches.transpose().map_err(|error: CommandError| error)?;
+        if let Some(branches) = &mut branches {
+            branches.sort_by(|a, b| (a.created_at, &a.name).cmp(&(b.created_at, &b.name)));
+        }
+        let checkpoint = state.checkpoint()?;
+        Ok(Self {
+            checkpoint: checkpoint
+                .map(|checkpoint| CheckpointJson::with_body(session, &checkpoint, full))
+                .transpose()?,
+            revision: state.revision()?.map(Into::into),
+            at: state.time()?,
+            distance_seconds: state.distance_micros()?.map(seconds),
+            state: StateJson { kinds: of_kinds(state, kinds, &mut texts)?, branches },
+            current_branch: state.current_branch()?,
+            session: state.info()?.into(),
+            metrics: state.metrics()?,
+        })
+    }
+}
+
+/// What a person sees of a state.
+#[derive(Debug)]
+pub struct StateScreen {
+    /// The brief with its header.
+    pub brief: BriefScreen,
+    /// What was asked for in place of the brief.
+    pub kinds: Option<Vec<(Kind, Vec<Entity>)>>,
+    /// Whether all fields are told, or a table.
+    pub full: bool,
+    /// What leads on: commands and what they do.
+    pub leads: Vec<(String, &'static str)>,
+}
+
+impl Report for StateReport {
+    const SCHEMA: &'static str = "forge.state/1";
+
+    fn human(&self, screen: &mut Screen) {
+        if let Self::Screen(shown) = self {
+            shown.tell(screen);
+        }
+    }
+}
+
+impl StateScreen {
+    fn tell(&self, screen: &mut Screen) {
+        let Some(kinds) = &self.kinds else {
+            let mut below = screen.blank();
+            self.lead_on(&mut below);
+            let room = screen.room().saturating_sub(below.lines());
+            self.brief.tell_within(room, screen);
+            screen.append(&below);
+            return;
+        };
+        self.brief.tell_header(screen);
+        for (kind, entities) in kinds.iter().filter(|(_, entities)| !entities.is_empty()) {
+            screen.heading(&format!("{} ({})", super::brief::named(kind.plural()), entities.len()));
+            if self.full {
+                for entity in entities {
+                    entity.tell(screen);
+                }
+            } else {
+                entity::table(*kind, entities, screen);
+            }
+        }
+        if kinds.iter().all(|(_, entities)| entities.is_empty()) {
+            screen.gap();
+            screen.line(Tone::Plain, "There is nothing of that kind at this moment.");
+        }
+    }
+
+    fn lead_on(&self, screen: &mut Screen) {
+        if self.leads.is_empty() {
+            return;
+        }
+        screen.end_line();
+        let longest = self.leads.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
+        for (command, what) in &self.leads {
+            let padded = format!("  {command:longest$}  ");
+            screen.short_line(&[(Tone::Id, &padded), (Tone::Dim, what)]);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The store as a whole.
+
+use super::session::Line;
+use super::written::Made;
+use crate::output::{Report, Screen, Tone};
+use serde::Serialize;
+
+/// Where things stand.
+#[derive(Debug, Serialize)]
+pub struct Status {
+    /// The directory of the store: for people only.
+    #[serde(skip)]
+    pub path: String,
+    /// How many sessions there are.
+    pub sessions: usize,
+    /// How many bytes of journal stand behind the index.
+    pub tail_bytes: u64,
+    /// The session commands work in; null if there is none yet.
+    pub session: Option<String>,
+    /// The branch checked out in it.
+    pub branch: Option<String>,
+    /// The number of that branch's last revision.
+    pub head: Option<u64>,
+    /// The session's last checkpoint.
+    pub last_checkpoint: Option<Made>,
+    /// What else is known of the session.
+    pub summary: Option<Line>,
+}
+
+impl Report for Status {
+    const SCHEMA: &'static str = "forge.status/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let kib = self.tail_bytes.div_ceil(1024);
+        let sessions = if self.sessions == 1 { "session" } else { "sessions" };
+        screen.put(Tone::Plain, &format!("Store {}", self.path));
+        screen.line(Tone::Dim, &format!(" ({} {sessions}, {kib} KiB not indexed)", self.sessions));
+        let (Some(name), Some(summary)) = (&self.session, &self.summary) else {
+            screen.line(Tone::Plain, "No session has been begun yet.");
+            screen.line(Tone::Dim, "'forge session new NAME' or the first thing you record does.");
+            return;
+        };
+        screen.put(Tone::Plain, "Session ");
+        screen.put(Tone::Id, name);
+        let head = self.head.map_or_else(|| "nothing yet".to_owned(), |head| format!("#{head}"));
+        let branch = self.branch.as_deref().unwrap_or_default();
+        screen.line(Tone::Plain, &format!(" on branch {branch}, at {head}"));
+        summary.tell(screen);
+        if let Some(checkpoint) = &self.last_checkpoint {
+            checkpoint.tell(screen);
+        }
+    }
+}
+
+/// A store that was made.
+#[derive(Debug, Serialize)]
+pub struct Initialised {
+    /// The directory of the store: for people only.
+    #[serde(skip)]
+    pub path: String,
+    /// The session that was begun.
+    pub session: Option<String>,
+}
+
+impl Report for Initialised {
+    const SCHEMA: &'static str = "forge.init/1";
+
+    fn human(&self, screen: &mut Screen) {
+        screen.line(Tone::Plain, &format!("Made the store {}", self.path));
+        if let Some(session) = &self.session {
+            screen.put(Tone::Plain, "Began session ");
+            screen.line(Tone::Id, session);
+        }
+        screen.line(Tone::Dim, "Next: forge hypothesis add 'what might explain the problem'");
+    }
+}
+
+/// An index that was brought up to date.
+#[derive(Debug, Serialize)]
+pub struct Maintained {
+    /// Whether there was something to do and nobody else was at it.
+    pub applied: bool,
+    /// Whether the index was rewritten to take the least room.
+    pub compacted: bool,
+    /// How many bytes of journal stood behind the index before.
+    pub tail_bytes_before: u64,
+    /// How many do now.
+    pub tail_bytes: u64,
+}
+
+impl Report for Maintained {
+    const SCHEMA: &'static str = "forge.maintain/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let (before, now) = (self.tail_bytes_before, self.tail_bytes);
+        screen.line(
+            Tone::Plain,
+            &match self.applied {
+                true => format!("Brought the index up to date ({before} -> {now} bytes to apply)"),
+                false => "The index is up to date, or another process is at it.".to_owned(),
+            },
+        );
+        if self.compacted {
+            screen.line(Tone::Plain, "Rewrote the index.");
+        }
+    }
+}

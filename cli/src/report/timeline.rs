@@ -1,0 +1,342 @@
+//! The timeline: branches as lanes, the newest on top.
+
+use super::moment::trigger_word;
+use crate::output::{Report, Screen, Tone};
+use forge_store::model::{BranchStatus, Timestamp, Trigger};
+use serde::Serialize;
+
+/// Narrower screens show only how long ago things were.
+const WIDE: usize = 90;
+
+/// Branches, revisions and checkpoints, newest first.
+#[derive(Debug, Serialize)]
+pub struct Timeline {
+    /// The session.
+    pub session: String,
+    /// The branches, `main` first.
+    pub branches: Vec<Lane>,
+    /// What is drawn, newest first.
+    pub entries: Vec<Entry>,
+    /// How many older rows there was no room for.
+    pub omitted: usize,
+}
+
+/// A branch.
+#[derive(Debug, Serialize)]
+pub struct Lane {
+    /// Its name.
+    pub name: String,
+    /// What has become of it.
+    pub status: BranchStatus,
+    /// Whether it is checked out.
+    pub current: bool,
+    /// The branch it left; null for `main`.
+    pub base: Option<String>,
+    /// The number of the revision it left it at; null before the first.
+    pub base_revision: Option<u64>,
+    /// The number of its newest revision; null before the first.
+    pub head: Option<u64>,
+}
+
+/// A revision or a checkpoint.
+#[derive(Debug, Serialize)]
+pub struct Entry {
+    /// `revision` or `checkpoint`.
+    #[serde(rename = "type")]
+    pub sort: Sort,
+    /// Its number in the session's one count.
+    pub sequence: u64,
+    /// Its id.
+    pub id: String,
+    /// Its time.
+    pub time: Timestamp,
+    /// Its branch.
+    pub branch: String,
+    /// Of a checkpoint its message, of a revision its verb.
+    pub message: String,
+    /// The tags of a checkpoint.
+    pub tags: Vec<String>,
+    /// Why a checkpoint was made; null for a revision.
+    pub trigger: Option<Trigger>,
+    /// How many revisions lie between this one and the next older one that is drawn.
+    pub revisions_below: usize,
+}
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sort {
+    /// A revision.
+    Revision,
+    /// A checkpoint.
+    Checkpoint,
+}
+
+/// Which lane each branch has while the rows are drawn from the newest to the oldest.
+struct Lanes<'a> {
+    timeline: &'a Timeline,
+    /// The branch in each lane.
+    used: Vec<Option<usize>>,
+}
+
+impl Lanes<'_> {
+    fn of(&mut self, branch: usize) -> usize {
+        if let Some(lane) = self.used.iter().position(|used| *used == Some(branch)) {
+            return lane;
+        }
+        // The first lane is kept for main.
+        let from = usize::from(branch != 0);
+        while self.used.len() <= from {
+            self.used.push(None);
+        }
+        let free = (from..self.used.len()).find(|lane| self.used[*lane].is_none());
+        let lane = free.unwrap_or_else(|| {
+            self.used.push(None);
+            self.used.len() - 1
+        });
+        self.used[lane] = Some(branch);
+        lane
+    }
+
+    /// The branches in lanes that leave the revision of this row.
+    fn leaving(&self, entry: &Entry) -> Vec<usize> {
+        let leaves = |branch: &&usize| {
+            let lane = &self.timeline.branches[**branch];
+            entry.sort == Sort::Revision && lane.base_revision == Some(entry.sequence)
+        };
+        self.used.iter().flatten().filter(leaves).copied().collect()
+    }
+
+    /// The lane of a branch that others leave here: one of theirs goes on as it if it has none yet.
+    fn taken_over(&mut self, branch: usize, leaving: &mut Vec<usize>) -> usize {
+        if branch != 0 && !self.used.contains(&Some(branch)) {
+            let lane = self.used.iter().position(|used| used.is_some_and(|b| leaving.contains(&b)));
+            if let Some(lane) = lane {
+                leaving.retain(|left| self.used[lane] != Some(*left));
+                self.used[lane] = Some(branch);
+                return lane;
+            }
+        }
+        self.of(branch)
+    }
+
+    /// The line that joins other lanes to this one; they are free then.
+    fn joined(&mut self, lane: usize, branches: &[usize]) -> String {
+        let joins: Vec<usize> = (0..self.used.len())
+            .filter(|place| self.used[*place].is_some_and(|branch| branches.contains(&branch)))
+            .collect();
+        let first = joins.iter().copied().min().unwrap_or(lane).min(lane);
+        let last = joins.iter().copied().max().unwrap_or(lane).max(lane);
+        let mut line = String::new();
+        for place in 0..self.used.len() {
+            let inside = place > first && place < last;
+            line.push(match self.used[place] {
+                _ if place == lane && inside => '┼',
+                _ if place == lane && last > lane => '├',
+                _ if place == lane => '┤',
+                _ if joins.contains(&place) && place == first => '╰',
+                _ if joins.contains(&place) && place == last => '╯',
+                _ if joins.contains(&place) => '┴',
+                Some(_) if inside => '┼',
+                Some(_) => '│',
+                None if inside => '─',
+                None => ' ',
+            });
+            line.push(if place >= first && place < last { '─' } else { ' ' });
+        }
+        for place in joins {
+            self.used[place] = None;
+        }
+        line
+    }
+
+    fn row(&self, at: Option<usize>, mark: char) -> String {
+        let mut line = String::new();
+        for (place, used) in self.used.iter().enumerate() {
+            line.push(match used {
+                _ if at == Some(place) => mark,
+                Some(_) => '│',
+                None => ' ',
+            });
+            line.push(' ');
+        }
+        line
+    }
+}
+
+impl Timeline {
+    fn place_of(&self, branch: &str) -> usize {
+        self.branches.iter().position(|lane| lane.name == branch).unwrap_or(0)
+    }
+
+    /// The rows as they are drawn: the lanes before each, and the entry if the row is one's.
+    fn rows(&self) -> Vec<(String, Option<&Entry>)> {
+        let mut rows = Vec::new();
+        let mut lanes = Lanes { timeline: self, used: Vec::new() };
+        for (number, entry) in self.entries.iter().enumerate() {
+            let branch = self.place_of(&entry.branch);
+            let mut leaving = lanes.leaving(entry);
+            let lane = lanes.taken_over(branch, &mut leaving);
+            if !leaving.is_empty() {
+                rows.push((lanes.joined(lane, &leaving), None));
+            }
+            let mark = if entry.sort == Sort::Checkpoint { '◆' } else { '●' };
+            rows.push((lanes.row(Some(lane), mark), Some(entry)));
+            // A branch that begins before everything that is drawn has nothing to go on to.
+            let older = &self.entries[number + 1..];
+            let has_more = older.iter().any(|older| older.branch == entry.branch);
+            let base = self.branches.get(branch).and_then(|lane| lane.base_revision);
+            let joins = older
+                .iter()
+                .any(|older| older.sort == Sort::Revision && Some(older.sequence) == base);
+            if !has_more && !joins {
+                lanes.used[lane] = None;
+            }
+            while lanes.used.last() == Some(&None) {
+                lanes.used.pop();
+            }
+            if entry.revisions_below > 0 {
+                rows.push((lanes.row(None, ' '), Some(entry)));
+            }
+        }
+        rows
+    }
+
+    /// The branches whose newest drawn row this is, or that begin at it and have nothing of their own.
+    fn heads(&self, entry: &Entry) -> String {
+        let newest = |branch: &str| self.entries.iter().find(|entry| entry.branch == branch);
+        let mut names = Vec::new();
+        for lane in &self.branches {
+            let here = match newest(&lane.name) {
+                Some(first) => first.sequence == entry.sequence,
+                None => {
+                    entry.sort == Sort::Revision
+                        && lane.base_revision.or(lane.head) == Some(entry.sequence)
+                }
+            };
+            if here {
+                let star = if lane.current { "*" } else { "" };
+                let status = match lane.status {
+                    BranchStatus::Active => "",
+                    BranchStatus::Merged => ", merged",
+                    BranchStatus::Abandoned => ", abandoned",
+                    BranchStatus::Archived => ", archived",
+                };
+                names.push(format!("({}{star}{status})", lane.name));
+            }
+        }
+        if names.is_empty() { String::new() } else { format!("{} ", names.join(" ")) }
+    }
+}
+
+impl Report for Timeline {
+    const SCHEMA: &'static str = "forge.checkpoint.timeline/1";
+
+    fn human(&self, screen: &mut Screen) {
+        if self.entries.is_empty() {
+            screen.line(Tone::Plain, &format!("Nothing has happened in {} yet.", self.session));
+            return;
+        }
+        let wide = screen.width().is_none_or(|width| width >= WIDE);
+        let mut drawn = None;
+        for (lanes, entry) in self.rows() {
+            let Some(entry) = entry else {
+                screen.short_line(&[(Tone::Dim, lanes.trim_end())]);
+                continue;
+            };
+            if drawn == Some(entry.sequence) {
+                let count = entry.revisions_below;
+                let word = if count == 1 { "revision" } else { "revisions" };
+                screen.short_line(&[(Tone::Dim, &format!("{lanes} … {count} {word}"))]);
+                continue;
+            }
+            drawn = Some(entry.sequence);
+            let when = match wide {
+                true => screen.time(entry.time),
+                false => screen.ago(entry.time),
+            };
+            let tags = entry.tags.join(",");
+            let tags = if tags.is_empty() { tags } else { format!(" [{tags}]") };
+            let trigger = entry.trigger.map(trigger_word).unwrap_or_default();
+            let trigger = if trigger.is_empty() { trigger } else { format!(" {trigger}") };
+            let tone = if entry.sort == Sort::Checkpoint { Tone::Plain } else { Tone::Dim };
+            screen.short_line(&[
+                (Tone::Plain, &format!("{lanes} ")),
+                (Tone::Id, &format!("#{} ", entry.sequence)),
+                (Tone::Dim, &format!("{when} ")),
+                (Tone::Good, &self.heads(entry)),
+                (tone, &entry.message),
+                (Tone::Warning, &tags),
+                (Tone::Dim, &trigger),
+            ]);
+        }
+        if self.omitted > 0 {
+            screen.line(Tone::Dim, &format!("and {} older rows", self.omitted));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lane(name: &str, base: Option<(&str, u64)>) -> Lane {
+        Lane {
+            name: name.to_owned(),
+            status: BranchStatus::Active,
+            current: name == "main",
+            base: base.map(|(branch, _)| branch.to_owned()),
+            base_revision: base.map(|(_, revision)| revision),
+            head: None,
+        }
+    }
+
+    fn entry(sequence: u64, branch: &str) -> Entry {
+        Entry {
+            sort: Sort::Revision,
+            sequence,
+            id: String::new(),
+            time: Timestamp::from_micros(0),
+            branch: branch.to_owned(),
+            message: String::new(),
+            tags: Vec::new(),
+            trigger: None,
+            revisions_below: 0,
+        }
+    }
+
+    fn drawn(branches: Vec<Lane>, entries: Vec<Entry>) -> Vec<String> {
+        let timeline = Timeline { session: "s".to_owned(), branches, entries, omitted: 0 };
+        let rows = timeline.rows();
+        rows.into_iter().map(|(lanes, _)| lanes.trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn branches_join_the_revision_they_left() {
+        let branches =
+            vec![lane("main", None), lane("a", Some(("main", 2))), lane("b", Some(("a", 4)))];
+        let entries = vec![
+            entry(6, "b"),
+            entry(5, "main"),
+            entry(4, "a"),
+            entry(3, "main"),
+            entry(2, "main"),
+            entry(1, "main"),
+        ];
+        assert_eq!(drawn(branches, entries), ["  ●", "● │", "│ ●", "● │", "├─╯", "●", "●"]);
+    }
+
+    #[test]
+    fn two_branches_may_leave_one_revision() {
+        let branches =
+            vec![lane("main", None), lane("a", Some(("main", 1))), lane("b", Some(("main", 1)))];
+        let entries = vec![entry(4, "b"), entry(3, "a"), entry(2, "main"), entry(1, "main")];
+        assert_eq!(drawn(branches, entries), ["  ●", "  │ ●", "● │ │", "├─┴─╯", "●"]);
+    }
+
+    #[test]
+    fn a_branch_without_an_end_in_sight_just_ends() {
+        let branches = vec![lane("main", None), lane("a", Some(("main", 1)))];
+        assert_eq!(drawn(branches, vec![entry(3, "a"), entry(2, "main")]), ["  ●", "●"]);
+    }
+}

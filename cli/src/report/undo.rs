@@ -1,0 +1,80 @@
+//! What was taken back.
+
+use crate::error::CommandError;
+use crate::output::{Report, Screen, Tone};
+use forge_store::model::{OperationId, Timestamp};
+use forge_store::store::Session;
+use serde::Serialize;
+
+/// An operation that was taken back, or is in force again.
+#[derive(Debug, Serialize)]
+pub struct Undone {
+    #[serde(skip)]
+    schema: &'static str,
+    #[serde(skip)]
+    done: &'static str,
+    /// The session.
+    pub session: String,
+    /// The branch checked out.
+    pub branch: String,
+    /// The operation that did this, which can be taken back in turn.
+    pub operation: OperationId,
+    /// What was taken back.
+    pub target: Target,
+    /// The number of the revision it made, if claims changed.
+    pub revision: Option<u64>,
+}
+
+/// An operation.
+#[derive(Debug, Serialize)]
+pub struct Target {
+    /// Its id.
+    pub id: OperationId,
+    /// What it was: `hypothesis add`.
+    pub verb: String,
+    /// When it was.
+    pub time: Timestamp,
+    /// What it did.
+    pub effects: Vec<String>,
+}
+
+impl Undone {
+    /// What an undo or a redo did.
+    ///
+    /// # Errors
+    ///
+    /// As every read.
+    pub fn new(
+        schema: &'static str,
+        done: &'static str,
+        session: &Session,
+        undone: forge_store::store::Undone,
+    ) -> Result<Self, CommandError> {
+        let summary = session.summary()?;
+        let target = undone.target;
+        let (id, verb, time, effects) = (target.id, target.verb, target.time, target.effects);
+        let target = Target { id, verb, time, effects };
+        let (operation, revision) = (undone.operation, undone.revision);
+        let (session, branch) = (summary.info.name, summary.branch);
+        Ok(Self { schema, done, session, branch, operation, target, revision })
+    }
+}
+
+impl Report for Undone {
+    const SCHEMA: &'static str = "forge.undo/1";
+
+    fn schema(&self) -> &'static str {
+        self.schema
+    }
+
+    fn human(&self, screen: &mut Screen) {
+        let Target { id, verb, time, effects } = &self.target;
+        screen.put(Tone::Plain, &format!("{} '{verb}' ", self.done));
+        screen.put(Tone::Id, &id.short());
+        let revision = self.revision.map(|number| format!(", #{number}")).unwrap_or_default();
+        let place = format!(" (session {}, branch {}{revision})", self.session, self.branch);
+        screen.line(Tone::Dim, &place);
+        let ago = screen.ago(*time);
+        screen.line(Tone::Plain, &format!("  of {ago}: {}", effects.join(", ")));
+    }
+}

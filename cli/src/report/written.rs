@@ -1,0 +1,226 @@
+//! What a command wrote.
+
+use crate::output::{Report, Screen, Tone};
+use forge_store::model::{Checkpoint, CheckpointId, Fact, Key, Kind, OperationId, RevisionId};
+use forge_store::model::{Timestamp, Trigger, Value};
+use forge_store::store::Committed;
+use serde::Serialize;
+
+/// What a command wrote.
+#[derive(Debug, Serialize)]
+pub struct Written {
+    #[serde(skip)]
+    schema: &'static str,
+    /// What was done, in a word: `Added`.
+    #[serde(skip)]
+    done: String,
+    #[serde(skip)]
+    kind: Option<Kind>,
+    /// The session it went to.
+    pub session: String,
+    /// The branch it went to.
+    pub branch: String,
+    /// The operation, for `forge undo`; null if nothing was written.
+    pub operation: Option<OperationId>,
+    /// The id of what the command is about.
+    pub id: Option<String>,
+    /// The revision it made, if claims changed.
+    pub revision: Option<Revision>,
+    /// The checkpoint it made.
+    pub checkpoint: Option<Made>,
+    /// When the fact happened that it is about; null for claims.
+    pub at: Option<Timestamp>,
+    /// The claims that changed and the facts that were added.
+    pub changed: Vec<Changed>,
+    /// What does not go together, and other things to be told.
+    pub warnings: Vec<String>,
+}
+
+/// A revision.
+#[derive(Debug, Serialize)]
+pub struct Revision {
+    /// Its number in the session's one count.
+    pub sequence: u64,
+    /// Its id.
+    pub id: RevisionId,
+}
+
+/// A checkpoint that was made.
+#[derive(Debug, Serialize)]
+pub struct Made {
+    /// Its id.
+    pub id: CheckpointId,
+    /// Its number in the session's one count.
+    pub sequence: u64,
+    /// The moment it names.
+    pub time: Timestamp,
+    /// What somebody said about it.
+    pub message: String,
+    /// Words it is found by.
+    pub tags: Vec<String>,
+    /// Why it was made.
+    pub trigger: Trigger,
+}
+
+impl From<&Checkpoint> for Made {
+    fn from(checkpoint: &Checkpoint) -> Self {
+        Self {
+            id: checkpoint.id,
+            sequence: checkpoint.sequence,
+            time: checkpoint.time,
+            message: checkpoint.message.clone(),
+            tags: checkpoint.tags.clone(),
+            trigger: checkpoint.trigger,
+        }
+    }
+}
+
+impl Made {
+    /// Tells of it in an indented line.
+    pub fn tell(&self, screen: &mut Screen) {
+        screen.put(Tone::Plain, "  checkpoint ");
+        screen.put(Tone::Id, &self.id.short());
+        let tags = self.tags.join(", ");
+        let tags = if tags.is_empty() { tags } else { format!(" [{tags}]") };
+        let ago = Some(screen.ago(self.time)).filter(|ago| ago != "now");
+        let ago = ago.map(|ago| format!(", {ago}")).unwrap_or_default();
+        screen.line(Tone::Plain, &format!(" #{} {}{tags}{ago}", self.sequence, self.message));
+    }
+}
+
+/// Something that changed.
+#[derive(Debug, Serialize)]
+pub struct Changed {
+    /// What it is.
+    pub kind: Kind,
+    /// Its id.
+    pub id: String,
+    /// Its fields then; null if it is gone.
+    pub value: Option<Value>,
+}
+
+impl Written {
+    /// What a write did. `done` says it in a word of the past: `Added`.
+    #[must_use]
+    pub fn new(schema: &'static str, done: &str, committed: Committed) -> Self {
+        let unchanged = committed.is_unchanged();
+        let revision = committed.revision.map(|(sequence, id)| Revision { sequence, id });
+        let changed = committed.changed.into_iter();
+        Self {
+            schema,
+            done: done.to_owned(),
+            kind: None,
+            session: committed.session,
+            branch: committed.branch,
+            operation: (!unchanged).then_some(committed.operation),
+            id: None,
+            revision,
+            checkpoint: committed.checkpoint.as_ref().map(Made::from),
+            at: None,
+            changed: changed.map(|(Key { kind, id }, value)| Changed { kind, id, value }).collect(),
+            warnings: committed.warnings,
+        }
+    }
+
+    /// About this claim.
+    #[must_use]
+    pub fn of(mut self, kind: Kind, id: impl Into<String>) -> Self {
+        self.kind = Some(kind);
+        self.id = Some(id.into());
+        self
+    }
+
+    /// About a checkpoint of this id.
+    #[must_use]
+    pub fn named(mut self, id: String) -> Self {
+        self.id = Some(id);
+        self
+    }
+
+    /// About this fact.
+    #[must_use]
+    pub fn of_fact(mut self, fact: Fact) -> Self {
+        let id = fact.id.clone();
+        self.at = Some(fact.at);
+        self.changed.push(Changed { kind: fact.kind, id: fact.id, value: Some(fact.value) });
+        self.of(fact.kind, id)
+    }
+
+    /// In one line, for where the text goes to somebody else: `Recorded command c-12 (session x, branch main)`.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let (kind, id) = self.subject();
+        format!("{} {kind}{id} ({})", self.done, self.place())
+    }
+
+    fn subject(&self) -> (String, &str) {
+        let kind = self.kind.map(|kind| format!("{kind} ")).unwrap_or_default();
+        (kind, self.id.as_deref().unwrap_or_default())
+    }
+
+    fn place(&self) -> String {
+        let revision = self.revision.as_ref().map(|revision| format!(", #{}", revision.sequence));
+        let revision = revision.unwrap_or_default();
+        format!("session {}, branch {}{revision}", self.session, self.branch)
+    }
+}
+
+impl Report for Written {
+    const SCHEMA: &'static str = "forge.written/1";
+
+    fn schema(&self) -> &'static str {
+        self.schema
+    }
+
+    fn human(&self, screen: &mut Screen) {
+        let (kind, id) = self.subject();
+        let said = if self.operation.is_some() { &self.done } else { "Nothing to change:" };
+        screen.put(Tone::Plain, said);
+        if self.kind.is_some() {
+            screen.put(Tone::Plain, &format!(" {kind}"));
+            screen.put(Tone::Id, id);
+        }
+        screen.line(Tone::Dim, &format!(" ({})", self.place()));
+        if let Some(at) = self.at.filter(|at| screen.ago(*at) != "now") {
+            let at = screen.time(at);
+            screen.line(Tone::Plain, &format!("  at {at}"));
+        }
+        for changed in &self.changed {
+            let is_subject =
+                self.id.as_ref() == Some(&changed.id) && self.kind == Some(changed.kind);
+            if let Some(what) = told(changed).filter(|_| !is_subject) {
+                screen.put(Tone::Plain, &format!("  {} ", changed.kind));
+                screen.put(Tone::Id, &changed.id);
+                screen.line(Tone::Plain, &what);
+            }
+        }
+        if let Some(checkpoint) = &self.checkpoint {
+            checkpoint.tell(screen);
+        }
+        for warning in &self.warnings {
+            screen.put(Tone::Warning, "  warning: ");
+            screen.line(Tone::Plain, warning);
+        }
+    }
+}
+
+/// What has become of something that changed along with what the command is about.
+fn told(changed: &Changed) -> Option<String> {
+    let Some(value) = &changed.value else { return Some(" is gone".to_owned()) };
+    let text = |name| value.field(name).and_then(Value::as_text);
+    let share = |name| value.field(name).and_then(Value::as_f64);
+    match changed.kind {
+        Kind::Hypothesis => {
+            let status = text("status").unwrap_or("active").replace('_', " ");
+            let confidence = share("confidence").map(|share| format!(", confidence {share:.2}"));
+            let reason = text("reason").filter(|_| status == "rejected");
+            let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            Some(format!(" is {status}{}{reason}", confidence.unwrap_or_default()))
+        }
+        Kind::Belief if value.field("in_doubt").and_then(Value::as_bool) == Some(true) => {
+            let reason = text("doubt_reason").map(|reason| format!(": {reason}"));
+            Some(format!(" is in doubt{}", reason.unwrap_or_default()))
+        }
+        _ => None,
+    }
+}

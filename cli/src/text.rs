@@ -1,0 +1,208 @@
+//! Texts of facts and claims as they are printed: whole, or cut with the hash of the whole.
+
+use crate::error::{CommandError, ErrorKind};
+use forge_store::model::{ObjectId, TextRef, Value};
+use forge_store::store::Session;
+
+/// Longer texts are cut in JSON, in bytes.
+pub const CUT_BYTES: usize = 4096;
+
+/// How much of a text is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// Its beginning as the fact carries it: nothing else is read.
+    Preview,
+    /// Up to [`CUT_BYTES`]; of a longer one the beginning, with length and hash.
+    Cut,
+    /// All of it.
+    Whole,
+}
+
+/// Reads the texts of a session's facts.
+pub struct Texts<'a> {
+    session: &'a Session,
+    length: Length,
+    /// The document read last: several texts often stand in one.
+    last: Option<(String, (u64, u64), Vec<u8>)>,
+}
+
+impl<'a> Texts<'a> {
+    /// Those of this session, so long.
+    #[must_use]
+    pub fn new(session: &'a Session, length: Length) -> Self {
+        Self { session, length, last: None }
+    }
+
+    /// The value as it is printed: a reference to a text is replaced by the text, and what is too long is cut.
+    /// `source` is where the references of a fact point into.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt if a text cannot be found where it should be.
+    pub fn shown(&mut self, source: Option<&str>, value: &Value) -> Result<Value, CommandError> {
+        if let Some(text) = TextRef::from_value(value) {
+            return self.referred(source, &text);
+        }
+        Ok(match value {
+            Value::Text(text) if self.length == Length::Cut => cut(text),
+            Value::List(items) => {
+                let items = items.iter().map(|item| self.shown(source, item));
+                Value::List(items.collect::<Result<_, _>>()?)
+            }
+            Value::Map(fields) => {
+                let fields = fields
+                    .iter()
+                    .map(|(name, field)| Ok((name.clone(), self.shown(source, field)?)));
+                Value::Map(fields.collect::<Result<_, CommandError>>()?)
+            }
+            plain => plain.clone(),
+        })
+    }
+
+    fn referred(&mut self, source: Option<&str>, text: &TextRef) -> Result<Value, CommandError> {
+        match self.length {
+            Length::Preview => Ok(preview(text)),
+            Length::Cut => Ok(cut(&self.read(source, text)?)),
+            Length::Whole => Ok(self.read(source, text)?.into()),
+        }
+    }
+
+    fn read(&mut self, source: Option<&str>, text: &TextRef) -> Result<String, CommandError> {
+        let (Some(place), Some(name)) = (text.place, source) else {
+            let bytes = self.session.text_bytes(source, text)?;
+            return String::from_utf8(bytes).map_err(|_| damaged(text));
+        };
+        let known = self.last.as_ref().is_some_and(|(last, at, _)| last == name && *at == place);
+        if !known {
+            let bytes = self.session.text_bytes(source, text)?;
+            self.last = Some((name.to_owned(), place, bytes));
+        }
+        let document = self.last.as_ref().map_or(&[][..], |(_, _, bytes)| bytes);
+        forge_agents::resolve(document, &text.pointer).ok_or_else(|| damaged(text))
+    }
+}
+
+/// The value with every reference to a text replaced by the text's beginning: what needs no reading.
+#[must_use]
+pub fn previewed(value: &Value) -> Value {
+    if let Some(text) = TextRef::from_value(value) {
+        return object(&text.preview, text.bytes, text.hash);
+    }
+    match value {
+        Value::Text(text) => cut(text),
+        Value::List(items) => Value::List(items.iter().map(previewed).collect()),
+        Value::Map(fields) => Value::Map(
+            fields.iter().map(|(name, field)| (name.clone(), previewed(field))).collect(),
+        ),
+        plain => plain.clone(),
+    }
+}
+
+/// A text, or the object that stands for one that is too long.
+fn cut(text: &str) -> Value {
+    if text.len() <= CUT_BYTES {
+        return text.into();
+    }
+    let hash = ObjectId::from_bytes(*blake3::hash(text.as_bytes()).as_bytes());
+    object(&text[..text.floor_char_boundary(CUT_BYTES)], text.len() as u64, hash)
+}
+
+fn object(beginning: &str, bytes: u64, hash: ObjectId) -> Value {
+    Value::from([
+        ("text", beginning.into()),
+        ("bytes", bytes.into()),
+        ("blob", hash.to_string().into()),
+    ])
+}
+
+fn preview(text: &TextRef) -> Value {
+    if text.preview.len() as u64 >= text.bytes {
+        return text.preview.as_str().into();
+    }
+    format!("{}… ({} bytes)", text.preview.trim_end(), text.bytes).into()
+}
+
+fn damaged(text: &TextRef) -> CommandError {
+    let hash = text.hash.short();
+    CommandError::new(ErrorKind::Corrupt, format!("the text {hash} is not where it should be"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_texts_over_the_limit_are_cut_and_between_characters() {
+        assert_eq!(cut(&"x".repeat(CUT_BYTES)), Value::from("x".repeat(CUT_BYTES)));
+        let long = format!("x{}", "ä".repeat(CUT_BYTES));
+        let shown = cut(&long);
+        let beginning = shown.field("text").and_then(Value::as_text).unwrap();
+        assert_eq!(beginning.len(), CUT_BYTES - 1);
+        assert!(long.starts_with(beginning));
+        assert_eq!(shown.field("bytes").and_then(Value::as_i64), Some(2 * 4096 + 1));
+        let hash = blake3::hash(long.as_bytes()).to_hex().to_string();
+        assert_eq!(shown.field("blob").and_then(Value::as_text), Some(hash.as_str()));
+    }
+
+    #[test]
+    fn a_text_is_read_again_from_the_line_it_stands_in() {
+        use forge_store::model::{Fact, Kind, OperationId, Origin, Timestamp};
+        use forge_store::store::{Act, NewSession, Store, Taken};
+        let store = Store::in_memory().unwrap();
+        let now = Timestamp::from_micros(1_770_000_000_000_000);
+        let act = Act::asked("import", now);
+        let session = store.create_session(&act, NewSession::named("s")).unwrap();
+        let texts = ["x".repeat(1000), "y".repeat(5000)];
+        let line = format!("{{\"a\":\"{}\",\"b\":\"{}\"}}", texts[0], texts[1]);
+        let refer = |text: &str, pointer: &str| TextRef {
+            preview: text[..4].to_owned(),
+            bytes: text.len() as u64,
+            hash: ObjectId::from_bytes(*blake3::hash(text.as_bytes()).as_bytes()),
+            place: Some((0, line.len() as u64)),
+            pointer: pointer.to_owned(),
+        };
+        let value = Value::from([
+            ("text", refer(&texts[0], "/a").into_value()),
+            ("role", refer(&texts[1], "/b").into_value()),
+        ]);
+        let (kind, id) = (Kind::Message, "m".to_owned());
+        let fact =
+            Fact { kind, id, at: now, origin: Origin::Imported, place: 0, recorded_at: now, value };
+        let taken = Taken {
+            bytes: line.as_bytes(),
+            lines: 1,
+            keep: true,
+            facts: vec![fact],
+            ..Taken::default()
+        };
+        session.take(&act, OperationId::from_bytes([1; 16]), "source", taken).unwrap();
+        let state = session.state(&session.head().unwrap()).unwrap();
+        let known = state.facts_of(Kind::Message).unwrap().remove(0);
+        let shown = |length| {
+            let mut reader = Texts::new(&session, length);
+            reader.shown(known.source.as_deref(), &known.fact.value).unwrap()
+        };
+        let cut = shown(Length::Cut);
+        assert_eq!(cut.field("text"), Some(&Value::from(texts[0].as_str())));
+        let long = cut.field("role").unwrap();
+        assert_eq!(long.field("text").and_then(Value::as_text).map(str::len), Some(CUT_BYTES));
+        assert_eq!(shown(Length::Whole).field("role"), Some(&Value::from(texts[1].as_str())));
+        assert_eq!(shown(Length::Preview).field("text"), Some(&"xxxx… (1000 bytes)".into()));
+    }
+
+    #[test]
+    fn a_reference_becomes_its_beginning_without_reading() {
+        let text = TextRef {
+            preview: "be".to_owned(),
+            bytes: 5000,
+            hash: ObjectId::from_bytes([3; 32]),
+            place: None,
+            pointer: String::new(),
+        };
+        let value = Value::from([("text", text.into_value())]);
+        let shown = previewed(&value);
+        let inner = shown.field("text").unwrap();
+        assert_eq!(inner.field("text").and_then(Value::as_text), Some("be"));
+        assert_eq!(inner.field("bytes").and_then(Value::as_i64), Some(5000));
+    }
+}

@@ -1,0 +1,398 @@
+//! Takes transcripts into the store: file, reader, session, bookmark.
+
+mod source;
+
+pub use source::open_plain;
+
+use crate::error::CommandError;
+use crate::report::import::{Skipped, TranscriptReport};
+use forge_agents::claude_code::{BadLine, Carry, Ending, Options, Reader};
+use forge_agents::{CheckpointDraft, Piece, SessionDraft};
+use forge_store::error::Error;
+use forge_store::model::{OperationId, claim};
+use forge_store::store::{
+    APPLY_BYTES, Act, BLOCK_BYTES, Bookmark, NewCheckpoint, NewSession, Session, SourceChange,
+    Store, Taken,
+};
+use source::{last_session, read_at};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+
+/// The agent whose transcripts these are.
+const AGENT: &str = "claude-code";
+/// So many bytes of a file are read at once; whole blocks of a bookmark.
+const READ_BYTES: u64 = 4 << 20;
+/// What is read before the session begins is held back up to so many bytes.
+const MAX_HELD_BYTES: usize = 16 << 20;
+/// The longest name a title gives.
+const NAME_CHARACTERS: usize = 60;
+
+/// How to import.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct How {
+    /// Refuse a file with a bad line.
+    pub strict: bool,
+    /// Only say what would be taken.
+    pub dry_run: bool,
+}
+
+/// Imports transcripts; what is taken of one session is one operation.
+pub struct Importer<'a> {
+    store: &'a Store,
+    act: &'a Act,
+    how: How,
+    operations: BTreeMap<String, OperationId>,
+    progress: &'a dyn Fn(u64),
+}
+
+/// A file on its way in.
+struct Intake {
+    file: File,
+    bytes: u64,
+    source: String,
+    session: Option<Session>,
+    bookmark: Bookmark,
+    again: bool,
+    report: TranscriptReport,
+}
+
+/// Bytes that were read, with what they say and what it takes to go on.
+struct Read {
+    bytes: Vec<u8>,
+    lines: u64,
+    piece: Piece,
+    carry: Vec<u8>,
+}
+
+impl<'a> Importer<'a> {
+    /// Begins; `progress` hears how many bytes of the file in work have been read.
+    pub fn new(store: &'a Store, act: &'a Act, how: How, progress: &'a dyn Fn(u64)) -> Self {
+        Self { store, act, how, operations: BTreeMap::new(), progress }
+    }
+
+    /// Imports one file. Durable once [`Store::sync`] was called.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read; with `strict`, its first bad line: then nothing of it was taken.
+    pub fn file(&mut self, path: &Path) -> Result<TranscriptReport, CommandError> {
+        let (mut file, bytes) = open_plain(path)?;
+        let unreadable =
+            |error| CommandError::io(&format!("cannot read '{}'", path.display()), error);
+        let mut report = TranscriptReport::of(path);
+        let Some(id) = last_session(&mut file, bytes).map_err(unreadable)? else {
+            report.waiting_bytes = bytes;
+            return Ok(report);
+        };
+        report.agent_session = Some(id.clone());
+        let source = source_name(path, &id);
+        let session = self.store.agent_session(&id)?;
+        let known = match &session {
+            Some(session) => session.bookmark(&source)?,
+            None => None,
+        };
+        report.session =
+            session.as_ref().map(|session| session.summary()).transpose()?.map(|it| it.info.name);
+        let mut intake = Intake {
+            file,
+            bytes,
+            source,
+            session,
+            bookmark: Bookmark::default(),
+            again: false,
+            report,
+        };
+        if let Some(known) = known {
+            match self.compare(&mut intake, &known).map_err(|error| error.within_file(path))? {
+                Beside::Grown => intake.bookmark = known,
+                Beside::Shorter => {
+                    intake.report.unchanged = true;
+                    return Ok(intake.report);
+                }
+                Beside::Changed => intake.again = true,
+            }
+        }
+        intake.report.again = intake.again;
+        if self.how.strict {
+            // All of it is read before any of it is taken.
+            self.pass(&mut intake, path, true)?;
+        }
+        self.pass(&mut intake, path, self.how.dry_run)?;
+        Ok(intake.report)
+    }
+
+    /// Holds the file against what was taken of it.
+    fn compare(&self, intake: &mut Intake, known: &Bookmark) -> Result<Beside, Failure> {
+        let key = self.store.hash_key();
+        let mut offset = 0;
+        let end = known.bytes.min(intake.bytes);
+        while offset < end {
+            let part = read_at(&mut intake.file, offset, READ_BYTES.min(end - offset))?;
+            // Of a file that is shorter now the last block is not whole: it is held against the bytes themselves.
+            let whole = if intake.bytes < known.bytes {
+                part.len() - part.len() % BLOCK_BYTES
+            } else {
+                part.len()
+            };
+            let (blocks, rest) = part.split_at(whole);
+            if known.compare(key, offset, blocks) != SourceChange::Kept {
+                return Ok(Beside::Changed);
+            }
+            if let (false, Some(session)) = (rest.is_empty(), &intake.session) {
+                let at = offset + whole as u64;
+                if session.source_bytes(&intake.source, at, rest.len() as u64)? != rest {
+                    return Ok(Beside::Changed);
+                }
+            }
+            offset += part.len() as u64;
+        }
+        Ok(if intake.bytes < known.bytes { Beside::Shorter } else { Beside::Grown })
+    }
+
+    /// Reads from the bookmark to the end of the file; `only_look` takes nothing.
+    fn pass(
+        &mut self,
+        intake: &mut Intake,
+        path: &Path,
+        only_look: bool,
+    ) -> Result<(), CommandError> {
+        let options = Options { strict: self.how.strict, ..Options::default() };
+        let carry: Carry = match intake.bookmark.carry.as_slice() {
+            [] => Carry::default(),
+            bytes => serde_json::from_slice(bytes).map_err(|error| {
+                CommandError::internal("the bookmark of a transcript cannot be read")
+                    .caused_by(error)
+            })?,
+        };
+        let mut report = intake.report.clone();
+        let mut reader = Reader::resume(options, carry);
+        let mut held: Vec<Read> = Vec::new();
+        let mut buffer: Vec<u8> = Vec::new();
+        let mut offset = intake.bookmark.bytes;
+        loop {
+            let part = read_at(&mut intake.file, offset + buffer.len() as u64, READ_BYTES)
+                .map_err(|error| Failure::from(error).within_file(path))?;
+            // What is appended meanwhile waits for the next import.
+            let ends =
+                offset + (buffer.len() + part.len()) as u64 >= intake.bytes || part.is_empty();
+            buffer.extend_from_slice(&part);
+            let ending = if ends { Ending::File } else { Ending::More };
+            let before = reader.carry().lines();
+            let piece =
+                reader.read(&buffer, ending, self.act.now).map_err(|bad| bad_line(path, &bad))?;
+            let taken = usize::try_from(piece.taken).unwrap_or(buffer.len());
+            let rest = buffer.split_off(taken);
+            let bytes = std::mem::replace(&mut buffer, rest);
+            offset += taken as u64;
+            (self.progress)(offset);
+            if taken > 0 {
+                let carry = serde_json::to_vec(reader.carry()).map_err(|error| {
+                    CommandError::internal("what was read cannot be noted").caused_by(error)
+                })?;
+                let lines = reader.carry().lines() - before;
+                report.count(&piece, lines);
+                if only_look && self.how.dry_run {
+                    self.look(intake, &piece, &mut report)?;
+                }
+                let began = piece.session.as_ref().is_some_and(|draft| draft.started_at.is_some());
+                held.push(Read { bytes, lines, piece, carry });
+                let length: usize = held.iter().map(|read| read.bytes.len()).sum();
+                if only_look {
+                    held.clear();
+                } else if began || ends || length > MAX_HELD_BYTES {
+                    for read in held.drain(..) {
+                        self.take(intake, read, &mut report)?;
+                    }
+                }
+            }
+            if ends {
+                break;
+            }
+        }
+        for read in held {
+            self.take(intake, read, &mut report)?;
+        }
+        if !only_look || self.how.dry_run {
+            report.waiting_bytes = buffer.len() as u64;
+            report.unchanged = report.bytes == 0;
+            intake.report = report;
+        }
+        Ok(())
+    }
+
+    /// Counts what would be new of a piece, where its count alone does not say.
+    fn look(
+        &self,
+        intake: &Intake,
+        piece: &Piece,
+        report: &mut TranscriptReport,
+    ) -> Result<(), CommandError> {
+        let known = intake.session.as_ref().filter(|_| intake.again);
+        if let Some(session) = known {
+            report.count_facts(&session.unknown_facts(piece.facts.clone())?);
+        }
+        for draft in &piece.checkpoints {
+            let is_known = match known {
+                Some(session) => session.checkpoint_of(&draft.key)?.is_some(),
+                None => false,
+            };
+            report.checkpoints += u64::from(!is_known);
+        }
+        Ok(())
+    }
+
+    /// Writes what was read.
+    fn take(
+        &mut self,
+        intake: &mut Intake,
+        read: Read,
+        report: &mut TranscriptReport,
+    ) -> Result<(), CommandError> {
+        let session = match &intake.session {
+            Some(session) => session.clone(),
+            None => {
+                let id = report.agent_session.clone().unwrap_or_default();
+                let session = self.begin(&id, read.piece.session.as_ref())?;
+                report.session = Some(session.summary()?.info.name);
+                intake.session.insert(session).clone()
+            }
+        };
+        let id = report.agent_session.clone().unwrap_or_default();
+        let operation = match self.operations.get(&id) {
+            Some(operation) => *operation,
+            None => *self.operations.entry(id).or_insert(self.store.new_operation()?),
+        };
+        let open_at = intake.bookmark.open_block();
+        let open = read_at(&mut intake.file, open_at, intake.bookmark.bytes - open_at)
+            .map_err(|error| CommandError::io("cannot read the transcript again", error))?;
+        let mut facts = read.piece.facts;
+        if intake.again {
+            facts = session.unknown_facts(facts)?;
+            report.count_facts(&facts);
+        }
+        let taken = Taken {
+            bookmark: std::mem::take(&mut intake.bookmark),
+            open: &open,
+            bytes: &read.bytes,
+            lines: read.lines,
+            keep: true,
+            again: intake.again,
+            carry: read.carry,
+            facts,
+            checkpoints: read.piece.checkpoints.into_iter().map(checkpoint).collect(),
+        };
+        let (done, bookmark) = session.take(self.act, operation, &intake.source, taken)?;
+        report.checkpoints += done.checkpoints;
+        intake.bookmark = bookmark;
+        self.store.maintain(APPLY_BYTES)?;
+        Ok(())
+    }
+
+    /// The session of a transcript that has none yet.
+    fn begin(&self, id: &str, draft: Option<&SessionDraft>) -> Result<Session, CommandError> {
+        let short: String = id.chars().take(8).collect();
+        let title = draft.and_then(|draft| draft.title.as_deref()).map(name_of);
+        let title = title.filter(|title| claim::check_id(title).is_ok());
+        let name = title.unwrap_or_else(|| short.clone());
+        let new = NewSession {
+            agent: Some(AGENT.to_owned()),
+            agent_session: Some(id.to_owned()),
+            started_at: draft.and_then(|draft| draft.started_at),
+            ..NewSession::imported(name)
+        };
+        Ok(self.store.create_named(self.act, new)?)
+    }
+}
+
+/// How a file looks beside what was taken of it.
+enum Beside {
+    /// As it was, perhaps with more behind it.
+    Grown,
+    /// An earlier save of it: nothing is new.
+    Shorter,
+    /// Different: it is read from the beginning.
+    Changed,
+}
+
+/// What can fail in the middle of a file.
+enum Failure {
+    File(std::io::Error),
+    Store(Error),
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::File(error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Failure {
+    fn within_file(self, path: &Path) -> CommandError {
+        match self {
+            Self::File(error) => {
+                CommandError::io(&format!("cannot read '{}'", path.display()), error)
+            }
+            Self::Store(error) => error.into(),
+        }
+    }
+}
+
+fn bad_line(path: &Path, bad: &BadLine) -> CommandError {
+    CommandError::invalid(format!("'{}', line {}: {}", path.display(), bad.line, bad.reason))
+        .hinted("nothing of this file was taken; without '--strict' such lines are skipped")
+}
+
+/// What the source is called in its session's bookmarks and facts.
+fn source_name(path: &Path, id: &str) -> String {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    if name.starts_with("agent-") && name.ends_with(".jsonl") {
+        format!("{AGENT}:{name}")
+    } else {
+        format!("{AGENT}:{id}")
+    }
+}
+
+/// A title as a session's name: one line, not too long.
+fn name_of(title: &str) -> String {
+    let line: String = title.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars()
+        .take(NAME_CHARACTERS)
+        .collect::<String>()
+        .trim_end_matches([' ', ':', ','])
+        .to_owned()
+}
+
+fn checkpoint(draft: CheckpointDraft) -> NewCheckpoint {
+    NewCheckpoint {
+        message: draft.message,
+        tags: draft.tags,
+        trigger: draft.trigger,
+        at: Some(draft.time),
+        body: draft.body,
+        key: Some(draft.key),
+    }
+}
+
+impl TranscriptReport {
+    /// Adds what a piece of the file says.
+    fn count(&mut self, piece: &Piece, lines: u64) {
+        self.lines += lines;
+        self.bytes += piece.taken;
+        if !self.again {
+            self.count_facts(&piece.facts);
+        }
+        self.skipped.extend(piece.skipped.iter().map(|skipped| Skipped {
+            line: skipped.line,
+            offset: skipped.offset,
+            reason: skipped.reason.clone(),
+        }));
+    }
+}

@@ -1,0 +1,123 @@
+//! A transcript as a file: what may be read at all, and whose it is.
+
+use crate::error::CommandError;
+use serde::Deserialize;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// So many bytes at the end of a file are looked through for its session at once.
+const TAIL_BYTES: u64 = 1 << 20;
+
+/// Opens a plain file.
+///
+/// # Errors
+///
+/// Not found; invalid if it is a directory, a pipe or a device.
+pub fn open_plain(path: &Path) -> Result<(File, u64), CommandError> {
+    let shown = path.display();
+    // Opening a pipe that nobody writes to would wait for ever.
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
+        .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
+    let about = file
+        .metadata()
+        .map_err(|error| CommandError::io(&format!("cannot look at '{shown}'"), error))?;
+    if about.is_dir() {
+        return Err(CommandError::invalid(format!("'{shown}' is a directory"))
+            .hinted("name the files in it"));
+    }
+    if !about.is_file() {
+        return Err(CommandError::invalid(format!("'{shown}' is not a plain file")));
+    }
+    Ok((file, about.len()))
+}
+
+/// The session that the last of a file's lines belongs to which names one.
+///
+/// # Errors
+///
+/// If the file cannot be read.
+pub(super) fn last_session(file: &mut File, bytes: u64) -> io::Result<Option<String>> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Named {
+        session_id: Option<String>,
+    }
+    let mut end = bytes;
+    // What stands before the first line break of a part belongs to the part before it.
+    let mut behind = Vec::new();
+    while end > 0 {
+        let start = end.saturating_sub(TAIL_BYTES);
+        let mut part = read_at(file, start, end - start)?;
+        part.append(&mut behind);
+        let whole = match part.iter().position(|byte| *byte == b'\n') {
+            _ if start == 0 => 0,
+            Some(place) => place + 1,
+            None => part.len(),
+        };
+        let lines = part.get(whole..).unwrap_or_default();
+        let id = lines.rsplit(|byte| *byte == b'\n').find_map(|line| {
+            let named: Named = serde_json::from_slice(line).ok()?;
+            named.session_id.filter(|id| !id.is_empty())
+        });
+        if id.is_some() {
+            return Ok(id);
+        }
+        part.truncate(whole);
+        // A line this long names no session that could be found cheaply; the one before it will do.
+        behind = if part.len() as u64 > 64 * TAIL_BYTES { Vec::new() } else { part };
+        end = start;
+    }
+    Ok(None)
+}
+
+/// This part of a file, or as much of it as there is.
+///
+/// # Errors
+///
+/// If the file cannot be read.
+pub(super) fn read_at(file: &mut File, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    file.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    file.take(length).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session_of(text: &[u8]) -> Option<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        std::fs::write(&path, text).unwrap();
+        let (mut file, bytes) = open_plain(&path).unwrap();
+        last_session(&mut file, bytes).unwrap()
+    }
+
+    #[test]
+    fn the_last_line_that_names_a_session_counts() {
+        let text = b"{\"sessionId\":\"a\"}\n{\"sessionId\":\"b\",\"x\":{\"sessionId\":\"c\"}}\n{}\n{\"sess";
+        assert_eq!(session_of(text).as_deref(), Some("b"));
+        assert_eq!(session_of(b"{\"x\":{\"sessionId\":\"c\"}}\n"), None);
+        assert_eq!(session_of(b""), None);
+    }
+
+    #[test]
+    fn a_line_over_several_parts_is_found() {
+        let long = "x".repeat(3 << 20);
+        let text = format!("{{\"sessionId\":\"far\",\"x\":\"{long}\"}}\n{{}}\n");
+        assert_eq!(session_of(text.as_bytes()).as_deref(), Some("far"));
+    }
+
+    #[test]
+    fn a_directory_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = open_plain(folder.path()).unwrap_err();
+        assert!(error.message().ends_with("is a directory"), "{error}");
+    }
+}

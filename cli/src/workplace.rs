@@ -1,0 +1,290 @@
+//! Where a command works: its store, its session, a point in it.
+
+use crate::args::value::Moment;
+use crate::config::key;
+use crate::context::Context;
+use crate::discovery::STORE_DIRECTORY;
+use crate::error::CommandError;
+use crate::output::time::local;
+use forge_store::error::Error;
+use forge_store::model::when::MomentBase;
+use forge_store::model::{Kind, claim};
+use forge_store::store::{
+    APPLY_BYTES, Act, CheckpointFilter, NewSession, Options, Point, Session, StateAt, Store,
+};
+use std::collections::BTreeSet;
+
+/// What a command is going to do with the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Only look: works where nothing may be written.
+    Read,
+    /// Write.
+    Write,
+}
+
+/// What a command does where no session has been begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// It has nothing to say.
+    Existing,
+    /// It begins one, named after the project's directory.
+    OrNew,
+}
+
+/// The session that one begins in if its directory has no name that could be one.
+const UNNAMED: &str = "project";
+/// How many ids a hint names.
+const NEAREST: usize = 3;
+
+/// Opens the store.
+///
+/// # Errors
+///
+/// Not found if there is none; as the library says if it cannot be used.
+pub fn open(context: &Context, access: Access) -> Result<Store, CommandError> {
+    let path = context.store_directory()?;
+    Ok(Store::open(&path, options(context, access))?)
+}
+
+/// How a command uses a store.
+#[must_use]
+pub fn options(context: &Context, access: Access) -> Options {
+    Options { lock_timeout: context.lock_timeout(), read_only: access == Access::Read }
+}
+
+/// What is to be said and done after the answer was printed: brings the index up to date if much was written since.
+/// Nobody waits for this, and nothing is lost if it fails.
+pub fn finish(store: &Store) {
+    match store.maintain(APPLY_BYTES) {
+        Ok(true) => tracing::info!("the index was brought up to date"),
+        Ok(false) => {}
+        Err(error) => tracing::info!(%error, "the index was left as it is"),
+    }
+}
+
+/// The session to work in: the one asked for, else the current one.
+///
+/// # Errors
+///
+/// Not found if there is no such session, or none at all and one is needed.
+pub fn session(context: &Context, store: &Store, need: Need) -> Result<Session, CommandError> {
+    if let Some(name) = context.session() {
+        return named_session(store, name);
+    }
+    if let Some(session) = store.current_session()? {
+        return Ok(session);
+    }
+    match need {
+        Need::Existing => {
+            Err(CommandError::not_found("no session has been begun in this store yet")
+                .hinted("the first thing you record begins one; 'forge session new NAME' too"))
+        }
+        Need::OrNew => first_session(context, store),
+    }
+}
+
+/// The session of this name or id.
+///
+/// # Errors
+///
+/// Not found, ambiguous.
+pub fn named_session(store: &Store, name: &str) -> Result<Session, CommandError> {
+    store.session(name).map_err(|error| match error {
+        Error::NotFound { .. } => CommandError::from(error)
+            .hinted("'forge session list' names them, 'forge session new NAME' begins one"),
+        other => other.into(),
+    })
+}
+
+fn first_session(context: &Context, store: &Store) -> Result<Session, CommandError> {
+    let name = project_name(context, store);
+    let act = act(context, "session new");
+    match create(context, store, &act, NewSession::named(name.clone())) {
+        // Somebody else was faster.
+        Err(Error::Duplicate { .. }) => Ok(store.session(&name)?),
+        made => Ok(made?),
+    }
+}
+
+/// Begins a session, with the schedule that the settings ask for.
+///
+/// # Errors
+///
+/// As the library says.
+pub fn begin_session(
+    context: &Context,
+    store: &Store,
+    act: &Act,
+    new: NewSession,
+) -> Result<Session, CommandError> {
+    Ok(create(context, store, act, new)?)
+}
+
+fn create(context: &Context, store: &Store, act: &Act, new: NewSession) -> Result<Session, Error> {
+    let session = store.create_session(act, new)?;
+    if let Some(every) = context.config.duration(key::SCHEDULE_EVERY) {
+        session.schedule(act, Some(i64::try_from(every.as_micros()).unwrap_or(i64::MAX)))?;
+    }
+    Ok(session)
+}
+
+/// The name of the directory that the store lies in, or of this one if the store has a place of its own.
+fn project_name(context: &Context, store: &Store) -> String {
+    let beside = store.path().filter(|path| path.file_name().is_some_and(|n| n == STORE_DIRECTORY));
+    let project = beside.and_then(|path| path.parent()).unwrap_or(&context.cwd);
+    let name = project.file_name().map(|name| name.to_string_lossy().trim().to_owned());
+    name.filter(|name| claim::check_id(name).is_ok()).unwrap_or_else(|| UNNAMED.to_owned())
+}
+
+/// Who does what now: the person or agent at the command line.
+#[must_use]
+pub fn act(context: &Context, verb: &str) -> Act {
+    Act::asked(verb, context.now)
+}
+
+/// The point that a moment names. What was decided about a clock that was changed is said on stderr.
+///
+/// # Errors
+///
+/// Invalid if it is no moment; not found; ambiguous.
+pub fn point(context: &Context, session: &Session, moment: &Moment) -> Result<Point, CommandError> {
+    let moment = context.moment(moment)?;
+    if let MomentBase::Time(time) | MomentBase::BranchAt { time, .. } = &moment.base
+        && let Some(note) = &time.note
+    {
+        context.out.warn(&note.to_string());
+    }
+    session.resolve(&moment).map_err(|error| match error {
+        Error::NothingAt { time, session, earliest, other } => {
+            let [time, earliest] = [time, earliest].map(|time| local(time, &context.zone));
+            let message =
+                format!("nothing is known at {time}: the session '{session}' begins at {earliest}");
+            let error = CommandError::not_found(message);
+            match other {
+                Some(other) => error.hinted(format!(
+                    "another session knows of that time: forge --session '{other}' ..."
+                )),
+                None => error.hinted("'start' names the first moment"),
+            }
+        }
+        Error::NotFound { what: "tag, branch or id" | "tag" | "branch", ref name } => {
+            let names = names(session).unwrap_or_default();
+            match nearest(name, &names).as_slice() {
+                [] => error.into(),
+                nearest => {
+                    let hint = format!("the nearest are {}", nearest.join(", "));
+                    CommandError::from(error).hinted(hint)
+                }
+            }
+        }
+        other => other.into(),
+    })
+}
+
+/// The id of the claim of this kind that was named: by its whole id, or the beginning of one alone.
+///
+/// # Errors
+///
+/// Not found, with the nearest ids; ambiguous.
+pub fn claim_id(state: &StateAt, kind: Kind, name: &str) -> Result<String, CommandError> {
+    let known = state.claims_of(kind)?.into_iter().map(|(id, _)| id);
+    id_among(kind, name, known)
+}
+
+/// The id that was named among those known: by its whole, or the beginning of it alone.
+///
+/// # Errors
+///
+/// Not found, with the nearest ids; ambiguous.
+pub fn id_among(
+    kind: Kind,
+    name: &str,
+    known: impl IntoIterator<Item = String>,
+) -> Result<String, CommandError> {
+    let known: Vec<String> = known.into_iter().collect();
+    if known.iter().any(|id| id == name) {
+        return Ok(name.to_owned());
+    }
+    let begins: Vec<&String> = known.iter().filter(|id| id.starts_with(name)).collect();
+    match begins.as_slice() {
+        [id] => return Ok((*id).clone()),
+        [] => {}
+        several => {
+            let prefix = name.to_owned();
+            let matches = several.iter().take(8).map(|id| (*id).clone()).collect();
+            return Err(Error::Ambiguous { prefix, matches }.into());
+        }
+    }
+    let error = CommandError::from(Error::not_found(kind.name(), name));
+    Err(match nearest(name, &known).as_slice() {
+        [] => error.hinted(format!("there are no {} yet", kind.plural())),
+        shown => error.hinted(format!("the nearest are {}", shown.join(", "))),
+    })
+}
+
+/// The branches and tags of a session.
+fn names(session: &Session) -> Result<Vec<String>, CommandError> {
+    let branches = session.branches(&session.head()?)?.into_iter().map(|branch| branch.name);
+    let checkpoints = session.checkpoints(&CheckpointFilter::default())?;
+    let tags = checkpoints.into_iter().flat_map(|checkpoint| checkpoint.tags);
+    let names: BTreeSet<String> = branches.chain(tags).collect();
+    Ok(names.into_iter().collect())
+}
+
+/// The few ids that are most like a name.
+#[must_use]
+pub fn nearest<'a>(name: &str, known: &'a [String]) -> Vec<&'a str> {
+    let mut nearest: Vec<(usize, &String)> =
+        known.iter().map(|id| (distance(name, id), id)).collect();
+    nearest.sort();
+    nearest.iter().take(NEAREST).map(|(_, id)| id.as_str()).collect()
+}
+
+/// How many characters to change, add or take away to make one text the other (Levenshtein).
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (line, here) in from.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = line + 1;
+        for (place, there) in to.iter().enumerate() {
+            let replaced = corner + usize::from(here != *there);
+            corner = row[place + 1];
+            row[place + 1] = replaced.min(row[place] + 1).min(corner + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> Vec<String> {
+        ["H1", "H2", "H10", "cache"].map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn a_whole_id_wins_over_a_beginning() {
+        assert_eq!(id_among(Kind::Hypothesis, "H1", known()).unwrap(), "H1");
+        assert_eq!(id_among(Kind::Hypothesis, "ca", known()).unwrap(), "cache");
+    }
+
+    #[test]
+    fn what_is_not_there_names_the_nearest() {
+        let error = id_among(Kind::Hypothesis, "cahce", known()).unwrap_err();
+        assert_eq!(error.message(), "there is no hypothesis 'cahce'");
+        assert!(error.hints()[0].starts_with("the nearest are cache"), "{error:?}");
+        let error = id_among(Kind::Hypothesis, "H", known()).unwrap_err();
+        assert_eq!(error.message(), "'H' is the beginning of 3 ids: H1, H2, H10");
+        assert!(id_among(Kind::Gap, "x", Vec::new()).unwrap_err().hints()[0].contains("no gaps"));
+    }
+
+    #[test]
+    fn distances_count_single_changes() {
+        for (from, to, steps) in [("", "ab", 2), ("abc", "abc", 0), ("kitten", "sitting", 3)] {
+            assert_eq!(distance(from, to), steps);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Branches, checkpoints that are made and tagged, undo and redo.
+
+use crate::environment::Environment;
+use insta::assert_snapshot;
+
+fn project() -> Environment {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.forge(["hypothesis", "add", "one"]).success();
+    environment
+}
+
+#[test]
+fn branches_are_created_chosen_and_given_up() {
+    let environment = project();
+    let create = [
+        "branch",
+        "create",
+        "try",
+        "--hypothesis",
+        "H1",
+        "--approach",
+        "bisect",
+        "--success",
+        "green",
+    ];
+    assert_snapshot!(environment.forge(create), @r"
+    Created branch try (session project)
+      from main #1; go on with it by
+      forge branch switch try
+    ");
+    assert_snapshot!(environment.forge(["branch", "switch", "try"]), @r"
+    Switched from main to try (session project, #1)
+      checkpoint <id1> #2 switched from main to try [auto]
+    ");
+    assert_snapshot!(environment.forge(["branch", "switch", "try", "--json"]), @r#"{"schema":"forge.branch.switch/1","session":"project","branch":"try","name":"try","current":true,"status":"active","revision":1,"base":{"branch":"main","revision":1},"created_at":"2026-02-01T12:00:02Z","hypothesis":"H1","approach":"bisect","success_criteria":["green"],"results":[],"left":null,"checkpoint":null}"#);
+    environment.forge(["note", "add", "here"]).success();
+    assert_snapshot!(environment.forge(["branch", "list"]), @r"
+       Branch  Head  From     Status  Approach
+       main    #1    -        active
+    *  try     #3    main #1  active  bisect
+    session project
+    ");
+    assert_snapshot!(environment.forge(["branch", "show"]), @r"
+    try (session project)
+      status: active, checked out
+      head: #3
+      from: main #1
+      made: 2026-02-01 13:00:02 +01:00 (5 s ago)
+      tests: H1
+      approach: bisect
+      success: green
+    ");
+    assert_snapshot!(environment.forge(["branch", "show", "main", "--json"]), @r#"{"schema":"forge.branch.show/1","session":"project","branch":"main","name":"main","current":false,"status":"active","revision":1,"base":null,"created_at":"2026-02-01T12:00:01Z","hypothesis":null,"approach":null,"success_criteria":[],"results":[]}"#);
+    assert_snapshot!(environment.forge(["branch", "switch", "main", "--json"]), @r#"{"schema":"forge.branch.switch/1","session":"project","branch":"main","name":"main","current":true,"status":"active","revision":1,"base":null,"created_at":"2026-02-01T12:00:01Z","hypothesis":null,"approach":null,"success_criteria":[],"results":[],"left":"try","checkpoint":{"id":"<id2>","sequence":4,"time":"2026-02-01T12:00:09Z","message":"switched from try to main","tags":["auto"],"trigger":{"automatic":"branch_switch"}}}"#);
+    assert_snapshot!(environment.forge(["branch", "abandon", "try", "--reason", "too slow"]), @"Abandoned branch try (session project)");
+    assert_snapshot!(environment.forge(["branch", "list"]), @r"
+       Branch  Head  From  Status  Approach
+    *  main    #1    -     active
+    1 more with '--all'
+    session project
+    ");
+    assert_snapshot!(environment.forge(["branch", "list", "--all", "--json"]), @r#"{"schema":"forge.branch.list/1","session":"project","branches":[{"name":"main","current":true,"status":"active","revision":1,"base":null,"created_at":"2026-02-01T12:00:01Z","hypothesis":null,"approach":null,"success_criteria":[],"results":[]},{"name":"try","current":false,"status":"abandoned","revision":3,"base":{"branch":"main","revision":1},"created_at":"2026-02-01T12:00:02Z","hypothesis":"H1","approach":"bisect","success_criteria":["green"],"results":["too slow"]}],"left_out":0}"#);
+}
+
+#[test]
+fn a_branch_begins_at_a_past_moment() {
+    let environment = project();
+    environment.forge(["note", "add", "two"]).success();
+    let created = environment.forge(["branch", "create", "old", "--from", "#1", "--json"]).json();
+    assert_eq!(created["base"]["revision"], 1);
+    assert_eq!(created["schema"], "forge.branch.create/1");
+}
+
+#[test]
+fn what_is_no_branch_is_refused() {
+    let environment = project();
+    assert_snapshot!(environment.forge(["branch", "create", "main"]), @r"
+    [stderr]
+    error: there is a branch 'main' already
+    hint: 'forge branch switch main' goes on with it; or choose another name
+    [exit 2]
+    ");
+    assert_snapshot!(environment.forge(["branch", "create", "a b"]), @r"
+    [stderr]
+    error: 'a b' is no name for a branch: begin with a letter or digit, go on with letters, digits, '-', '_', '.' or '/', at most 100 bytes
+    [exit 2]
+    ");
+    assert_snapshot!(environment.forge(["branch", "switch", "nothing"]), @r"
+    [stderr]
+    error: there is no branch 'nothing'
+    hint: the branches are main
+    [exit 3]
+    ");
+    assert_snapshot!(environment.forge(["branch", "show", "nothing", "--json"]), @r#"
+    [stderr]
+    {"schema":"forge.error/1","error":{"kind":"not_found","message":"there is no branch 'nothing'","causes":[],"hints":["the branches are main"]}}
+    [exit 3]
+    "#);
+    assert_eq!(environment.forge(["branch", "abandon", "nothing"]).code, 3);
+    assert_eq!(environment.forge(["branch", "create", "x", "--hypothesis", "H9"]).code, 3);
+    assert_eq!(environment.forge(["branch", "create", "x", "--from", "#99"]).code, 3);
+}
+
+#[test]
+fn checkpoints_are_made_tagged_and_scheduled() {
+    let environment = project();
+    let create = ["checkpoint", "create", "before the fix", "--tags", "fix,safe"];
+    assert_snapshot!(environment.forge(create), @r"
+    Made a checkpoint (session project, branch main)
+      checkpoint <id1> #2 before the fix [fix, safe]
+    ");
+    let past = ["checkpoint", "create", "then", "--at", "#1", "--json"];
+    assert_snapshot!(environment.forge(past), @r#"{"schema":"forge.checkpoint.create/1","session":"project","branch":"main","operation":"<id2>","id":"<id3>","revision":null,"checkpoint":{"id":"<id3>","sequence":3,"time":"2026-02-01T12:00:01Z","message":"then","tags":[],"trigger":"manual"},"at":null,"changed":[],"warnings":[]}"#);
+    assert_snapshot!(environment.forge(["checkpoint", "tag", "fix", "--add", "x", "--remove", "safe"]), @r"
+    Tagged (session project)
+      checkpoint <id1> #2 before the fix [fix, x], 2 s ago
+    ");
+    assert_snapshot!(environment.forge(["checkpoint", "tag", "#2", "--add", "y", "--json"]), @r#"{"schema":"forge.checkpoint.tag/1","session":"project","branch":"main","checkpoint":{"id":"<id1>","sequence":2,"time":"2026-02-01T12:00:02Z","message":"before the fix","tags":["fix","x","y"],"trigger":"manual"}}"#);
+    assert_snapshot!(environment.forge(["checkpoint", "tag", "#1", "--add", "y"]), @r"
+    [stderr]
+    error: '#1' names a moment, not a checkpoint
+    hint: 'forge checkpoint list' names them
+    [exit 2]
+    ");
+    assert_snapshot!(environment.forge(["checkpoint", "create", "x", "--tags", "two words"]), @r"
+    [stderr]
+    error: 'two words' is no tag: a tag is one word
+    hint: commas part tags: '--tags one,two'
+    [exit 2]
+    ");
+    assert_snapshot!(environment.forge(["checkpoint", "schedule"]), @"No checkpoints are scheduled (session project)");
+    assert_snapshot!(environment.forge(["checkpoint", "schedule", "--every", "2s"]), @"A checkpoint is due 2 s after the last one, at the next write (session project)");
+    let due = environment.forge(["note", "add", "later", "--json"]).json();
+    assert_eq!(due["checkpoint"]["trigger"], "scheduled");
+    assert_snapshot!(environment.forge(["checkpoint", "schedule", "--off", "--json"]), @r#"{"schema":"forge.checkpoint.schedule/1","session":"project","branch":"main","every_seconds":null,"last_checkpoint":"2026-02-01T12:00:10Z"}"#);
+}
+
+#[test]
+fn the_last_operation_is_taken_back_and_done_again() {
+    let environment = project();
+    environment.forge(["hypothesis", "confirm", "H1"]).success();
+    assert_snapshot!(environment.forge(["undo"]), @r"
+    Took back 'hypothesis confirm' <id2> (session project, branch main, #4)
+      of 1 s ago: revision #2, checkpoint <id1>
+    ");
+    assert_snapshot!(environment.forge(["redo", "--json"]), @r#"{"schema":"forge.redo/1","session":"project","branch":"main","operation":"<id3>","target":{"id":"<id2>","verb":"hypothesis confirm","time":"2026-02-01T12:00:02Z","effects":["revision #2","checkpoint <id1>"]},"revision":5}"#);
+    assert_snapshot!(environment.forge(["redo"]), @r"
+    [stderr]
+    error: there is nothing to do again: the last thing done was no undo
+    hint: 'forge log --operations' names what was done
+    [exit 3]
+    ");
+    assert_eq!(environment.forge(["undo", "ffffffff"]).code, 3);
+    assert_eq!(environment.forge(["undo", "--json"]).json()["schema"], "forge.undo/1");
+}

@@ -1,0 +1,219 @@
+//! Lists of checkpoints, the timeline, comparisons and going back.
+
+use crate::environment::Environment;
+use crate::story::told;
+use insta::assert_snapshot;
+
+#[test]
+fn checkpoints_are_listed_newest_first() {
+    let environment = told();
+    assert_snapshot!(environment.forge(["checkpoint", "list"]), @r"
+     No  Time                        Ago      Message        Tags                      Trigger    Branch
+    #12  2026-02-01 13:00:12 +01:00  2 s ago  a verificati…  auto                      automatic  main
+    #11  2026-02-01 13:00:11 +01:00  3 s ago  switched fro…  auto                      automatic  main
+    #10  2026-02-01 13:00:10 +01:00  4 s ago  a hypothesis…  auto,hypothesis_rejected  automatic  alt
+     #8  2026-02-01 13:00:09 +01:00  5 s ago  switched fro…  auto                      automatic  alt
+     #7  2026-02-01 13:00:07 +01:00  7 s ago  before the s…  baseline,kept             manual     main
+    ");
+    assert_snapshot!(environment.forge(["checkpoint", "list", "--tag", "kept", "--json"]), @r#"{"schema":"forge.checkpoint.list/1","session":"tensor","checkpoints":[{"id":"<id1>","sequence":7,"time":"2026-02-01T12:00:07Z","message":"before the split","tags":["baseline","kept"],"trigger":"manual","branch":"main"}]}"#);
+    let count = |args: &[&str]| {
+        let words = ["checkpoint", "list", "--json"];
+        let mut command = environment.command(words.iter().chain(args));
+        environment.finished(&mut command).json()["checkpoints"].as_array().unwrap().len()
+    };
+    let all = count(&[]);
+    assert_eq!(count(&["--limit", "2"]), 2);
+    assert_eq!(count(&["--since", "baseline"]), all);
+    assert_eq!(count(&["--until", "baseline"]), 1);
+    assert_eq!(count(&["--since", "now"]), 0);
+    assert_eq!(count(&["--until", "2020-01-01"]), 0);
+    environment.forge(["session", "new", "other"]).success();
+    environment.forge(["checkpoint", "create", "elsewhere"]).success();
+    assert_eq!((count(&[]), count(&["--all"])), (1, all + 1));
+    let list = environment.forge(["checkpoint", "list", "--all", "--limit", "1", "--json"]).json();
+    assert_eq!(list["checkpoints"][0]["session"], "other");
+}
+
+#[test]
+fn no_checkpoints_is_said() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "s"]).success();
+    assert_snapshot!(environment.forge(["checkpoint", "list"]), @r"
+    No checkpoints.
+    'forge checkpoint create MESSAGE' makes one.
+    ");
+    assert_snapshot!(environment.forge(["checkpoint", "timeline"]), @"Nothing has happened in s yet.");
+}
+
+#[test]
+fn the_timeline_draws_branches_as_lanes() {
+    let environment = told();
+    assert_snapshot!(environment.forge(["checkpoint", "timeline"]), @r"
+    ●  #13 2026-02-01 13:00:13 +01:00 (1 s ago) (main*) note add
+    ◆  #12 2026-02-01 13:00:12 +01:00 (2 s ago) a verification finished [auto] verification complete
+    ◆  #11 2026-02-01 13:00:11 +01:00 (3 s ago) switched from alt to main [auto] branch switch
+    │ ◆  #10 2026-02-01 13:00:10 +01:00 (4 s ago) (alt) a hypothesis changed its status [auto,hypothesi…
+    │ ●  #9 2026-02-01 13:00:10 +01:00 (4 s ago) hypothesis reject
+    │ ◆  #8 2026-02-01 13:00:09 +01:00 (5 s ago) switched from main to alt [auto] branch switch
+    ◆ │  #7 2026-02-01 13:00:07 +01:00 (7 s ago) before the split [baseline,kept] manual
+    ├─╯
+    ●    #6 2026-02-01 13:00:06 +01:00 (8 s ago) gap add
+     … 5 revisions
+    ");
+    assert_snapshot!(environment.forge(["checkpoint", "timeline", "--all", "--limit", "3"]), @r"
+    ●  #13 2026-02-01 13:00:13 +01:00 (2 s ago) (main*) note add
+    ◆  #12 2026-02-01 13:00:12 +01:00 (3 s ago) a verification finished [auto] verification complete
+    ◆  #11 2026-02-01 13:00:11 +01:00 (4 s ago) switched from alt to main [auto] branch switch
+    and 10 older rows
+    ");
+    let document = environment.forge(["checkpoint", "timeline", "--json"]).json();
+    assert_eq!(document["branches"][1]["base"], "main");
+    assert_eq!(document["entries"][0]["type"], "revision");
+}
+
+#[test]
+fn two_moments_are_compared() {
+    let environment = told();
+    assert_snapshot!(environment.forge(["checkpoint", "diff", "baseline", "alt"]), @r#"
+    from 2026-02-01 13:00:07 +01:00 (7 s ago) on main #6 "before the split"
+    to   2026-02-01 13:00:13 +01:00 (1 s ago) on alt #9
+    H1 rejected, 2 beliefs put in doubt, 1 verification; 6 s later
+
+    Hypotheses
+      ~ H1 reason: none -> the layout is fine
+      ~ H1 status: active -> rejected
+
+    Beliefs
+      ~ B1 doubt reason: none -> hypothesis H1 was rejected
+      ~ B1 in doubt: none -> true
+      ~ B2 doubt reason: none -> rests on belief B1: hypothesis H1 was rejected
+      ~ B2 in doubt: none -> true
+
+    Verifications
+      + v1 unit tests
+    "#);
+    assert_snapshot!(environment.forge(["checkpoint", "diff", "alt", "main"]), @r"
+    from 2026-02-01 13:00:13 +01:00 (2 s ago) on alt #9
+    to   2026-02-01 13:00:13 +01:00 (2 s ago) on main #13
+    H1 active, 2 beliefs updated, 1 note added; at the same time
+
+    Hypotheses
+      ~ H1 reason: the layout is fine -> none
+      ~ H1 status: rejected -> active
+
+    Beliefs
+      ~ B1 doubt reason: hypothesis H1 was rejected -> none
+      ~ B1 in doubt: true -> none
+      ~ B2 doubt reason: rests on belief B1: hypothesis H1 was rejected -> none
+      ~ B2 in doubt: true -> none
+
+    Notes
+      + N1 日本語 wide\x1b[2J\ntext
+    ");
+    let back = environment.forge(["checkpoint", "diff", "HEAD", "#1", "--json"]).json();
+    let mut keys: Vec<_> = back.as_object().unwrap().keys().collect();
+    keys.sort_unstable();
+    assert_eq!(
+        keys,
+        ["changes", "from", "schema", "session", "summary", "time_delta_seconds", "to"]
+    );
+    assert_eq!(back["time_delta_seconds"], -12.0);
+    let fact = back["changes"].as_array().unwrap().iter().find(|one| one["id"] == "v1").unwrap();
+    assert_eq!((&fact["kind"], &fact["change"]), (&"verification".into(), &"removed".into()));
+    let only = ["checkpoint", "diff", "baseline", "alt", "--kind", "hypothesis", "--json"];
+    assert_snapshot!(environment.forge(only).json()["changes"], @r#"[{"change":"updated","field":"reason","id":"H1","kind":"hypothesis","new":"the layout is fine","old":null},{"change":"status_changed","field":"status","id":"H1","kind":"hypothesis","new":"rejected","old":"active"}]"#);
+}
+
+#[test]
+fn differences_can_be_an_exit_code() {
+    let environment = told();
+    let code = |from, to| environment.forge(["checkpoint", "diff", from, to, "--exit-code"]).code;
+    assert_eq!((code("baseline", "HEAD"), code("HEAD", "HEAD")), (1, 0));
+    assert_eq!(environment.forge(["checkpoint", "diff", "baseline"]).code, 0);
+}
+
+#[test]
+fn a_long_text_is_compared_line_by_line() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "s"]).success();
+    let text = "first line\nsecond line\nthird line";
+    environment.forge(["hypothesis", "add", text, "--id", "H"]).success();
+    let text = text.replace("second", "changed");
+    environment.forge(["hypothesis", "update", "H", "--description", &text]).success();
+    assert_snapshot!(environment.forge(["checkpoint", "diff", "HEAD~1"]), @r"
+    from 2026-02-01 13:00:01 +01:00 (2 s ago) on main #1
+    to   2026-02-01 13:00:02 +01:00 (1 s ago) on main #2
+    1 hypothesis updated; 1 s later
+
+    Hypotheses
+      ~ H description:
+            first line
+          - second line
+          + changed line
+            third line
+    ");
+}
+
+#[test]
+fn going_back_is_a_new_revision_and_facts_stay() {
+    let environment = told();
+    let list =
+        |environment: &Environment| environment.forge(["hypothesis", "list", "--json"]).json();
+    let before = list(&environment)["hypotheses"].clone();
+    assert_snapshot!(environment.forge(["checkpoint", "restore", "#1", "--dry-run"]), @r##"
+    Would go back to "#1", 2026-02-01 13:00:01 +01:00 (14 s ago)
+    tensor on main, 1 claim
+    1 fact has come since; facts stay.
+    confidence of H1 0.79 -> 0.40, 1 piece of evidence removed, 2 beliefs removed, 1 dependency removed, 2 gaps removed, 1 note removed
+
+    Hypotheses
+      ~ H1 confidence: 0.79 -> 0.40
+
+    Evidence
+      - E1 strides swap
+
+    Beliefs
+      - B1 row major everywhere
+      - B2 kernels assume it
+
+    Dependencies
+      - B2->B1
+
+    Gaps
+      - G1 who sets strides?
+      - G2 which version?
+
+    Notes
+      - N1 日本語 wide\x1b[2J\ntext
+    "##);
+    assert_eq!(list(&environment)["hypotheses"], before, "a dry run changes nothing");
+    assert_snapshot!(environment.forge(["checkpoint", "restore", "alt"]), @r#"
+    Went back to "alt", 2026-02-01 13:00:17 +01:00 (now)
+    tensor on main #14, 7 claims
+    H1 rejected, 2 beliefs put in doubt, 1 note removed
+
+    Hypotheses
+      ~ H1 reason: none -> the layout is fine
+      ~ H1 status: active -> rejected
+
+    Beliefs
+      ~ B1 doubt reason: none -> hypothesis H1 was rejected
+      ~ B1 in doubt: none -> true
+      ~ B2 doubt reason: none -> rests on belief B1: hypothesis H1 was rejected
+      ~ B2 in doubt: none -> true
+
+    Notes
+      - N1 日本語 wide\x1b[2J\ntext
+
+    'forge undo' takes this back.
+    "#);
+    let document = environment.forge(["checkpoint", "restore", "baseline", "--json"]).json();
+    assert_eq!(document["message"], "before the split");
+    assert_eq!(document["recovery_complete"], true);
+    assert_eq!(document["facts_since"], 1);
+    assert_eq!(document["claims_restored"], 7);
+    assert!(document["restored_to"].is_string() && document["timestamp"].is_string());
+    let again = environment.forge(["checkpoint", "restore", "baseline", "--json"]).json();
+    assert!(again["revision"].is_null(), "nothing to do");
+    assert_eq!(list(&environment)["hypotheses"], before);
+}

@@ -1,0 +1,212 @@
+//! Verifications, measurements, commands and captured code: what happened.
+
+use crate::environment::{Environment, Output};
+use insta::assert_snapshot;
+use std::process::Command;
+
+fn project() -> Environment {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment
+}
+
+#[test]
+fn verifications_make_checkpoints() {
+    let environment = project();
+    let add = ["verification", "add", "unit tests", "--status", "failed", "--duration", "90s"];
+    assert_snapshot!(environment.forge(add), @r"
+    Added verification v-<id1> (session project, branch main)
+      checkpoint <id2> #1 a verification finished [auto]
+    ");
+    let json = [
+        "verification",
+        "add",
+        "build",
+        "--status",
+        "passed",
+        "--exit-code",
+        "0",
+        "--output",
+        "ok",
+        "--command",
+        "make",
+        "--at",
+        "5m ago",
+        "--id",
+        "build-1",
+        "--json",
+    ];
+    assert_snapshot!(environment.forge(json), @r#"{"schema":"forge.verification.add/1","session":"project","branch":"main","operation":"<id3>","id":"build-1","revision":null,"checkpoint":{"id":"<id4>","sequence":2,"time":"2026-02-01T12:00:02Z","message":"a verification finished","tags":["auto"],"trigger":{"automatic":"verification_complete"}},"at":"2026-02-01T11:55:02Z","changed":[{"kind":"verification","id":"build-1","value":{"command":"make","exit_code":0,"name":"build","output":"ok","status":"passed"}}],"warnings":[]}"#);
+    assert_snapshot!(environment.forge(json), @r#"
+    [stderr]
+    {"schema":"forge.error/1","error":{"kind":"invalid","message":"there is a verification 'build-1' already","causes":[],"hints":["update it, or give the new one another id"]}}
+    [exit 2]
+    "#);
+    assert_eq!(environment.forge(["verification", "add", "x", "--status", "good"]).code, 2);
+    let future = ["verification", "add", "x", "--status", "passed", "--at", "2030-01-01"];
+    assert_eq!(environment.forge(future).code, 2);
+}
+
+#[test]
+fn an_event_that_is_switched_off_makes_no_checkpoint() {
+    let environment = project();
+    let off = ["config", "set", "auto_checkpoint.verification_complete", "false"];
+    environment.forge(off).success();
+    let add = ["verification", "add", "x", "--status", "passed", "--json"];
+    assert_eq!(environment.forge(add).json()["checkpoint"], serde_json::Value::Null);
+    environment.forge(["config", "set", "auto_checkpoint.enabled", "false"]).success();
+    environment.forge(["hypothesis", "add", "x"]).success();
+    let confirmed = environment.forge(["hypothesis", "confirm", "H1", "--json"]).json();
+    assert_eq!(confirmed["checkpoint"], serde_json::Value::Null);
+}
+
+#[test]
+fn significant_time_makes_a_checkpoint_of_its_own() {
+    let environment = project();
+    environment.forge(["note", "add", "one"]).success();
+    let late = |text: &str| {
+        let mut command = environment.command(["note", "add", text, "--json"]);
+        command.env("FORGE_TEST_NOW", "2026-02-01T12:30:00Z");
+        environment.finished(&mut command).json()["checkpoint"]["trigger"].clone()
+    };
+    assert_eq!(late("two")["automatic"], "significant_time_passed");
+    assert_eq!(late("three"), serde_json::Value::Null);
+}
+
+#[test]
+fn measurements_have_a_value_and_a_unit() {
+    let environment = project();
+    let record = ["measurement", "record", "rss", "12.5", "--unit", "MB", "--json"];
+    assert_snapshot!(environment.forge(record), @r#"{"schema":"forge.measurement.record/1","session":"project","branch":"main","operation":"<id1>","id":"m-<id2>","revision":null,"checkpoint":null,"at":"2026-02-01T12:00:01Z","changed":[{"kind":"measurement","id":"m-<id2>","value":{"name":"rss","unit":"MB","value":12.5}}],"warnings":[]}"#);
+    assert_snapshot!(environment.forge(["measurement", "record", "delta", "-3"]), @"Recorded measurement m-<id3> (session project, branch main)");
+    assert_eq!(environment.forge(["measurement", "record", "x", "NaN"]).code, 2);
+}
+
+fn ran(environment: &Environment, script: &str) -> Output {
+    environment.forge(["command", "record", "--", "sh", "-c", script])
+}
+
+#[test]
+fn a_command_passes_through_with_its_exit_code() {
+    let environment = project();
+    assert_snapshot!(ran(&environment, "echo out; echo err >&2; exit 3"), @r"
+    out
+    [stderr]
+    err
+    Recorded command c-<id1> (session project, branch main)
+    [exit 3]
+    ");
+    assert_snapshot!(ran(&environment, "kill -TERM $$"), @r"
+    [stderr]
+    Recorded command c-<id2> (session project, branch main)
+    [exit 143]
+    ");
+    assert_snapshot!(environment.forge(["command", "record", "--", "no such"]), @r"
+    [stderr]
+    warning: cannot run 'no such': No such file or directory (os error 2)
+    Recorded command c-<id3> (session project, branch main)
+    [exit 127]
+    ");
+    assert_snapshot!(environment.forge(["command", "record", "-q", "--", "echo", "hi"]), @"hi");
+}
+
+#[test]
+fn a_command_is_recorded_with_all_that_is_known() {
+    let environment = project();
+    let args = ["command", "record", "--json", "--", "sh", "-c", "echo out; echo err >&2; exit 7"];
+    let output = environment.forge(args);
+    let mut lines: Vec<&str> = output.stderr.lines().collect();
+    // The two streams are not in step.
+    lines.sort_unstable();
+    assert_eq!((output.code, lines), (7, vec!["err", "out"]), "{output}");
+    let json: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    let value = &json["changed"][0]["value"];
+    assert_eq!(json["schema"], "forge.command.record/1");
+    assert_eq!(value["command"], "sh -c 'echo out; echo err >&2; exit 7'");
+    assert_eq!(value["exit_code"], 7);
+    assert_ne!(json["at"], value["called_at"], "its time is its end");
+    assert_eq!(value["outcome"], "finished");
+    assert_eq!(value["working_dir"], "$ROOT/project");
+    assert_eq!(value["stdout_preview"], "out\n");
+    assert_eq!(value["stderr_preview"], "err\n");
+    assert!(value["duration_ms"].is_u64());
+}
+
+#[test]
+fn a_command_reads_our_input_and_its_bytes_stay_as_they_are() {
+    let environment = project();
+    environment.write("project/input", "\u{1b}[1mbold\0 é\n");
+    let mut command = environment.command(["command", "record", "--", "cat"]);
+    command.stdin(std::fs::File::open(environment.path("project/input")).unwrap());
+    assert_eq!(environment.finished(&mut command).stdout, "\u{1b}[1mbold\0 é\n");
+}
+
+#[test]
+fn nothing_is_run_where_it_could_not_be_recorded() {
+    let environment = Environment::new();
+    assert_eq!(environment.forge(["command", "record", "--", "touch", "made"]).code, 3);
+    assert!(!environment.path("project/made").exists());
+    assert_eq!(environment.forge(["command", "record"]).code, 2);
+}
+
+#[test]
+fn an_interrupt_ends_the_command_and_is_recorded() {
+    let environment = project();
+    // The command interrupts its parent, as a terminal would both.
+    let script = "kill -INT $PPID; kill -INT $$; sleep 60";
+    let output = ran(&environment, script);
+    assert_eq!(output.code, 130, "{output}");
+    assert!(output.stderr.starts_with("Recorded command"), "{output}");
+}
+
+fn git(environment: &Environment, args: &[&str]) -> String {
+    let mut command = Command::new("git");
+    command
+        .args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=trunk"])
+        .args(args)
+        .current_dir(environment.path("project"))
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", environment.path("home"))
+        .env("GIT_AUTHOR_DATE", "2026-01-01T00:00:00Z")
+        .env("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "git {args:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn code_is_captured_and_the_checkout_stays_as_it_is() {
+    let environment = project();
+    assert_snapshot!(environment.forge(["code", "capture"]), @r"
+    [stderr]
+    error: '$ROOT/project' is in no git checkout
+    Caused by: fatal: not a git repository (or any of the parent directories): .git
+    hint: 'git init' begins a repository; 'forge note add' writes a state down
+    [exit 3]
+    ");
+    git(&environment, &["init", "--quiet"]);
+    environment.write("project/a", "one\n");
+    let unborn = environment.forge(["code", "capture", "--json"]).json();
+    assert_eq!(unborn["changed"][0]["value"]["branch"], "trunk");
+    assert_eq!(unborn["changed"][0]["value"]["untracked"][0], "a");
+    git(&environment, &["add", "a"]);
+    git(&environment, &["commit", "--quiet", "-m", "first"]);
+    environment.write("project/a", "one\ntwo\n");
+    environment.write("project/b", "staged\n");
+    git(&environment, &["add", "b"]);
+    environment.write("project/new file", "three\n");
+    let before = git(&environment, &["status", "--porcelain=v2"]);
+    let objects = || git(&environment, &["count-objects", "-v"]);
+    let objects_before = objects();
+    let capture = ["code", "capture", "-m", "half done", "--json"];
+    assert_snapshot!(environment.forge(capture), @r#"{"schema":"forge.code.capture/1","session":"project","branch":"main","operation":"<id4>","id":"c-<id5>","revision":null,"checkpoint":{"id":"<id6>","sequence":2,"time":"2026-02-01T12:00:03Z","message":"code was modified","tags":["auto"],"trigger":{"automatic":"code_modified"}},"at":"2026-02-01T12:00:03Z","changed":[{"kind":"code","id":"c-<id5>","value":{"branch":"trunk","commit":"3e1290e61add091fc2ddbbad3478fd1634acf555","description":"half done","patches":["diff --git a/a b/a\nindex 5626abf..814f4a4 100644\n--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n one\n+two\n","diff --git a/b b/b\nnew file mode 100644\nindex 0000000..19d9cc8\n--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+staged\n","diff --git a/new file b/new file\nnew file mode 100644\nindex 0000000..2bdf67a\n--- /dev/null\n+++ b/new file\t\n@@ -0,0 +1 @@\n+three\n"],"untracked":["new file"]}}],"warnings":[]}"#);
+    assert_eq!(git(&environment, &["status", "--porcelain=v2"]), before);
+    assert_eq!(objects(), objects_before);
+    let left = std::fs::read_dir(environment.path("tmp")).unwrap().count();
+    assert_eq!(left, 0, "nothing stays in the temporary directory");
+    git(&environment, &["add", "--all"]);
+    git(&environment, &["commit", "--quiet", "-m", "second"]);
+    let clean = environment.forge(["code", "capture", "--json"]).json();
+    assert_eq!(clean["checkpoint"], serde_json::Value::Null);
+}

@@ -1,0 +1,196 @@
+//! Faults around the store: missing, foreign, newer, locked, read only, full. Each ends in a clear error and no change.
+
+use crate::environment::Environment;
+use insta::assert_snapshot;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+/// Who has no right to anything.
+const NOBODY: u32 = 65_534;
+
+fn project() -> Environment {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.forge(["note", "add", "one"]).success();
+    environment
+}
+
+/// Commands that write, and one that reads.
+const COMMANDS: [&[&str]; 6] = [
+    &["note", "add", "x"],
+    &["hypothesis", "confirm", "H1"],
+    &["verification", "add", "x", "--status", "passed"],
+    &["session", "new", "x"],
+    &["undo"],
+    &["status"],
+];
+
+#[test]
+fn without_a_store_every_command_says_how_to_make_one() {
+    let environment = Environment::new();
+    for args in COMMANDS {
+        let output = environment.finished(&mut environment.command(args));
+        assert_eq!(output.code, 3, "{args:?} {output}");
+        assert!(output.stderr.contains("hint: 'forge init' makes one"), "{output}");
+    }
+    assert_snapshot!(environment.forge(["note", "add", "x", "--json"]), @r#"
+    [stderr]
+    {"schema":"forge.error/1","error":{"kind":"not_found","message":"no store in '$ROOT/project' or any directory above it","causes":[],"hints":["'forge init' makes one","'--store PATH' or FORGE_STORE names one elsewhere"]}}
+    [exit 3]
+    "#);
+    assert!(!environment.path("project/.forge").exists());
+}
+
+#[test]
+fn a_folder_that_is_no_store_is_left_alone() {
+    let environment = Environment::new();
+    environment.write("project/.forge/FORMAT", "something else\n");
+    assert_snapshot!(environment.forge(["note", "add", "x"]), @r"
+    [stderr]
+    error: not a forge store: its FORMAT file does not begin with 'forge store'
+    [exit 2]
+    ");
+    environment.write("project/.forge/FORMAT", "forge store\nformat = 99.0\n");
+    let output = environment.forge(["note", "add", "x"]);
+    assert_ne!(output.code, 0, "{output}");
+    environment.make_directory("empty");
+    assert_snapshot!(environment.forge(["note", "add", "x", "--store", "../empty"]), @r"
+    [stderr]
+    error: there is no store at $ROOT/project/../empty
+    hint: 'forge init' makes one
+    [exit 3]
+    ");
+    environment.write("file", "x");
+    assert_snapshot!(environment.forge(["note", "add", "x", "--store", "../file"]), @r"
+    [stderr]
+    error: the store '$ROOT/project/../file' is not a directory
+    [exit 2]
+    ");
+}
+
+#[test]
+fn a_newer_store_is_refused_with_both_versions() {
+    let environment = project();
+    let text = environment.read("project/.forge/FORMAT");
+    let newer = text.replace("1.0", "2.0");
+    assert_ne!(text, newer);
+    environment.write("project/.forge/FORMAT", &newer);
+    assert_snapshot!(environment.forge(["note", "add", "x"]), @r"
+    [stderr]
+    error: the store has format 2.0, this version of forge reads 1.x
+    [exit 5]
+    ");
+    assert_eq!(environment.forge(["status"]).code, 5);
+}
+
+#[test]
+fn a_pipe_or_a_directory_where_a_file_should_be_is_an_error() {
+    let environment = project();
+    let format = environment.path("project/.forge/FORMAT");
+    std::fs::remove_file(&format).unwrap();
+    std::fs::create_dir(&format).unwrap();
+    let output = environment.forge(["note", "add", "x"]);
+    assert_ne!(output.code, 0, "{output}");
+    assert!(output.stderr.contains("FORMAT"), "{output}");
+    let made = Command::new("mkfifo").arg(environment.path("pipe")).status().unwrap();
+    assert!(made.success());
+    let output = environment.forge(["status", "--store", "../pipe"]);
+    assert_eq!(output.code, 2, "{output}");
+}
+
+#[test]
+fn a_frozen_process_that_holds_the_lock_is_named() {
+    let environment = project();
+    let mut frozen = Command::new("flock")
+        .args(["--no-fork"])
+        .arg(environment.path("project/.forge/journal/append.lock"))
+        .args(["sh", "-c", "echo locked; kill -STOP $$"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(frozen.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "locked\n");
+    let output = environment.forge(["note", "add", "x", "--lock-timeout", "0.05"]);
+    let reading = environment.forge(["status", "--json"]).json();
+    frozen.kill().unwrap();
+    frozen.wait().unwrap();
+    assert_eq!(output.code, 4, "{output}");
+    let pid = frozen.id().to_string();
+    assert!(output.stderr.contains(&pid) && output.stderr.contains("sh -c"), "{output}");
+    assert!(output.stderr.contains("--lock-timeout"), "{output}");
+    assert_eq!(reading["summary"]["claims"], 1, "reading waits for nobody");
+    assert_eq!(environment.forge(["note", "add", "x", "--json"]).json()["id"], "N2");
+}
+
+#[test]
+fn a_store_that_may_not_be_written_can_still_be_read() {
+    let environment = project();
+    let give = |path: &str, mode: &str| {
+        let status = Command::new("chmod").args(["-R", mode]).arg(environment.path(path)).status();
+        assert!(status.unwrap().success());
+    };
+    std::fs::set_permissions(
+        environment.path(""),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    give("project", "a+rX,a-w");
+    let run = |args: &[&str]| {
+        let mut command = environment.command(args);
+        if is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        environment.finished(&mut command)
+    };
+    let output = run(&["note", "add", "x"]);
+    let reading = run(&["status", "--json"]);
+    give("project", "u+w");
+    assert_eq!(output.code, 4, "{output}");
+    assert!(output.stderr.contains("hint: "), "{output}");
+    assert_eq!(reading.json()["summary"]["claims"], 1);
+}
+
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+#[test]
+fn a_disk_that_takes_no_more_changes_nothing() {
+    let environment = project();
+    // Text that does not compress: numbers of a simple generator.
+    let numbers = std::iter::successors(Some(1_u64), |last| {
+        Some(last.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1))
+    });
+    let text: String = numbers.take(6000).map(|number| format!("{number:016x}")).collect();
+    let mut command = environment.command(["note", "add", &text]);
+    let forge = command.get_program().to_owned();
+    let variables: Vec<_> =
+        command.get_envs().map(|(k, v)| (k.to_owned(), v.map(ToOwned::to_owned))).collect();
+    let mut limited = Command::new("sh");
+    limited
+        .args(["-c", "trap '' XFSZ; ulimit -f 40; exec \"$@\"", "sh"])
+        .arg(forge)
+        .args(["note", "add", &text])
+        .current_dir(environment.path("project"))
+        .env_clear()
+        .envs(variables.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    let output = environment.finished(&mut limited);
+    assert_eq!(output.code, 4, "{output}");
+    assert_eq!(environment.forge(["status", "--json"]).json()["head"], 1);
+    assert_eq!(environment.finished(&mut command).code, 0, "with room it goes on");
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_error_and_the_write_stands() {
+    let environment = project();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = environment.command(["note", "add", "x", "--json"]);
+    let output = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+    let output = output.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr), (Some(0), vec![]));
+    assert_eq!(environment.forge(["status", "--json"]).json()["head"], 2);
+}

@@ -1,0 +1,362 @@
+//! `forge checkpoint at` and `show`: what was known at a moment.
+
+use crate::environment::Environment;
+use crate::story::{tell, told};
+use insta::assert_snapshot;
+use serde_json::Value;
+
+/// The keys of a document, in its own order.
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+fn ids<'a>(document: &'a Value, array: &str) -> Vec<&'a str> {
+    let entities = document["state"][array].as_array().unwrap();
+    entities.iter().map(|entity| entity["id"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_moment_is_the_brief_of_it_and_what_leads_on() {
+    let environment = told();
+    assert_snapshot!(environment.forge(["checkpoint", "at", "baseline"]), @r"
+    tensor on main #6, 2026-02-01 13:00:07 +01:00 (7 s ago)
+    checkpoint #7 before the split, at this moment
+    Open hypotheses
+      0.79  H1  the layout is wrong
+    Open gaps
+      critical  G1  who sets strides?
+      medium    G2  which version?
+    Next fill the critical gap G1
+         test the hypothesis H1
+
+      forge checkpoint diff '#7'               what has changed since
+      forge checkpoint restore '#7' --dry-run  what going back would change
+      forge checkpoint at '#7' --full          everything known then
+    ");
+    assert_snapshot!(environment.forge(["checkpoint", "at", "main@{3s}"]), @r"
+    tensor on main #6, 2026-02-01 13:00:12 +01:00 (3 s ago)
+    checkpoint #12 a verification finished, at this moment
+    Open hypotheses
+      0.79  H1  the layout is wrong
+    Open gaps
+      critical  G1  who sets strides?
+      medium    G2  which version?
+    Failing
+      failed  unit tests
+    Next fill the critical gap G1
+         look into the failing verification: unit tests
+         test the hypothesis H1
+
+      forge checkpoint diff '2026-02-01T12:00:12Z'               what has changed since
+      forge checkpoint restore '2026-02-01T12:00:12Z' --dry-run  what going back would change
+      forge checkpoint at '2026-02-01T12:00:12Z' --full          everything known then
+    ");
+    assert_snapshot!(environment.forge(["checkpoint", "at", "alt"]), @r"
+    tensor on alt #9, 2026-02-01 13:00:13 +01:00 (3 s ago)
+    checkpoint #12 a verification finished, 1 s before
+    Rejected
+      0.79  H1  the layout is wrong  (the layout is fine)
+    Beliefs in doubt
+         -  B1  row major everywhere  (hypothesis H1 was rejected)
+         -  B2  kernels assume it  (rests on belief B1: hypothesis H1 was rejected)
+    Open gaps
+      critical  G1  who sets strides?
+      medium    G2  which version?
+    Failing
+      failed  unit tests
+    Next fill the critical gap G1
+         look into the failing verification: unit tests
+         check the belief B1: what it rests on is in doubt
+         state a hypothesis: forge hypothesis add TEXT
+
+      forge checkpoint timeline  what led here
+      forge log                  each change
+    ");
+}
+
+#[test]
+fn a_document_has_every_array_and_what_stands_beside_it() {
+    let environment = told();
+    let document = environment.forge(["checkpoint", "at", "now", "--json"]).json();
+    let mut found = keys(&document);
+    found.sort_unstable();
+    assert_eq!(
+        found,
+        [
+            "at",
+            "checkpoint",
+            "current_branch",
+            "distance_seconds",
+            "metrics",
+            "revision",
+            "schema",
+            "session",
+            "state"
+        ]
+    );
+    let mut arrays = keys(&document["state"]);
+    arrays.sort_unstable();
+    assert_eq!(
+        arrays,
+        [
+            "agents",
+            "beliefs",
+            "branches",
+            "code",
+            "commands",
+            "dependencies",
+            "evidence",
+            "gaps",
+            "hypotheses",
+            "inferences",
+            "items",
+            "measurements",
+            "messages",
+            "notes",
+            "outputs",
+            "programs",
+            "progress",
+            "prompts",
+            "tasks",
+            "thread_messages",
+            "verifications"
+        ]
+    );
+    assert_eq!(document["at"], "2026-02-01T12:00:14Z");
+    assert_eq!(document["current_branch"], "main");
+    assert_eq!(document["distance_seconds"], 1.0);
+    assert_eq!(document["session"]["name"], "tensor");
+    assert_eq!(document["metrics"]["verifications_run"], 1);
+    assert_eq!(ids(&document, "beliefs"), ["B1", "B2"]);
+    assert!(!document.to_string().contains("recorded_at"));
+    assert_snapshot!(document["state"]["hypotheses"][0], @r#"{"confidence":0.7945077718120256,"created_at":"2026-02-01T12:00:01Z","description":"the layout is wrong","id":"H1","parent":null,"reason":null,"source":null,"status":"active","tags":null}"#);
+    assert_snapshot!(document["state"]["verifications"][0], @r#"{"agent":null,"at":"2026-02-01T12:00:12Z","check":null,"command":null,"description":null,"duration_ms":null,"exit_code":null,"id":"v1","name":"unit tests","origin":"recorded","output":null,"source":null,"status":"failed","tool":null}"#);
+    assert_snapshot!(document["state"]["branches"], @r#"[{"approach":null,"base":null,"created_at":"2026-02-01T12:00:00Z","hypothesis":null,"name":"main","results":[],"revision_at":"2026-02-01T12:00:13Z","status":"active","success_criteria":[]},{"approach":null,"base":{"branch":"main","revision_at":"2026-02-01T12:00:06Z"},"created_at":"2026-02-01T12:00:08Z","hypothesis":null,"name":"alt","results":[],"revision_at":"2026-02-01T12:00:10Z","status":"active","success_criteria":[]}]"#);
+}
+
+#[test]
+fn checkpoint_and_revision_are_null_before_the_first() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "s"]).success();
+    environment.forge(["measurement", "record", "loss", "0.5"]).success();
+    let document = environment.forge(["checkpoint", "at", "now", "--json"]).json();
+    assert_eq!((&document["checkpoint"], &document["revision"]), (&Value::Null, &Value::Null));
+    assert_eq!(document["distance_seconds"], 1.0);
+    assert_eq!(document["state"]["measurements"][0]["value"], 0.5);
+}
+
+#[test]
+fn an_empty_session_says_so() {
+    let environment = Environment::new();
+    assert_eq!(environment.forge(["checkpoint", "at", "now"]).code, 3);
+    environment.forge(["init", "--name", "s"]).success();
+    assert_snapshot!(environment.forge(["checkpoint", "at", "now"]), @r"
+    [stderr]
+    error: the session 's' is empty
+    hint: record something first, such as 'forge note add TEXT'
+    [exit 3]
+    ");
+    assert_snapshot!(environment.forge(["checkpoint", "at", "HEAD"]), @r"
+    s on main, nothing is recorded yet
+    Next state a hypothesis: forge hypothesis add TEXT
+
+      forge checkpoint timeline  what led here
+      forge log                  each change
+    ");
+    let document = environment.forge(["checkpoint", "at", "HEAD", "--json"]).json();
+    assert_eq!((&document["at"], &document["revision"]), (&Value::Null, &Value::Null));
+}
+
+#[test]
+fn a_moment_is_named_in_many_ways() {
+    let environment = told();
+    let revision = |moment: &str| {
+        let document = environment.forge(["checkpoint", "at", moment, "--json"]).json();
+        let sequence = document["revision"]["sequence"].as_u64();
+        (sequence, document["current_branch"].as_str().unwrap().to_owned())
+    };
+    let main = |sequence| (Some(sequence), "main".to_owned());
+    assert_eq!(revision("#1"), main(1));
+    assert_eq!(revision("2026-02-01 13:00:01"), main(1));
+    let head = revision("HEAD");
+    assert_eq!(revision("main"), head);
+    assert_eq!(revision("HEAD~2").0, Some(5));
+    assert_eq!(revision("baseline"), main(6));
+    assert_eq!(revision("start"), main(1));
+    assert_eq!(revision("alt").1, "alt");
+    assert_eq!(revision("when H1 was active"), main(1));
+    let id = environment.forge(["checkpoint", "list", "--tag", "kept", "--json"]);
+    assert_eq!(id.code, 0);
+    let text = environment.finished_raw(["checkpoint", "list", "--tag", "kept", "--json"]);
+    let list: Value = serde_json::from_str(&text).unwrap();
+    let id = list["checkpoints"][0]["id"].as_str().unwrap();
+    assert_eq!(revision(&id[..12]), main(6));
+    assert_eq!(revision(id), main(6));
+}
+
+#[test]
+fn a_checkpoint_shown_is_the_one_that_was_named() {
+    let environment = told();
+    let document = environment.forge(["checkpoint", "show", "kept", "--json"]).json();
+    assert_eq!(document["schema"], "forge.state/1");
+    assert_snapshot!(document["checkpoint"], @r#"{"branch":"main","id":"<id1>","message":"before the split","sequence":7,"tags":["baseline","kept"],"time":"2026-02-01T12:00:07Z","trigger":"manual"}"#);
+    assert_eq!(document["at"], document["checkpoint"]["time"]);
+}
+
+#[test]
+fn kinds_select_and_full_tells_all_fields() {
+    let environment = told();
+    let args = ["checkpoint", "at", "HEAD", "--kind", "gap", "--kind", "notes", "--json"];
+    let document = environment.forge(args).json();
+    assert_eq!(keys(&document["state"]), ["gaps", "notes"]);
+    assert_snapshot!(environment.forge(["checkpoint", "at", "HEAD", "--kind", "belief"]), @r"
+    tensor on main #13, 2026-02-01 13:00:13 +01:00 (2 s ago)
+    checkpoint #12 a verification finished, 1 s before
+
+    Beliefs (2)
+    Id  Time                        Kind  Confidence  In doubt  Says
+    B1  2026-02-01 13:00:03 +01:00                              row major everywhere
+    B2  2026-02-01 13:00:04 +01:00                              kernels assume it
+    ");
+    assert_snapshot!(environment.forge(["checkpoint", "at", "alt", "--kind", "belief", "--full"]), @r"
+    tensor on alt #9, 2026-02-01 13:00:13 +01:00 (3 s ago)
+    checkpoint #12 a verification finished, 1 s before
+
+    Beliefs (2)
+    belief B1
+      description: row major everywhere
+      hypothesis: H1
+      in doubt: true
+      doubt reason: hypothesis H1 was rejected
+      created at: 2026-02-01 13:00:03 +01:00 (13 s ago)
+    belief B2
+      description: kernels assume it
+      in doubt: true
+      doubt reason: rests on belief B1: hypothesis H1 was rejected
+      created at: 2026-02-01 13:00:04 +01:00 (12 s ago)
+    ");
+    let none = environment.forge(["checkpoint", "at", "HEAD", "--kind", "task"]).success();
+    assert!(none.contains("nothing of that kind"), "{none}");
+}
+
+#[test]
+fn long_texts_are_cut_with_their_hash_unless_all_is_wanted() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "s"]).success();
+    let long = "é".repeat(3000);
+    environment.forge(["note", "add", &long, "--id", "N1"]).success();
+    let document = environment.forge(["checkpoint", "at", "HEAD", "--json"]).json();
+    let text = &document["state"]["notes"][0]["description"];
+    assert_eq!((text["bytes"].as_u64(), text["text"].as_str().unwrap().len()), (Some(6000), 4096));
+    assert!(text["blob"].is_string());
+    let document = environment.forge(["checkpoint", "at", "HEAD", "--json", "--full"]).json();
+    assert_eq!(document["state"]["notes"][0]["description"], long);
+}
+
+#[test]
+fn what_cannot_be_found_is_an_error_with_a_hint() {
+    let environment = told();
+    assert_snapshot!(environment.forge(["checkpoint", "at", "3 hours ago"]), @r"
+    [stderr]
+    error: nothing is known at 2026-02-01 10:00:14 +01:00: the session 'tensor' begins at 2026-02-01 13:00:01 +01:00
+    hint: 'start' names the first moment
+    [exit 3]
+    ");
+    assert_snapshot!(environment.forge(["checkpoint", "at", "#99"]), @r"
+    [stderr]
+    error: there is no revision or checkpoint '#99'
+    [exit 3]
+    ");
+    assert_snapshot!(environment.forge(["checkpoint", "show", "basline"]), @r"
+    [stderr]
+    error: there is no tag, branch or id 'basline'
+    hint: the nearest are baseline, main, alt
+    [exit 3]
+    ");
+    assert_snapshot!(environment.forge(["checkpoint", "at", "tomorrow"]), @r"
+    [stderr]
+    error: 'tomorrow' is in the future: nothing is known of it yet; write a time up to now, such as 'now', '10m' or 'yesterday 14:30'
+    [exit 2]
+    ");
+    environment.forge(["session", "new", "later"]).success();
+    environment.forge(["note", "add", "x"]).success();
+    assert_snapshot!(environment.forge(["checkpoint", "at", "2026-02-01 13:00:05"]), @r"
+    [stderr]
+    error: nothing is known at 2026-02-01 13:00:05 +01:00: the session 'later' begins at 2026-02-01 13:00:19 +01:00
+    hint: another session knows of that time: forge --session 'tensor' ...
+    [exit 3]
+    ");
+}
+
+#[test]
+fn a_changed_clock_is_noted() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "s"]).success();
+    environment.forge(["note", "add", "x"]).success();
+    let output = environment.forge(["checkpoint", "at", "@{2025-03-30 02:30}"]);
+    assert!(output.stderr.contains("does not exist"), "{output}");
+    assert_eq!(output.code, 3);
+}
+
+#[test]
+fn what_was_recorded_later_can_be_left_out() {
+    let environment = told();
+    environment
+        .forge(["measurement", "record", "loss", "1", "--at", "2026-02-01T12:00:05Z"])
+        .success();
+    let measured = |args: &[&str]| {
+        let words = ["checkpoint", "at", "2026-02-01T12:00:06Z", "--json"];
+        let mut command = environment.command(words.iter().chain(args));
+        let document = environment.finished(&mut command).json();
+        document["state"]["measurements"].as_array().unwrap().len()
+    };
+    assert_eq!((measured(&[]), measured(&["--as-recorded"])), (1, 0));
+}
+
+#[test]
+fn a_narrow_screen_holds_and_nothing_drives_the_terminal() {
+    let environment = tell(Environment::new().with("COLUMNS", "32"));
+    let runs: [&[&str]; 8] = [
+        &["checkpoint", "at", "HEAD"],
+        &["checkpoint", "timeline", "--all"],
+        &["checkpoint", "diff", "baseline", "HEAD"],
+        &["checkpoint", "at", "HEAD", "--kind", "note"],
+        &["note", "list"],
+        &["log"],
+        &["brief"],
+        &["checkpoint", "restore", "#1", "--dry-run"],
+    ];
+    for run in runs {
+        let text = environment.finished(&mut environment.command(run)).success();
+        assert!(!text.contains('\u{1b}'), "{text}");
+        if run[0] == "checkpoint" && run[1] == "timeline" {
+            for line in text.lines() {
+                assert!(unicode_width::UnicodeWidthStr::width(line) <= 32, "{line}");
+            }
+        }
+    }
+    assert_snapshot!(environment.forge(["note", "list"]), @r"
+    Id  Time                  Says
+    N1  2026-02-01 13:00:13…  日本…
+    ");
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_error_here_either() {
+    let environment = told();
+    let runs: [&[&str]; 5] = [
+        &["checkpoint", "at", "HEAD"],
+        &["checkpoint", "at", "HEAD", "--json"],
+        &["checkpoint", "timeline"],
+        &["log"],
+        &["why", "H1"],
+    ];
+    for args in runs {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = environment.command(args);
+        let output = command.stdout(writer).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        let output = output.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), output.stderr), (Some(0), vec![]), "{args:?}");
+    }
+}

@@ -1,0 +1,163 @@
+//! Making a store, where it stands, its sessions and its upkeep.
+
+use crate::environment::{Environment, mode};
+use insta::assert_snapshot;
+
+#[test]
+fn a_store_is_made_once() {
+    let environment = Environment::new();
+    assert_snapshot!(environment.forge(["init"]), @r"
+    Made the store $ROOT/project/.forge
+    Next: forge hypothesis add 'what might explain the problem'
+    ");
+    assert_snapshot!(environment.forge(["init"]), @r"
+    [stderr]
+    error: there is a store at $ROOT/project/.forge already
+    hint: 'forge status' says what is in it
+    [exit 2]
+    ");
+    assert_eq!(mode(&environment.path("project/.forge")), 0o700);
+    assert_eq!(environment.read("project/.forge/.gitignore"), "*\n");
+    assert_snapshot!(environment.forge(["init", "--json", "--store", "../other", "--name", "one"]), @r#"{"schema":"forge.init/1","session":"one"}"#);
+    assert_snapshot!(environment.forge(["init", "sub"]), @r"
+    Made the store $ROOT/project/sub/.forge
+    Next: forge hypothesis add 'what might explain the problem'
+    ");
+    assert!(environment.path("project/sub/.forge/FORMAT").exists());
+}
+
+#[test]
+fn what_is_in_the_way_of_a_store_stays() {
+    let environment = Environment::new();
+    environment.write("project/.forge/mine", "text");
+    assert_snapshot!(environment.forge(["init"]), @r"
+    [stderr]
+    error: $ROOT/project/.forge is not empty and no forge store: name another folder
+    [exit 2]
+    ");
+    assert_eq!(environment.read("project/.forge/mine"), "text");
+    environment.write("project/file", "text");
+    let output = environment.forge(["init", "--store", "file"]);
+    assert_ne!(output.code, 0, "{output}");
+    assert_eq!(environment.read("project/file"), "text");
+}
+
+#[test]
+fn status_says_where_things_stand() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    assert_snapshot!(environment.forge(["status"]), @r"
+    Store $ROOT/project/.forge (0 sessions, 1 KiB not indexed)
+    No session has been begun yet.
+    'forge session new NAME' or the first thing you record does.
+    ");
+    let empty = environment.forge(["status", "--json"]).json();
+    assert_eq!((&empty["sessions"], &empty["session"]), (&0.into(), &serde_json::Value::Null));
+    environment.forge(["note", "add", "x"]).success();
+    environment.forge(["checkpoint", "create", "here", "--tags", "t"]).success();
+    let text = environment.forge(["status"]).success();
+    let without_size: Vec<&str> = text.lines().skip(1).collect();
+    assert_snapshot!(without_size.join("\n"), @r"
+    Session project on branch main, at #1
+      begun: 2026-02-01 13:00:03 +01:00 (2 s ago)
+      last event: 2026-02-01 13:00:04 +01:00 (1 s ago)
+      branch: main
+      claims: 1
+      facts: 0
+      checkpoints: 1
+      last checkpoint: 2026-02-01 13:00:04 +01:00 (1 s ago)
+      checkpoint <id1> #2 here [t], 1 s ago
+    ");
+    let mut json = environment.forge(["status", "--json"]).json();
+    assert!(json["tail_bytes"].take().as_u64().is_some_and(|bytes| bytes > 0));
+    assert_snapshot!(json, @r#"{"branch":"main","head":1,"last_checkpoint":{"id":"<id1>","message":"here","sequence":2,"tags":["t"],"time":"2026-02-01T12:00:04Z","trigger":"manual"},"schema":"forge.status/1","session":"project","sessions":1,"summary":{"agent":null,"agent_session":null,"branch":"main","branches":1,"checkpoints":1,"claims":1,"current":true,"facts":0,"first_event":"2026-02-01T12:00:03Z","id":"<id2>","kind":"debug","last_checkpoint":"2026-02-01T12:00:04Z","last_event":"2026-02-01T12:00:04Z","last_sequence":2,"name":"project","schedule_seconds":null,"sources":[],"started_at":"2026-02-01T12:00:03Z"},"tail_bytes":null}"#);
+}
+
+#[test]
+fn sessions_are_begun_listed_and_chosen() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    assert_snapshot!(environment.forge(["session", "list"]), @r"
+    No session has been begun yet.
+    The first thing you record begins one.
+    ");
+    assert_snapshot!(environment.forge(["session", "show"]), @r"
+    [stderr]
+    error: no session has been begun in this store yet
+    hint: the first thing you record begins one; 'forge session new NAME' too
+    [exit 3]
+    ");
+    assert_snapshot!(environment.forge(["session", "new", "slow build", "--agent", "me"]), @"Began session slow build (current from now on)");
+    assert_snapshot!(environment.forge(["session", "new", "second", "--json"]), @r#"{"schema":"forge.session.new/1","session":"second","name":"second","id":"<id1>","kind":"debug","current":true,"agent":null,"agent_session":null,"started_at":"2026-02-01T12:00:04Z","first_event":null,"last_event":null,"branch":"main","branches":1,"last_sequence":0,"checkpoints":0,"last_checkpoint":null,"claims":0,"facts":0,"schedule_seconds":null,"sources":[]}"#);
+    environment.forge(["note", "add", "x", "--session", "slow build"]).success();
+    assert_snapshot!(environment.forge(["session", "list"]), @r"
+       Session     Agent  Branch  Claims  Facts  Checkpoints  Last
+    *  slow build  me     main         1      0            0  1 s ago
+       second      -      main         0      0            0  -
+    ");
+    assert_snapshot!(environment.forge(["session", "use", "second"]), @"Chose session second (current from now on)");
+    environment.forge(["note", "add", "y", "--session", "slow build"]).success();
+    assert_snapshot!(environment.forge(["session", "show"]), @r"
+    second (<id1>, current)
+      begun: 2026-02-01 13:00:04 +01:00 (5 s ago)
+      branch: main
+      claims: 0
+      facts: 0
+      checkpoints: 0
+      hypotheses tested: 0
+      verifications run: 0
+      gaps filled: 0
+      time in debugging: 0 s
+    ");
+    assert_snapshot!(environment.forge(["session", "show", "slow build", "--json"]), @r#"{"schema":"forge.session.show/1","session":"slow build","name":"slow build","id":"<id2>","kind":"debug","current":false,"agent":"me","agent_session":null,"started_at":"2026-02-01T12:00:03Z","first_event":"2026-02-01T12:00:05Z","last_event":"2026-02-01T12:00:08Z","branch":"main","branches":1,"last_sequence":2,"checkpoints":0,"last_checkpoint":null,"claims":2,"facts":0,"schedule_seconds":null,"sources":[],"metrics":{"checkpoints_created":0,"hypotheses_tested":0,"verifications_run":0,"gaps_filled":0,"time_in_debugging_seconds":3.0}}"#);
+    assert_snapshot!(environment.forge(["session", "list", "--limit", "1", "--json"]), @r#"{"schema":"forge.session.list/1","sessions":[{"name":"slow build","id":"<id2>","kind":"debug","current":false,"agent":"me","agent_session":null,"started_at":"2026-02-01T12:00:03Z","first_event":"2026-02-01T12:00:05Z","last_event":"2026-02-01T12:00:08Z","branch":"main","branches":1,"last_sequence":2,"checkpoints":0,"last_checkpoint":null,"claims":2,"facts":0,"schedule_seconds":null,"sources":[]}],"more":1,"others":0}"#);
+    assert_snapshot!(environment.forge(["session", "new", "third"]), @"Began session third (current from now on)");
+    assert!(environment.forge(["status"]).success().contains("Session third"));
+    assert_snapshot!(environment.forge(["session", "new", "third"]), @r"
+    [stderr]
+    error: there is a session 'third' already
+    hint: 'forge session use third' goes on with it; or choose another name
+    [exit 2]
+    ");
+    assert_snapshot!(environment.forge(["session", "use", "nothing"]), @r"
+    [stderr]
+    error: there is no session 'nothing'
+    hint: 'forge session list' names them, 'forge session new NAME' begins one
+    [exit 3]
+    ");
+    assert_snapshot!(environment.forge(["note", "add", "x", "--session", "nothing"]), @r"
+    [stderr]
+    error: there is no session 'nothing'
+    hint: 'forge session list' names them, 'forge session new NAME' begins one
+    [exit 3]
+    ");
+    let named = Environment::new().with("FORGE_SESSION", "mine");
+    named.forge(["init", "--name", "mine"]).success();
+    named.forge(["session", "new", "other"]).success();
+    assert_eq!(named.forge(["note", "add", "x", "--json"]).json()["session"], "mine");
+}
+
+#[test]
+fn the_settings_schedule_holds_for_new_sessions() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.forge(["config", "set", "schedule.every", "10m"]).success();
+    environment.forge(["note", "add", "x"]).success();
+    let schedule = environment.forge(["checkpoint", "schedule", "--json"]).json();
+    assert_eq!(schedule["every_seconds"], 600);
+}
+
+#[test]
+fn maintain_brings_the_index_up_to_date_and_nothing_changes() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.forge(["note", "add", "x".repeat(5000).as_str()]).success();
+    let report = environment.forge(["maintain", "--json"]).json();
+    assert_eq!(report["schema"], "forge.maintain/1");
+    assert_eq!(report["applied"], true);
+    assert!(report["tail_bytes"].as_u64() < report["tail_bytes_before"].as_u64());
+    assert!(environment.forge(["maintain"]).success().starts_with("Brought the index up to date"));
+    let status = environment.forge(["status", "--json"]).json();
+    assert_eq!((&status["head"], &status["summary"]["claims"]), (&1.into(), &1.into()));
+    assert_eq!(environment.forge(["note", "add", "y", "--json"]).json()["id"], "N2");
+}

@@ -1,0 +1,436 @@
+//! The stream of events: one JSON object a line, for `forge import events` and `forge export events`.
+//!
+//! `docs/events.md` is its specification.
+
+use crate::model::{BranchStatus, Kind, SessionKind, Timestamp, Trigger, Value};
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// One line of a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventLine {
+    /// When.
+    pub at: Timestamp,
+    /// The session, if the line names one.
+    pub session: Option<String>,
+    /// The branch, if the line names one.
+    pub branch: Option<String>,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What a line says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A claim has these fields from then on, or a fact happened.
+    Put(Put),
+    /// A claim is no longer there.
+    Remove(Remove),
+    /// A moment gets a name.
+    Checkpoint(CheckpointEvent),
+    /// A branch begins, or what is said of it changes.
+    Branch(BranchEvent),
+    /// Another branch is checked out.
+    Switch(OfBranch),
+    /// A branch went into another one.
+    Merge(OfBranch),
+    /// The claims of the branch are those of an earlier revision.
+    Restore(Target),
+    /// Tags of a checkpoint change.
+    Tag(TagEvent),
+    /// The session that lines after this one belong to.
+    Session(SessionEvent),
+    /// The revision ends here: what follows at the same time is another one.
+    Revision,
+}
+
+/// A claim with new fields, or a fact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Put {
+    /// What it is.
+    pub kind: Kind,
+    /// Which one.
+    pub id: String,
+    /// Its fields.
+    pub value: Value,
+    /// A claim's own time, where it is not that of the revision that adds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
+}
+
+/// A claim that is no longer there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Remove {
+    /// What it is.
+    pub kind: Kind,
+    /// Which one.
+    pub id: String,
+}
+
+/// A checkpoint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckpointEvent {
+    /// What somebody says about it.
+    pub message: String,
+    /// Words it is found by.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Why it was made.
+    #[serde(default = "manual", skip_serializing_if = "is_manual")]
+    pub trigger: Trigger,
+    /// Whatever else is known.
+    #[serde(default, skip_serializing_if = "is_null")]
+    pub body: Value,
+    /// The event it is the checkpoint of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Its revision, if that is not the last one of the branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<Target>,
+}
+
+fn manual() -> Trigger {
+    Trigger::Manual
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_manual(trigger: &Trigger) -> bool {
+    *trigger == Trigger::Manual
+}
+
+fn is_null(value: &Value) -> bool {
+    *value == Value::Null
+}
+
+/// A branch: the fields that are there are what is said of it from then on, the others stay.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BranchEvent {
+    /// Its name.
+    pub name: String,
+    /// The branch it begins on; `main` if not said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The revision it begins with, if that is not the last one of `from`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<Target>,
+    /// What has become of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<BranchStatus>,
+    /// The hypothesis it tests; null for none.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "said")]
+    pub hypothesis: Option<Option<String>>,
+    /// How it goes about it; null for nothing said.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "said")]
+    pub approach: Option<Option<String>>,
+    /// What would count as success.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub success_criteria: Option<Vec<String>>,
+    /// What came of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub results: Option<Vec<String>>,
+    /// Further fields.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "said")]
+    pub extra: Option<Value>,
+    /// Its making was taken back, or that was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken_back: Option<bool>,
+}
+
+/// A field that is there, be it null.
+fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
+}
+
+/// A branch by its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OfBranch {
+    /// Its name.
+    pub branch: String,
+}
+
+/// A revision. Exactly one of `at`, `tag` and `nothing` is said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Target {
+    /// The last revision of the branch at or before this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+    /// The branch; that of the line if not said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// So many revisions before that one.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub back: u64,
+    /// The revision of the newest checkpoint with this tag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// None: before the first revision.
+    #[serde(skip_serializing_if = "is_false")]
+    pub nothing: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// Tags of a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TagEvent {
+    /// The newest checkpoint with this message or tag.
+    pub checkpoint: String,
+    /// Tags it gets.
+    #[serde(default)]
+    pub add: Vec<String>,
+    /// Tags it loses.
+    #[serde(default)]
+    pub remove: Vec<String>,
+}
+
+/// A session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SessionEvent {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    #[serde(skip_serializing_if = "is_debug")]
+    pub kind: SessionKind,
+    /// Which agent works in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The agent's own id of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_session: Option<String>,
+    /// When it began, if not at the line's `at`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_debug(kind: &SessionKind) -> bool {
+    *kind == SessionKind::Debug
+}
+
+/// The fields of a line. `session` and `branch` are a name on every kind of line, and an object on their own.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, bound(deserialize = ""))]
+struct Fields {
+    at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session: Option<NameOr<SessionEvent>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    branch: Option<NameOr<BranchEvent>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    put: Option<Put>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    remove: Option<Remove>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<CheckpointEvent>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    switch: Option<OfBranch>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    merge: Option<OfBranch>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    restore: Option<Target>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tag: Option<TagEvent>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    revision: Option<Nothing>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum NameOr<T> {
+    Name(String),
+    Event(T),
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for NameOr<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Either<T> {
+            type Value = NameOr<T>;
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a name or an object")
+            }
+            fn visit_str<E>(self, name: &str) -> Result<NameOr<T>, E> {
+                Ok(NameOr::Name(name.to_owned()))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<NameOr<T>, A::Error> {
+                T::deserialize(de::value::MapAccessDeserializer::new(map)).map(NameOr::Event)
+            }
+        }
+        deserializer.deserialize_any(Either(PhantomData))
+    }
+}
+
+/// A line that is none of the stream's.
+#[derive(Debug, thiserror::Error)]
+pub enum EventError {
+    /// It is not JSON, or not of the form of any kind of line.
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+    /// It says nothing, or several things.
+    #[error(
+        "a line says one thing: put, remove, checkpoint, branch, switch, merge, restore, tag, session or revision"
+    )]
+    NotOne,
+    /// A revision that is not named in one of the three ways.
+    #[error("a revision is named by one of 'at', 'tag' and 'nothing'")]
+    NoTarget,
+    /// A session or branch without a name.
+    #[error("'name' is missing")]
+    NoName,
+}
+
+impl EventError {
+    /// Whether more bytes could make a line of it.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        matches!(self, Self::Json(error) if error.is_eof())
+    }
+}
+
+impl EventLine {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// [`EventError`] if it is none.
+    pub fn parse(text: &str) -> Result<Self, EventError> {
+        let fields: Fields = serde_json::from_str(text)?;
+        let mut events = Vec::new();
+        let session = match fields.session {
+            Some(NameOr::Event(event)) => {
+                named(&event.name)?;
+                events.push(Event::Session(event));
+                None
+            }
+            Some(NameOr::Name(name)) => Some(name),
+            None => None,
+        };
+        let branch = match fields.branch {
+            Some(NameOr::Event(event)) => {
+                named(&event.name)?;
+                event.base.as_ref().map_or(Ok(()), one)?;
+                events.push(Event::Branch(event));
+                None
+            }
+            Some(NameOr::Name(name)) => Some(name),
+            None => None,
+        };
+        fields.checkpoint.iter().filter_map(|it| it.of.as_ref()).try_for_each(one)?;
+        fields.restore.iter().try_for_each(one)?;
+        events.extend(fields.put.map(Event::Put));
+        events.extend(fields.remove.map(Event::Remove));
+        events.extend(fields.checkpoint.map(Event::Checkpoint));
+        events.extend(fields.switch.map(Event::Switch));
+        events.extend(fields.merge.map(Event::Merge));
+        events.extend(fields.restore.map(Event::Restore));
+        events.extend(fields.tag.map(Event::Tag));
+        events.extend(fields.revision.map(|_| Event::Revision));
+        match (events.pop(), events.is_empty()) {
+            (Some(event), true) => Ok(Self { at: fields.at, session, branch, event }),
+            _ => Err(EventError::NotOne),
+        }
+    }
+
+    /// The line, with its line break.
+    #[must_use]
+    pub fn to_line(&self) -> Vec<u8> {
+        let mut fields = Fields {
+            at: self.at,
+            session: self.session.clone().map(NameOr::Name),
+            branch: self.branch.clone().map(NameOr::Name),
+            put: None,
+            remove: None,
+            checkpoint: None,
+            switch: None,
+            merge: None,
+            restore: None,
+            tag: None,
+            revision: None,
+        };
+        match self.event.clone() {
+            Event::Put(put) => fields.put = Some(put),
+            Event::Remove(remove) => fields.remove = Some(remove),
+            Event::Checkpoint(checkpoint) => fields.checkpoint = Some(checkpoint),
+            Event::Branch(branch) => fields.branch = Some(NameOr::Event(branch)),
+            Event::Switch(switch) => fields.switch = Some(switch),
+            Event::Merge(merge) => fields.merge = Some(merge),
+            Event::Restore(target) => fields.restore = Some(target),
+            Event::Tag(tag) => fields.tag = Some(tag),
+            Event::Session(session) => fields.session = Some(NameOr::Event(session)),
+            Event::Revision => fields.revision = Some(Nothing {}),
+        }
+        let mut line = serde_json::to_vec(&fields).expect("all of it can be said in JSON");
+        line.push(b'\n');
+        line
+    }
+}
+
+fn named(name: &str) -> Result<(), EventError> {
+    if name.is_empty() { Err(EventError::NoName) } else { Ok(()) }
+}
+
+fn one(target: &Target) -> Result<(), EventError> {
+    let said = [target.at.is_some(), target.tag.is_some(), target.nothing];
+    if said.iter().filter(|said| **said).count() == 1 { Ok(()) } else { Err(EventError::NoTarget) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_and_written_alike() {
+        for text in [
+            r#"{"at":"2026-01-01T00:00:00Z","put":{"kind":"note","id":"n","value":{"text":"x"}}}"#,
+            r#"{"at":"2026-01-01T00:00:00Z","session":"s","branch":"b","remove":{"kind":"note","id":"n"}}"#,
+            r#"{"at":"2026-01-01T00:00:00Z","checkpoint":{"message":"m","tags":["t"],"trigger":{"automatic":"gap_filled"}}}"#,
+            r#"{"at":"2026-01-01T00:00:00Z","branch":{"name":"b","from":"main","hypothesis":null}}"#,
+            r#"{"at":"2026-01-01T00:00:00Z","restore":{"at":"2025-01-01T00:00:00Z","branch":"main","back":2}}"#,
+            r#"{"at":"2026-01-01T00:00:00Z","session":{"name":"s","agent":"a"}}"#,
+            r#"{"at":"2026-01-01T00:00:00Z","revision":{}}"#,
+        ] {
+            let line = EventLine::parse(text).unwrap();
+            assert_eq!(String::from_utf8(line.to_line()).unwrap().trim_end(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_line_is_refused() {
+        for text in [
+            r#"{"at":"2026-01-01T00:00:00Z"}"#,
+            r#"{"at":"2026-01-01T00:00:00Z","switch":{"branch":"b"},"merge":{"branch":"b"}}"#,
+            r#"{"at":"2026-01-01T00:00:00Z","put":{"kind":"theory","id":"n","value":{}}}"#,
+            r#"{"at":"2026-01-01T00:00:00Z","put":{"kind":"note","id":"n","value":{},"x":1}}"#,
+            r#"{"at":"yesterday","revision":{}}"#,
+            r#"{"at":"2026-01-01T00:00:00Z","restore":{}}"#,
+            r#"{"at":"2026-01-01T00:00:00Z","branch":{"from":"main"}}"#,
+            "[]",
+            "nonsense",
+        ] {
+            assert!(EventLine::parse(text).is_err(), "{text}");
+        }
+        let deep = format!("{}{}", r#"{"at":"#, "[".repeat(100_000));
+        assert!(EventLine::parse(&deep).is_err());
+    }
+}

@@ -1,0 +1,469 @@
+//! The brief: the few things somebody needs to go on with a debugging effort, as plain data.
+
+use super::state::StateAt;
+use crate::error::Result;
+use crate::model::claim::{
+    Belief, Criticality, ExecutedCommand, Gap, GapStatus, Hypothesis, HypothesisStatus, Task, Text,
+    VerificationResult, VerificationStatus, Word,
+};
+use crate::model::{Checkpoint, Kind, Timestamp, Value};
+use std::collections::BTreeMap;
+
+/// How many bytes of a text a brief takes.
+const TEXT_BYTES: usize = 400;
+/// How many of the last commands it names.
+const COMMANDS: usize = 5;
+
+/// An entity in a line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BriefLine {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its id.
+    pub id: String,
+    /// What it says, or its beginning.
+    pub text: String,
+    /// The word of its status, criticality or outcome, if it has one.
+    pub word: Option<&'static str>,
+    /// How sure somebody is of it, if that was said.
+    pub confidence: Option<f64>,
+    /// Why it is what it is, if that was said.
+    pub reason: Option<String>,
+    /// Of a command: the code it exited with.
+    pub exit_code: Option<i64>,
+    /// Its own time.
+    pub at: Timestamp,
+}
+
+/// What a session knew at a moment, in short. The order within each list says what matters first and is the same
+/// each time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Brief {
+    /// The session's name.
+    pub session: String,
+    /// The branch.
+    pub branch: String,
+    /// The moment; `None` if nothing has happened.
+    pub at: Option<Timestamp>,
+    /// The checkpoint it stands on.
+    pub checkpoint: Option<Checkpoint>,
+    /// What is held to be the explanation.
+    pub confirmed: Vec<BriefLine>,
+    /// What is held not to be it.
+    pub rejected: Vec<BriefLine>,
+    /// What is thought possible, the surest first.
+    pub active: Vec<BriefLine>,
+    /// Beliefs that rest on something gone or contradicted.
+    pub doubted: Vec<BriefLine>,
+    /// Gaps that are open or being filled, the most critical first.
+    pub gaps: Vec<BriefLine>,
+    /// Of each check the last result, where that is not good, the latest first.
+    pub failing: Vec<BriefLine>,
+    /// The last commands, the latest first.
+    pub commands: Vec<BriefLine>,
+    /// Tasks that are not done.
+    pub tasks: Vec<BriefLine>,
+    /// What could be done next; never empty.
+    pub next: Vec<String>,
+    /// How many entries were left out of each list, by its name, since there was no room.
+    pub omitted: BTreeMap<&'static str, usize>,
+}
+
+impl StateAt {
+    /// The brief of this moment.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn brief(&self) -> Result<Brief> {
+        let mut brief = Brief {
+            session: self.info()?.name,
+            branch: self.current_branch()?,
+            at: self.time()?,
+            checkpoint: self.checkpoint()?,
+            doubted: self.doubted()?,
+            gaps: self.open_gaps()?,
+            failing: self.failing()?,
+            commands: self.last_commands()?,
+            tasks: self.open_tasks()?,
+            ..Brief::empty()
+        };
+        for (id, entry) in self.claims_of(Kind::Hypothesis)? {
+            let Ok(found) = Hypothesis::from_value(&entry.value) else { continue };
+            let status = found.status.unwrap_or(HypothesisStatus::Active);
+            let list = match status {
+                HypothesisStatus::Confirmed => &mut brief.confirmed,
+                HypothesisStatus::Rejected => &mut brief.rejected,
+                HypothesisStatus::Active | HypothesisStatus::UnderTest => &mut brief.active,
+                HypothesisStatus::Archived => continue,
+            };
+            list.push(BriefLine {
+                word: Some(status.word()),
+                confidence: found.confidence.map(|confidence| confidence.value()),
+                reason: found.reason.as_deref().map(cut),
+                ..line(Kind::Hypothesis, id, found.description.as_deref(), entry.added_at)
+            });
+        }
+        let sureness = |line: &BriefLine| line.confidence.unwrap_or(crate::model::rule::PRIOR);
+        brief.active.sort_by(|a, b| sureness(b).total_cmp(&sureness(a)));
+        brief.next = next(&brief);
+        Ok(brief)
+    }
+
+    fn doubted(&self) -> Result<Vec<BriefLine>> {
+        let mut lines = Vec::new();
+        for (id, entry) in self.claims_of(Kind::Belief)? {
+            let Ok(found) = Belief::from_value(&entry.value) else { continue };
+            if found.in_doubt == Some(true) {
+                lines.push(BriefLine {
+                    confidence: found.confidence.map(|confidence| confidence.value()),
+                    reason: found.doubt_reason.as_deref().map(cut),
+                    ..line(Kind::Belief, id, found.description.as_deref(), entry.added_at)
+                });
+            }
+        }
+        Ok(lines)
+    }
+
+    fn open_gaps(&self) -> Result<Vec<BriefLine>> {
+        let mut lines = Vec::new();
+        for (id, entry) in self.claims_of(Kind::Gap)? {
+            let Ok(found) = Gap::from_value(&entry.value) else { continue };
+            if matches!(found.status, None | Some(GapStatus::Open | GapStatus::Filling)) {
+                let criticality = found.criticality.unwrap_or(Criticality::Medium);
+                let line = BriefLine {
+                    word: Some(criticality.word()),
+                    ..line(Kind::Gap, id, found.description.as_deref(), entry.added_at)
+                };
+                lines.push((criticality, line));
+            }
+        }
+        lines.sort_by_key(|(criticality, _)| std::cmp::Reverse(*criticality));
+        Ok(lines.into_iter().map(|(_, line)| line).collect())
+    }
+
+    fn failing(&self) -> Result<Vec<BriefLine>> {
+        let mut newest: BTreeMap<String, BriefLine> = BTreeMap::new();
+        let mut good = std::collections::BTreeSet::new();
+        for known in self.facts_of(Kind::Verification)? {
+            let fact = known.fact;
+            let Ok(found) = VerificationResult::from_value(&fact.value) else { continue };
+            let name = said(&found.name).or_else(|| said(&found.command));
+            let status = found.status.unwrap_or(VerificationStatus::Unknown);
+            let check = name.unwrap_or(&fact.id).to_owned();
+            match status {
+                VerificationStatus::Skipped | VerificationStatus::Unknown => continue,
+                VerificationStatus::Passed => {
+                    good.insert(check);
+                    continue;
+                }
+                _ => good.remove(&check),
+            };
+            let line = BriefLine {
+                word: Some(status.word()),
+                exit_code: found.exit_code,
+                reason: said(&found.description).map(cut),
+                ..line(Kind::Verification, fact.id.clone(), Some(&check), fact.at)
+            };
+            newest.insert(check, line);
+        }
+        newest.retain(|check, _| !good.contains(check));
+        let mut lines: Vec<BriefLine> = newest.into_values().collect();
+        lines.sort_by(|a, b| (b.at, &a.id).cmp(&(a.at, &b.id)));
+        Ok(lines)
+    }
+
+    fn last_commands(&self) -> Result<Vec<BriefLine>> {
+        let all = self.facts_of(Kind::Command)?;
+        let last = all.into_iter().rev().take(COMMANDS);
+        let lines = last.map(|known| {
+            let found = ExecutedCommand::from_value(&known.fact.value).unwrap_or_default();
+            BriefLine {
+                word: found.outcome.map(Word::word),
+                exit_code: found.exit_code,
+                ..line(Kind::Command, known.fact.id, said(&found.command), known.fact.at)
+            }
+        });
+        Ok(lines.collect())
+    }
+
+    fn open_tasks(&self) -> Result<Vec<BriefLine>> {
+        let mut lines = Vec::new();
+        for known in self.facts_of(Kind::Task)? {
+            let Ok(found) = Task::from_value(&known.fact.value) else { continue };
+            if found.is_open() {
+                let text = said(&found.subject).or_else(|| said(&found.description));
+                let reason = said(&found.status).map(cut);
+                let line = line(Kind::Task, known.fact.id, text, known.fact.at);
+                lines.push(BriefLine { reason, ..line });
+            }
+        }
+        Ok(lines)
+    }
+}
+
+impl Brief {
+    /// The brief of a store in which no session has been begun.
+    #[must_use]
+    pub fn empty() -> Self {
+        let mut brief = Self {
+            session: String::new(),
+            branch: "main".to_owned(),
+            at: None,
+            checkpoint: None,
+            confirmed: Vec::new(),
+            rejected: Vec::new(),
+            active: Vec::new(),
+            doubted: Vec::new(),
+            gaps: Vec::new(),
+            failing: Vec::new(),
+            commands: Vec::new(),
+            tasks: Vec::new(),
+            next: Vec::new(),
+            omitted: BTreeMap::new(),
+        };
+        brief.next = next(&brief);
+        brief
+    }
+
+    /// The lists with their names, in the order in which they matter.
+    #[must_use]
+    pub const fn lists(&self) -> [(&'static str, &Vec<BriefLine>); 8] {
+        [
+            ("confirmed", &self.confirmed),
+            ("rejected", &self.rejected),
+            ("active", &self.active),
+            ("doubted", &self.doubted),
+            ("gaps", &self.gaps),
+            ("failing", &self.failing),
+            ("commands", &self.commands),
+            ("tasks", &self.tasks),
+        ]
+    }
+
+    /// This brief with at most so many entries in each list, and texts of at most so many bytes.
+    #[must_use]
+    pub fn shortened(&self, entries: usize, text_bytes: usize) -> Self {
+        let mut short = self.clone();
+        let omitted = &mut short.omitted;
+        let lists = [
+            ("confirmed", &mut short.confirmed),
+            ("rejected", &mut short.rejected),
+            ("active", &mut short.active),
+            ("doubted", &mut short.doubted),
+            ("gaps", &mut short.gaps),
+            ("failing", &mut short.failing),
+            ("commands", &mut short.commands),
+            ("tasks", &mut short.tasks),
+        ];
+        for (name, list) in lists {
+            let over = list.len().saturating_sub(entries);
+            if over > 0 {
+                *omitted.entry(name).or_default() += over;
+                list.truncate(entries);
+            }
+            for line in list {
+                line.text = cut_to(&line.text, text_bytes);
+                line.reason = line.reason.as_deref().map(|reason| cut_to(reason, text_bytes));
+            }
+        }
+        short
+    }
+
+    /// The longest brief of this one that fits, as `fits` says; the shortest there is if none does.
+    #[must_use]
+    pub fn fitting(&self, fits: impl Fn(&Self) -> bool) -> Self {
+        const STEPS: [(usize, usize); 9] = [
+            (50, 400),
+            (20, 300),
+            (10, 200),
+            (7, 160),
+            (5, 120),
+            (3, 100),
+            (2, 80),
+            (1, 60),
+            (0, 0),
+        ];
+        if fits(self) {
+            return self.clone();
+        }
+        let mut steps = STEPS.iter().map(|(entries, bytes)| self.shortened(*entries, *bytes));
+        steps.find(|short| fits(short)).unwrap_or_else(|| self.shortened(0, 0))
+    }
+}
+
+/// What could be done next, most pressing first.
+fn next(brief: &Brief) -> Vec<String> {
+    let mut steps = Vec::new();
+    let first = |list: &[BriefLine]| list.first().map(|line| line.id.clone());
+    if let Some(gap) = brief.gaps.first().filter(|gap| gap.word == Some("critical")) {
+        steps.push(format!("fill the critical gap {}", gap.id));
+    }
+    if let Some(check) = brief.failing.first() {
+        steps.push(format!("look into the failing verification: {}", check.text));
+    }
+    if let Some(id) = first(&brief.doubted) {
+        steps.push(format!("check the belief {id}: what it rests on is in doubt"));
+    }
+    match brief.active.first() {
+        Some(line) if line.word == Some("under_test") => {
+            steps.push(format!("finish testing the hypothesis {}", line.id));
+        }
+        Some(line) => steps.push(format!("test the hypothesis {}", line.id)),
+        None if brief.confirmed.is_empty() => {
+            steps.push("state a hypothesis: forge hypothesis add TEXT".to_owned());
+        }
+        None => {}
+    }
+    if let Some(gap) = brief.gaps.first().filter(|gap| gap.word != Some("critical")) {
+        steps.push(format!("fill the gap {}", gap.id));
+    }
+    if let Some(id) = first(&brief.tasks) {
+        steps.push(format!("go on with the task {id}"));
+    }
+    if steps.is_empty() {
+        steps.push("name this moment: forge checkpoint create MESSAGE".to_owned());
+    }
+    steps
+}
+
+fn line(kind: Kind, id: String, text: Option<&str>, at: Timestamp) -> BriefLine {
+    BriefLine {
+        kind,
+        id,
+        text: text.map(cut).unwrap_or_default(),
+        word: None,
+        confidence: None,
+        reason: None,
+        exit_code: None,
+        at,
+    }
+}
+
+fn said(text: &Option<Text>) -> Option<&str> {
+    text.as_ref().map(Text::preview).filter(|text| !text.is_empty())
+}
+
+fn cut(text: &str) -> String {
+    cut_to(text, TEXT_BYTES)
+}
+
+/// The beginning of a text, at most so many bytes with the mark that says that it goes on.
+fn cut_to(text: &str, bytes: usize) -> String {
+    const MARK: &str = "…";
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(bytes.saturating_sub(MARK.len()));
+    format!("{}{MARK}", text[..end].trim_end())
+}
+
+/// What a state's brief says of a value's text, for lists: the field that says what an entity is.
+#[must_use]
+pub fn title(kind: Kind, value: &Value) -> String {
+    let names: &[&str] = match kind {
+        Kind::Message | Kind::Prompt => &["text"],
+        Kind::Command => &["command"],
+        Kind::Code => &["path", "commit", "description"],
+        Kind::Verification | Kind::Measurement => &["name", "command", "description"],
+        Kind::Task => &["subject", "description"],
+        Kind::Dependency => &["reason", "description"],
+        _ => &["description", "name", "title", "text", "content"],
+    };
+    let text = |name: &&str| -> Option<String> {
+        let field = value.field(name)?;
+        let preview = match field {
+            Value::Text(text) => text.as_str(),
+            long => long.field(crate::model::TextRef::FIELD)?.field("preview")?.as_text()?,
+        };
+        Some(cut(preview))
+    };
+    names.iter().find_map(text).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Fact, Key, Origin};
+    use crate::store::{Act, ClaimChange, NewSession, Store};
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_micros(1_770_000_000_000_000 + second * 1_000_000)
+    }
+
+    fn check(id: &str, status: &str, second: i64) -> Fact {
+        let value = Value::from([("name", "unit tests".into()), ("status", status.into())]);
+        Fact {
+            kind: Kind::Verification,
+            id: id.to_owned(),
+            at: at(second),
+            origin: Origin::Recorded,
+            place: 0,
+            recorded_at: at(second),
+            value,
+        }
+    }
+
+    #[test]
+    fn an_empty_session_has_a_next_step() {
+        let store = Store::in_memory().unwrap();
+        let session =
+            store.create_session(&Act::asked("x", at(0)), NewSession::named("s")).unwrap();
+        let brief = session.state(&session.head().unwrap()).unwrap().brief().unwrap();
+        assert_eq!(brief.at, None);
+        assert_eq!(brief.next, ["state a hypothesis: forge hypothesis add TEXT"]);
+    }
+
+    #[test]
+    fn only_the_last_result_of_a_check_counts() {
+        let store = Store::in_memory().unwrap();
+        let act = Act::asked("x", at(10));
+        let session = store.create_session(&act, NewSession::named("s")).unwrap();
+        let failing = |upto| {
+            let point = session.at(at(upto)).unwrap();
+            session.state(&point).unwrap().brief().unwrap().failing.len()
+        };
+        session
+            .write(&act)
+            .fact(check("v1", "failed", 1))
+            .fact(check("v2", "passed", 2))
+            .fact(check("v3", "timed_out", 3))
+            .fact(check("v4", "skipped", 4))
+            .commit()
+            .unwrap();
+        assert_eq!((failing(1), failing(2), failing(3), failing(4)), (1, 0, 1, 1));
+    }
+
+    #[test]
+    fn hypotheses_are_sorted_by_sureness_and_gaps_by_criticality() {
+        let store = Store::in_memory().unwrap();
+        let act = Act::asked("x", at(0));
+        let session = store.create_session(&act, NewSession::named("s")).unwrap();
+        let mut write = session.write(&act);
+        for (id, confidence) in [("a", Some(0.2)), ("b", None), ("c", Some(0.9))] {
+            let value =
+                Value::from([("description", id.into()), ("confidence", confidence.into())]);
+            write = write.change(ClaimChange::add(Key::new(Kind::Hypothesis, id), value));
+        }
+        for (id, criticality) in [("g1", "low"), ("g2", "critical"), ("g3", "high")] {
+            let value = Value::from([("criticality", criticality.into())]);
+            write = write.change(ClaimChange::add(Key::new(Kind::Gap, id), value));
+        }
+        write.commit().unwrap();
+        let brief = session.state(&session.head().unwrap()).unwrap().brief().unwrap();
+        let ids = |list: &[BriefLine]| -> Vec<String> {
+            list.iter().map(|line| line.id.clone()).collect()
+        };
+        assert_eq!(ids(&brief.active), ["c", "b", "a"]);
+        assert_eq!(ids(&brief.gaps), ["g2", "g3", "g1"]);
+        let short = brief.fitting(|brief| brief.active.len() <= 2);
+        assert_eq!((short.active.len(), short.omitted["active"]), (2, 1));
+        assert_eq!(brief.next[0], "fill the critical gap g2");
+    }
+
+    #[test]
+    fn texts_are_cut_between_characters() {
+        assert_eq!(cut_to("日本語", 9), "日本語");
+        assert_eq!(cut_to("日本語", 8), "日…");
+        assert_eq!(cut_to("日本語", 0), "…");
+    }
+}

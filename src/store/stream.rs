@@ -1,0 +1,240 @@
+//! The stream of events: a session as lines, and lines as writes. `docs/events.md` is the specification.
+
+mod apply;
+mod export;
+
+pub use export::Resolve;
+
+use super::Store;
+use super::act::Act;
+use super::session::Session;
+use crate::backend::Snapshot;
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{BookmarkRow, Bytes, EventLine};
+use apply::{Applier, Mark};
+use std::io::{self, BufRead, Read as _};
+
+/// The longest line that is read.
+const MAX_LINE_BYTES: u64 = 64 << 20;
+const HASH_BYTES: usize = 16;
+
+/// A stream to be imported.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream<'a> {
+    /// What the stream is called in the bookmarks of its session.
+    pub source: &'a str,
+    /// The name of the session that it gets if it names none.
+    pub name: &'a str,
+    /// The session that lines go to which name none.
+    pub session: Option<&'a str>,
+}
+
+/// What was taken of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StreamTaken {
+    /// The sessions that lines went to.
+    pub sessions: Vec<String>,
+    /// Lines taken now.
+    pub lines: u64,
+    /// Bytes taken now.
+    pub bytes: u64,
+    /// Revisions made.
+    pub revisions: u64,
+    /// Checkpoints made or completed.
+    pub checkpoints: u64,
+    /// Facts recorded.
+    pub facts: u64,
+    /// Bytes at the end that are no whole line yet.
+    pub waiting_bytes: u64,
+}
+
+/// Begins to read the stream from its first byte.
+pub type Open<'a> = &'a mut dyn FnMut() -> io::Result<Box<dyn BufRead>>;
+
+impl Store {
+    /// Imports a stream of events: what came since it was last imported. All of it or nothing: the lines are played
+    /// in memory first. Durable after [`Store::sync`].
+    ///
+    /// `open` begins to read it, twice if there is something to take; `progress` hears how many bytes were written.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with the number of the line for what is no line, cannot be, or comes before its branch's
+    /// head, and if bytes that were taken before have changed; as every write.
+    pub fn import_events(
+        &self,
+        act: &Act,
+        stream: Stream<'_>,
+        open: Open<'_>,
+        progress: &dyn Fn(u64),
+    ) -> Result<StreamTaken> {
+        let home = self.home_of(&stream)?;
+        let known = match &home {
+            Some(home) => home.stream_bookmark(stream.source)?,
+            None => None,
+        }
+        .unwrap_or_default();
+        let mut input = Lines::resume(open().map_err(unreadable)?, &known, self.hash_key())?;
+        // Most of the time nothing has come since, and that needs no rehearsal.
+        if !input.fill()? {
+            let sessions = home.map(|home| home.summary()).transpose()?;
+            return Ok(StreamTaken {
+                sessions: sessions.into_iter().map(|summary| summary.info.name).collect(),
+                ..StreamTaken::default()
+            });
+        }
+        let rehearsal = Store::in_memory()?;
+        let mut applier = Applier::new(&rehearsal, act, stream, &known).beside(self);
+        play(&mut input, &mut applier, &|_| {})?;
+        let mut input = Lines::resume(open().map_err(unreadable)?, &known, self.hash_key())?;
+        let mut applier = Applier::new(self, act, stream, &known).at_home(home);
+        play(&mut input, &mut applier, progress)
+    }
+
+    /// The session that a stream was imported into before.
+    fn home_of(&self, stream: &Stream<'_>) -> Result<Option<Session>> {
+        let (refs, _) = self.engine.live.refs()?;
+        let mut candidates = (0..).zip(&refs.sessions).filter(|(_, session)| {
+            session.bookmarks.iter().any(|bookmark| bookmark.source == stream.source)
+                && stream.session.is_none_or(|name| session.info.name == name)
+        });
+        Ok(candidates.next().map(|(number, _)| self.at(number)))
+    }
+}
+
+impl Session {
+    fn stream_bookmark(&self, source: &str) -> Result<Option<BookmarkRow>> {
+        let row = self.view()?.get(key::BOOKMARKS, &of(self.number).text(source).build())?;
+        row.map(|row| BookmarkRow::decode(&row).map_err(Error::corrupt("a bookmark"))).transpose()
+    }
+}
+
+fn unreadable(error: io::Error) -> Error {
+    Error::Connected {
+        system: "stream of events".to_owned(),
+        action: "read",
+        source: Box::new(error),
+    }
+}
+
+/// Names the line that an error is about.
+fn at_line(line: u64) -> impl FnOnce(Error) -> Error {
+    move |error| match error {
+        Error::Invalid(_)
+        | Error::NotFound { .. }
+        | Error::Duplicate { .. }
+        | Error::Dangling { .. }
+        | Error::Ambiguous { .. } => Error::Invalid(format!("line {line}: {error}")),
+        other => other,
+    }
+}
+
+fn play(
+    input: &mut Lines,
+    applier: &mut Applier<'_>,
+    progress: &dyn Fn(u64),
+) -> Result<StreamTaken> {
+    let (bytes, lines) = (input.bytes, input.number);
+    while input.fill()? {
+        let before = input.mark();
+        let Some(line) = input.line()? else { break };
+        let after = input.mark();
+        if let Some(line) = line {
+            let number = after.lines;
+            applier.step(number, line, &before, &after).map_err(at_line(number))?;
+            progress(after.bytes);
+        }
+    }
+    applier.finish(&input.mark())?;
+    let mut taken = std::mem::take(&mut applier.taken);
+    taken.bytes = input.bytes - bytes;
+    taken.lines = input.number - lines;
+    taken.waiting_bytes = input.waiting;
+    Ok(taken)
+}
+
+/// The lines of a stream, with how far they were read.
+struct Lines {
+    input: Box<dyn BufRead>,
+    hasher: blake3::Hasher,
+    buffer: Vec<u8>,
+    bytes: u64,
+    number: u64,
+    waiting: u64,
+}
+
+impl Lines {
+    /// Goes on behind a bookmark.
+    fn resume(mut input: Box<dyn BufRead>, known: &BookmarkRow, key: &[u8; 32]) -> Result<Self> {
+        let mut hasher = blake3::Hasher::new_keyed(key);
+        let mut left = known.bytes;
+        while left > 0 {
+            let part = input.fill_buf().map_err(unreadable)?;
+            let length = usize::try_from(left).unwrap_or(usize::MAX).min(part.len());
+            if length == 0 {
+                break;
+            }
+            hasher.update(part.get(..length).unwrap_or_default());
+            input.consume(length);
+            left -= length as u64;
+        }
+        if known.bytes > 0 && (left > 0 || short_hash(&hasher) != known.blocks) {
+            return Err(Error::invalid(format!(
+                "the first {} bytes are not those that were imported before: import it into another session, or \
+                 take the earlier import back with undo",
+                known.bytes
+            )));
+        }
+        let (bytes, number) = (known.bytes, known.lines);
+        Ok(Self { input, hasher, buffer: Vec::new(), bytes, number, waiting: 0 })
+    }
+
+    /// Reads the next line, unless one is at hand. Returns whether there is one.
+    fn fill(&mut self) -> Result<bool> {
+        if self.buffer.is_empty() {
+            let mut limited = (&mut self.input).take(MAX_LINE_BYTES + 1);
+            limited.read_until(b'\n', &mut self.buffer).map_err(unreadable)?;
+        }
+        Ok(!self.buffer.is_empty())
+    }
+
+    /// Takes the line at hand: its event, nothing if it is empty. `None` if it is not whole yet.
+    fn line(&mut self) -> Result<Option<Option<EventLine>>> {
+        let number = self.number + 1;
+        let bad = |reason: String| Error::invalid(format!("line {number} {reason}"));
+        if self.buffer.len() as u64 > MAX_LINE_BYTES {
+            return Err(bad(format!("is longer than {MAX_LINE_BYTES} bytes")));
+        }
+        let ended = self.buffer.last() == Some(&b'\n');
+        let event = match std::str::from_utf8(&self.buffer) {
+            Err(error) if !ended && error.error_len().is_none() => None,
+            Err(error) => {
+                return Err(bad(format!("is not UTF-8 at its byte {}", error.valid_up_to())));
+            }
+            Ok(text) if text.trim().is_empty() => Some(None),
+            Ok(text) => match EventLine::parse(text.trim()) {
+                Ok(event) => Some(Some(event)),
+                Err(error) if !ended && error.is_cut() => None,
+                Err(error) => return Err(Error::invalid(format!("line {number}: {error}"))),
+            },
+        };
+        let Some(event) = event else {
+            self.waiting = self.buffer.len() as u64;
+            return Ok(None);
+        };
+        self.hasher.update(&self.buffer);
+        self.bytes += self.buffer.len() as u64;
+        self.number = number;
+        self.buffer.clear();
+        Ok(Some(event))
+    }
+
+    fn mark(&self) -> Mark {
+        Mark { bytes: self.bytes, lines: self.number, hash: short_hash(&self.hasher) }
+    }
+}
+
+fn short_hash(hasher: &blake3::Hasher) -> Bytes {
+    let hash = hasher.finalize();
+    Bytes(hash.as_bytes().iter().take(HASH_BYTES).copied().collect())
+}

@@ -1,0 +1,721 @@
+//! Lines as writes.
+
+use super::{Stream, StreamTaken, at_line};
+use crate::engine::commit::{Desk, Durability, blob, random};
+use crate::engine::lineage::At;
+use crate::engine::maintain::APPLY_BYTES;
+use crate::engine::refs::{MAIN, session as session_refs};
+use crate::engine::revise::{self, ClaimChange, Expect, Place, Planned};
+use crate::engine::{checkpoint, timeline};
+use crate::error::{Error, Result};
+use crate::format::{
+    BookmarkRow, BranchChange, BranchEvent, Bytes, CheckpointEvent, Event, EventLine, Put, Record,
+    RecordChange, SequenceRow, SessionEvent, SessionRefs, TagEvent, Target,
+};
+use crate::model::{
+    BranchMetadata, BranchNumber, BranchStatus, Checkpoint, CheckpointId, Fact, Key, OperationId,
+    Origin, SessionNumber, TextRef, Timestamp, Value, claim,
+};
+use crate::store::act::Act;
+use crate::store::session::{NewSession, Session, check_branch_name};
+use crate::store::write::{check_tag, fact_pages};
+use crate::store::{CheckpointFilter, Store};
+use std::collections::BTreeMap;
+
+/// Facts are written when there are so many.
+const PAGE_FACTS: usize = 1000;
+/// Longer texts of facts are objects of their own.
+const MAX_INLINE_TEXT_BYTES: usize = 4096;
+const PREVIEW_BYTES: usize = 512;
+const FUTURE_MICROS: i64 = 24 * 3600 * 1_000_000;
+/// So much is written between two looks at the journal's tail.
+const RECORDS_BETWEEN_LOOKS: u64 = 64;
+
+/// How far a stream was read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Mark {
+    pub(super) bytes: u64,
+    pub(super) lines: u64,
+    pub(super) hash: Bytes,
+}
+
+/// Plays lines into a store.
+pub(super) struct Applier<'a> {
+    store: &'a Store,
+    act: &'a Act,
+    stream: Stream<'a>,
+    /// In a rehearsal: the store that it is one for.
+    beside: Option<&'a Store>,
+    header: Option<(SessionEvent, Timestamp)>,
+    /// The session of lines that name none, once it is known.
+    own: Option<String>,
+    sessions: BTreeMap<String, Session>,
+    operations: BTreeMap<SessionNumber, OperationId>,
+    /// Where the bookmark is kept: the first session a line went to.
+    home: Option<Session>,
+    pending: Option<Pending>,
+    records: u64,
+    pub(super) taken: StreamTaken,
+}
+
+/// Puts that are not written yet: a revision, and facts, which need not wait for one another.
+struct Pending {
+    session: Session,
+    branch: String,
+    at: Timestamp,
+    changes: Vec<(u64, ClaimChange)>,
+    facts: Vec<Fact>,
+    objects: Vec<RecordChange>,
+}
+
+type Changes = (Vec<RecordChange>, Option<(BranchNumber, Planned)>);
+
+impl<'a> Applier<'a> {
+    pub(super) fn new(
+        store: &'a Store,
+        act: &'a Act,
+        stream: Stream<'a>,
+        known: &BookmarkRow,
+    ) -> Self {
+        let own = String::from_utf8_lossy(&known.carry.0).into_owned();
+        Self {
+            store,
+            act,
+            stream,
+            beside: None,
+            header: None,
+            own: Some(own).filter(|own| !own.is_empty()),
+            sessions: BTreeMap::new(),
+            operations: BTreeMap::new(),
+            home: None,
+            pending: None,
+            records: 0,
+            taken: StreamTaken::default(),
+        }
+    }
+
+    /// As a rehearsal for this store.
+    pub(super) fn beside(mut self, store: &'a Store) -> Self {
+        self.beside = Some(store);
+        self
+    }
+
+    pub(super) fn at_home(mut self, home: Option<Session>) -> Self {
+        self.home = home;
+        self
+    }
+
+    /// Plays one line; `before` and `after` are where it begins and ends.
+    pub(super) fn step(
+        &mut self,
+        number: u64,
+        line: EventLine,
+        before: &Mark,
+        after: &Mark,
+    ) -> Result<()> {
+        if line.at > self.act.now.plus_micros(FUTURE_MICROS) {
+            return Err(Error::invalid(format!(
+                "the time {} is more than a day ahead of now: mend the clock or the source",
+                line.at
+            )));
+        }
+        if let Event::Session(event) = line.event {
+            self.flush(before)?;
+            return self.header(event, line.at);
+        }
+        let session = self.session(line.session.as_deref(), line.at)?;
+        let branch = line.branch.as_deref().unwrap_or(MAIN).to_owned();
+        let at = line.at;
+        match line.event {
+            Event::Put(put) if !put.kind.is_claim() => {
+                self.begin(&session, &branch, at, false, before)?;
+                self.fact(put, at, number)
+            }
+            Event::Put(put) => {
+                let value = claim::check(put.kind, &put.value).map_err(invalid)?;
+                claim::check_id(&put.id).map_err(invalid)?;
+                let change = ClaimChange {
+                    key: Key::new(put.kind, put.id),
+                    value: Some(value),
+                    expect: Expect::Any,
+                    added_at: put.created_at,
+                };
+                self.claim(&session, &branch, at, (number, change), before)
+            }
+            Event::Remove(remove) => {
+                if !remove.kind.is_claim() {
+                    return Err(Error::invalid(format!(
+                        "a {} is a fact: what happened is not removed",
+                        remove.kind
+                    )));
+                }
+                let change = ClaimChange {
+                    expect: Expect::Present,
+                    ..ClaimChange::remove(Key::new(remove.kind, remove.id))
+                };
+                self.claim(&session, &branch, at, (number, change), before)
+            }
+            Event::Checkpoint(event) => {
+                self.begin(&session, &branch, at, true, before)?;
+                self.checkpoint(&event, after)
+            }
+            Event::Revision => self.flush(before),
+            Event::Session(_) => Ok(()),
+            other => {
+                self.flush(before)?;
+                self.other(&session, &branch, at, &other, after)
+            }
+        }
+    }
+
+    /// Writes what is left, and makes sure that the session is there although nothing happened in it.
+    pub(super) fn finish(&mut self, mark: &Mark) -> Result<()> {
+        self.flush(mark)?;
+        if self.own.is_none()
+            && let Some((_, at)) = self.header
+        {
+            let session = self.session(None, at)?;
+            self.write(&session, mark, &mut |_, _, _| Ok((Vec::new(), None)))?;
+        }
+        Ok(())
+    }
+
+    // -- sessions
+
+    fn header(&mut self, event: SessionEvent, at: Timestamp) -> Result<()> {
+        claim::check_id(&event.name).map_err(invalid)?;
+        if self.own.is_none() && self.header.is_none() {
+            self.header = Some((event, at));
+            return Ok(());
+        }
+        if self.stream.session.is_none() {
+            let session = self.named(&event.name.clone(), Some((event, at)), at)?;
+            self.own = Some(session.summary()?.info.name);
+        }
+        Ok(())
+    }
+
+    fn session(&mut self, name: Option<&str>, at: Timestamp) -> Result<Session> {
+        if let Some(name) = name {
+            claim::check_id(name).map_err(invalid)?;
+            return self.named(name, None, at);
+        }
+        if let Some(own) = self.own.clone() {
+            return self.named(&own, None, at);
+        }
+        let header = self.header.clone();
+        let session = if let Some(chosen) = self.stream.session {
+            self.named(chosen, header, at)?
+        } else {
+            let name = header.as_ref().map_or(self.stream.name, |(event, _)| &event.name);
+            let new = self.new_session(name, header.clone(), at)?;
+            self.store.create_named(self.act, new)?
+        };
+        let name = session.summary()?.info.name;
+        self.own = Some(name.clone());
+        self.known(name, session)
+    }
+
+    /// The session of this name; it begins if it is not there.
+    fn named(
+        &mut self,
+        name: &str,
+        header: Option<(SessionEvent, Timestamp)>,
+        at: Timestamp,
+    ) -> Result<Session> {
+        if let Some(session) = self.sessions.get(name) {
+            return Ok(session.clone());
+        }
+        let session = match self.store.session_named(name)? {
+            Some(session) => session,
+            None => match self.beside.map(|store| store.session_named(name)).transpose()?.flatten()
+            {
+                Some(original) => self.copy(&original)?,
+                None => {
+                    let new = self.new_session(name, header, at)?;
+                    self.store.create_session(self.act, new)?
+                }
+            },
+        };
+        self.known(name.to_owned(), session)
+    }
+
+    fn known(&mut self, name: String, session: Session) -> Result<Session> {
+        if self.home.is_none() {
+            self.home = Some(session.clone());
+        }
+        self.taken.sessions.push(name.clone());
+        self.sessions.insert(name, session.clone());
+        Ok(session)
+    }
+
+    fn new_session(
+        &self,
+        name: &str,
+        header: Option<(SessionEvent, Timestamp)>,
+        at: Timestamp,
+    ) -> Result<NewSession> {
+        let Some((event, begun)) = header else {
+            let new = NewSession::imported(name);
+            return Ok(NewSession { started_at: Some(at), ..new });
+        };
+        // Hooks find a session by the agent's id, so there is one only.
+        let taken = match &event.agent_session {
+            Some(id) => self.store.agent_session(id)?.is_some(),
+            None => false,
+        };
+        Ok(NewSession {
+            kind: event.kind,
+            agent: event.agent,
+            agent_session: event.agent_session.filter(|_| !taken),
+            started_at: Some(event.started_at.unwrap_or(begun)),
+            ..NewSession::imported(name)
+        })
+    }
+
+    /// A session of the store that is rehearsed for, without its facts.
+    fn copy(&self, original: &Session) -> Result<Session> {
+        let stream = Stream { source: "", name: self.stream.name, session: None };
+        let mut applier = Applier::new(self.store, self.act, stream, &BookmarkRow::default());
+        let mut number = 0;
+        original.claims_stream(&mut |line| {
+            number += 1;
+            let mark = Mark::default();
+            applier.step(number, line, &mark, &mark).map_err(|error| {
+                Error::Internal(format!("what is in the store cannot be played again: {error}"))
+            })
+        })?;
+        applier.finish(&Mark::default())?;
+        let name = original.summary()?.info.name;
+        self.store.session_named(&name)?.ok_or_else(|| {
+            Error::Internal(format!("the copy of the session '{name}' has another name"))
+        })
+    }
+
+    // -- revisions and facts
+
+    /// Makes sure that what is pending can go on with a line of this session, branch and time.
+    fn begin(
+        &mut self,
+        session: &Session,
+        branch: &str,
+        at: Timestamp,
+        claims: bool,
+        before: &Mark,
+    ) -> Result<()> {
+        let goes_on = self.pending.as_ref().is_none_or(|pending| {
+            let same = pending.at == at && pending.branch == branch;
+            pending.session.number == session.number
+                && (same || pending.changes.is_empty())
+                && pending.facts.len() < PAGE_FACTS
+        });
+        if !goes_on {
+            self.flush(before)?;
+        }
+        let pending = self.pending.get_or_insert_with(|| Pending {
+            session: session.clone(),
+            branch: branch.to_owned(),
+            at,
+            changes: Vec::new(),
+            facts: Vec::new(),
+            objects: Vec::new(),
+        });
+        if claims || pending.changes.is_empty() {
+            branch.clone_into(&mut pending.branch);
+            pending.at = at;
+        }
+        Ok(())
+    }
+
+    fn claim(
+        &mut self,
+        session: &Session,
+        branch: &str,
+        at: Timestamp,
+        change: (u64, ClaimChange),
+        before: &Mark,
+    ) -> Result<()> {
+        self.begin(session, branch, at, true, before)?;
+        let pending = self.pending.as_mut().expect("just begun");
+        if pending.changes.is_empty() {
+            not_before_head(&pending.session, branch, at)?;
+        }
+        pending.changes.push(change);
+        Ok(())
+    }
+
+    fn fact(&mut self, put: Put, at: Timestamp, number: u64) -> Result<()> {
+        claim::check_id(&put.id).map_err(invalid)?;
+        if put.created_at.is_some() {
+            return Err(Error::invalid("a fact has no 'created_at': its time is the line's 'at'"));
+        }
+        let value = claim::check(put.kind, &put.value).map_err(invalid)?;
+        let pending = self.pending.as_mut().expect("begun by the caller");
+        let value = match value {
+            Value::Map(fields) => {
+                if has_reference(&Value::Map(fields.clone())) {
+                    return Err(Error::invalid(
+                        "a reference to a text stands for it: write the text itself",
+                    ));
+                }
+                let shortened = fields.into_iter().map(|(name, value)| match value {
+                    Value::Text(text) if text.len() > MAX_INLINE_TEXT_BYTES => {
+                        let (hash, object) = blob(text.as_bytes());
+                        pending.objects.push(object);
+                        let preview = text.get(..text.floor_char_boundary(PREVIEW_BYTES));
+                        let preview = preview.unwrap_or_default().to_owned();
+                        let bytes = text.len() as u64;
+                        let pointer = String::new();
+                        let text = TextRef { preview, bytes, hash, place: None, pointer };
+                        (name, text.into_value())
+                    }
+                    value => (name, value),
+                });
+                Value::Map(shortened.collect())
+            }
+            value => value,
+        };
+        pending.facts.push(Fact {
+            kind: put.kind,
+            id: put.id,
+            at,
+            origin: Origin::Imported,
+            place: number,
+            recorded_at: self.act.now,
+            value,
+        });
+        Ok(())
+    }
+
+    fn flush(&mut self, mark: &Mark) -> Result<()> {
+        let Some(pending) = self.pending.take() else { return Ok(()) };
+        self.write_pending(pending, None, mark)
+    }
+
+    fn checkpoint(&mut self, event: &CheckpointEvent, after: &Mark) -> Result<()> {
+        event.tags.iter().try_for_each(|tag| check_tag(tag))?;
+        let pending = self.pending.take().expect("begun by the caller");
+        self.write_pending(pending, Some(event), after)
+    }
+
+    fn write_pending(
+        &mut self,
+        pending: Pending,
+        event: Option<&CheckpointEvent>,
+        mark: &Mark,
+    ) -> Result<()> {
+        let Pending { session, branch, at, changes, facts, objects } = pending;
+        let number = session.number;
+        let count = facts.len() as u64;
+        let pages = fact_pages(number, None, facts);
+        let (lines, changes): (Vec<u64>, Vec<ClaimChange>) = changes.into_iter().unzip();
+        let mut memo = None;
+        let id = CheckpointId::from_bytes(random()?);
+        let (mut revisions, mut checkpoints) = (0, 0);
+        let written = self.write(&session, mark, &mut |desk, refs, operation| {
+            let on = branch_number(refs, &branch)?;
+            let place = Place { session: number, branch: on, time: at, operation };
+            let planned = match changes.as_slice() {
+                [] => None,
+                changes => revise::plan(desk, place, changes, &mut memo)?,
+            };
+            let mut all = objects.clone();
+            all.extend(pages.iter().cloned());
+            all.extend(planned.iter().flat_map(|planned| planned.changes.iter().cloned()));
+            revisions = u64::from(planned.is_some());
+            if let Some(event) = event {
+                let head = planned.as_ref().map(|planned| planned.head.sequence);
+                let made = make_checkpoint(desk, refs, (number, on), (id, at), event, head)?;
+                checkpoints = u64::from(made.is_some());
+                all.extend(made.map(|checkpoint| RecordChange::Checkpoint {
+                    session: number,
+                    checkpoint: Box::new(checkpoint),
+                }));
+            }
+            Ok((all, planned.map(|planned| (on, planned))))
+        });
+        written.map_err(|error| match &error {
+            Error::Dangling { from, .. } => {
+                let named = changes.iter().rposition(|change| change.key.to_string() == *from);
+                at_line(named.and_then(|place| lines.get(place)).copied().unwrap_or(mark.lines))(
+                    error,
+                )
+            }
+            _ => match lines.last() {
+                Some(line) => at_line(*line)(error),
+                None => error,
+            },
+        })?;
+        self.taken.facts += count;
+        self.taken.revisions += revisions;
+        self.taken.checkpoints += checkpoints;
+        Ok(())
+    }
+
+    // -- branches, restores, tags
+
+    fn other(
+        &mut self,
+        session: &Session,
+        branch: &str,
+        at: Timestamp,
+        event: &Event,
+        after: &Mark,
+    ) -> Result<()> {
+        if let Event::Restore(_) = event {
+            not_before_head(session, branch, at)?;
+        }
+        let number = session.number;
+        let mut revisions = 0;
+        self.write(session, after, &mut |desk, refs, operation| {
+            let change = match event {
+                Event::Branch(event) => {
+                    return Ok((branch_changes(desk, refs, number, at, event)?, None));
+                }
+                Event::Switch(to) => {
+                    let to = branch_number(refs, &to.branch)?;
+                    RecordChange::Switched { session: number, branch: to, time: at }
+                }
+                Event::Merge(from) => {
+                    let branch = branch_number(refs, &from.branch)?;
+                    let metadata = refs.branch(branch)?.now().metadata.clone();
+                    let change = BranchChange { time: at, status: BranchStatus::Merged, metadata };
+                    RecordChange::BranchChanged { session: number, branch, change }
+                }
+                Event::Tag(event) => {
+                    let checkpoint = Box::new(tagged(desk, number, event)?);
+                    RecordChange::Checkpoint { session: number, checkpoint }
+                }
+                Event::Restore(target) => {
+                    let on = branch_number(refs, branch)?;
+                    let place = Place { session: number, branch: on, time: at, operation };
+                    let to = resolve(desk, number, branch, target)?;
+                    let planned = session.plan_reset(desk, place, to)?;
+                    let head = refs.branch(on)?.head;
+                    let now = head.map_or_else(Default::default, |head| (head.digest, head.count));
+                    if now == (planned.head.digest, planned.head.count) {
+                        return Ok((Vec::new(), None));
+                    }
+                    revisions = 1;
+                    return Ok((planned.changes, None));
+                }
+                _ => return Ok((Vec::new(), None)),
+            };
+            Ok((vec![change], None))
+        })?;
+        self.taken.revisions += revisions;
+        Ok(())
+    }
+
+    /// Writes a record, with the bookmark.
+    fn write(
+        &mut self,
+        session: &Session,
+        mark: &Mark,
+        plan: &mut dyn FnMut(&Desk<'_>, &SessionRefs, &crate::model::Operation) -> Result<Changes>,
+    ) -> Result<()> {
+        let number = session.number;
+        let home = self.home.as_ref().map_or(number, |home| home.number);
+        let mut operation = self.act.operation()?;
+        operation.id = *self.operations.entry(number).or_insert(operation.id);
+        let bookmark = RecordChange::Bookmark {
+            session: home,
+            source: self.stream.source.to_owned(),
+            bookmark: Some(Box::new(BookmarkRow {
+                blob: String::new(),
+                bytes: mark.bytes,
+                lines: mark.lines,
+                blocks: mark.hash.clone(),
+                carry: Bytes(self.own.clone().unwrap_or_default().into_bytes()),
+            })),
+        };
+        let engine = &self.store.engine;
+        let moved = engine.commit(Durability::Later, &mut |desk| {
+            let refs = session_refs(&desk.refs, number)?;
+            let (mut changes, planned) = plan(desk, refs, &operation)?;
+            if home == number && mark.bytes > 0 {
+                changes.push(bookmark.clone());
+            }
+            let record = Record { operation: operation.clone(), changes };
+            Ok(((!record.changes.is_empty()).then_some(record), planned))
+        })?;
+        if let Some((branch, planned)) = moved {
+            let position = engine.live.end();
+            let (from, to) = (planned.parent, planned.head.id);
+            engine.heads.moved(position, (number, branch), from, to, &planned.entries);
+        }
+        if home != number && mark.bytes > 0 {
+            let mut operation = self.act.operation()?;
+            operation.id = *self.operations.entry(home).or_insert(operation.id);
+            session.commit_changes(&operation, Durability::Later, &[bookmark])?;
+        }
+        self.records += 1;
+        if self.records.is_multiple_of(RECORDS_BETWEEN_LOOKS) && self.beside.is_none() {
+            self.store.maintain(APPLY_BYTES)?;
+        }
+        Ok(())
+    }
+}
+
+fn invalid(error: impl std::fmt::Display) -> Error {
+    Error::invalid(error.to_string())
+}
+
+fn branch_number(refs: &SessionRefs, name: &str) -> Result<BranchNumber> {
+    refs.branch_named(name).ok_or_else(|| Error::not_found("branch", name))
+}
+
+fn not_before_head(session: &Session, branch: &str, at: Timestamp) -> Result<()> {
+    let (refs, _) = session.store.engine.live.refs()?;
+    let refs = session_refs(&refs, session.number)?;
+    let head = refs.branch(branch_number(refs, branch)?)?.head;
+    match head.filter(|head| head.effective > at) {
+        None => Ok(()),
+        Some(head) => Err(Error::invalid(format!(
+            "{at} is before the last revision of '{branch}', which was made at {}",
+            head.effective
+        ))),
+    }
+}
+
+/// Whether a reference to a text stands anywhere in it.
+fn has_reference(value: &Value) -> bool {
+    match value {
+        Value::Map(fields) => {
+            fields.contains_key(TextRef::FIELD) || fields.values().any(has_reference)
+        }
+        Value::List(items) => items.iter().any(has_reference),
+        _ => false,
+    }
+}
+
+/// The revision that a target names.
+fn resolve(
+    desk: &Desk<'_>,
+    number: SessionNumber,
+    branch: &str,
+    target: &Target,
+) -> Result<Option<At>> {
+    let view = desk.view()?;
+    if let Some(tag) = &target.tag {
+        let filter = CheckpointFilter { tag: Some(tag.clone()), ..Default::default() };
+        let newest = checkpoint::list(&view, number, &filter)?.into_iter().next();
+        let newest = newest.ok_or_else(|| Error::not_found("tag", tag.clone()))?;
+        let Some(sequence) = newest.revision else { return Ok(None) };
+        return match timeline::sequence(&view, number, sequence)? {
+            Some(SequenceRow::Revision(branch)) => Ok(Some(At { branch, sequence })),
+            _ => Err(Error::missing(format!("revision #{sequence}"))),
+        };
+    }
+    let Some(time) = target.at else { return Ok(None) };
+    let refs = session_refs(&desk.refs, number)?;
+    let name = target.branch.as_deref().unwrap_or(branch);
+    let on = branch_number(refs, name)?;
+    let none = || Error::invalid(format!("'{name}' has no such revision at {time}"));
+    let (at, _) = timeline::revision_at(&view, &desk.refs, number, on, time)?.ok_or_else(none)?;
+    match target.back {
+        0 => Ok(Some(at)),
+        back => timeline::back(&view, &desk.refs, number, at, back)?.ok_or_else(none).map(Some),
+    }
+}
+
+fn make_checkpoint(
+    desk: &Desk<'_>,
+    refs: &SessionRefs,
+    (session, branch): (SessionNumber, BranchNumber),
+    (id, time): (CheckpointId, Timestamp),
+    event: &CheckpointEvent,
+    new_head: Option<u64>,
+) -> Result<Option<Checkpoint>> {
+    let own = refs.branch(branch)?;
+    let revision = match &event.of {
+        Some(target) => resolve(desk, session, &own.name, target)?.map(|at| at.sequence),
+        None => new_head.or(own.head.map(|head| head.sequence)),
+    };
+    let known = match &event.key {
+        Some(key) => checkpoint::by_key(&desk.view()?, session, key)?,
+        None => None,
+    };
+    let mut tags = event.tags.clone();
+    tags.sort();
+    tags.dedup();
+    let sequence = refs.next_sequence + u64::from(new_head.is_some());
+    let made = Checkpoint {
+        id: known.as_ref().map_or(id, |known| known.id),
+        sequence: known.as_ref().map_or(sequence, |known| known.sequence),
+        time,
+        branch,
+        revision,
+        message: event.message.clone(),
+        tags,
+        trigger: event.trigger,
+        body: event.body.clone().without_nulls(),
+        key: event.key.clone(),
+    };
+    Ok((known.as_ref() != Some(&made)).then_some(made))
+}
+
+fn tagged(desk: &Desk<'_>, number: SessionNumber, event: &TagEvent) -> Result<Checkpoint> {
+    event.add.iter().try_for_each(|tag| check_tag(tag))?;
+    let name = &event.checkpoint;
+    let all = checkpoint::list(&desk.view()?, number, &CheckpointFilter::default())?;
+    let found = all.into_iter().find(|one| one.message == *name || one.tags.contains(name));
+    let mut found = found.ok_or_else(|| Error::not_found("checkpoint", name.clone()))?;
+    found.tags.retain(|tag| !event.remove.contains(tag));
+    found.tags.extend(event.add.iter().cloned());
+    found.tags.sort();
+    found.tags.dedup();
+    Ok(found)
+}
+
+/// What a branch line changes.
+fn branch_changes(
+    desk: &Desk<'_>,
+    refs: &SessionRefs,
+    session: SessionNumber,
+    time: Timestamp,
+    event: &BranchEvent,
+) -> Result<Vec<RecordChange>> {
+    let said = |old: &BranchMetadata| BranchMetadata {
+        hypothesis: event.hypothesis.clone().unwrap_or_else(|| old.hypothesis.clone()),
+        approach: event.approach.clone().unwrap_or_else(|| old.approach.clone()),
+        success_criteria: event
+            .success_criteria
+            .clone()
+            .unwrap_or_else(|| old.success_criteria.clone()),
+        results: event.results.clone().unwrap_or_else(|| old.results.clone()),
+        extra: event.extra.clone().unwrap_or_else(|| old.extra.clone()),
+    };
+    if let Some(branch) = refs.branch_named(&event.name) {
+        if event.from.is_some() || event.base.is_some() {
+            return Err(Error::Duplicate { kind: "branch", id: event.name.clone() });
+        }
+        let old = refs.branch(branch)?.now();
+        let status = event.status.unwrap_or(old.status);
+        let metadata = said(&old.metadata);
+        let mut changes = Vec::new();
+        if (status, &metadata) != (old.status, &old.metadata) {
+            let change = BranchChange { time, status, metadata };
+            changes.push(RecordChange::BranchChanged { session, branch, change });
+        }
+        if let Some(hidden) = event.taken_back {
+            changes.push(RecordChange::BranchHidden { session, branch, hidden });
+        }
+        return Ok(changes);
+    }
+    check_branch_name(&event.name)?;
+    let from = event.from.as_deref().unwrap_or(MAIN);
+    let on = branch_number(refs, from)?;
+    let at = match &event.base {
+        Some(target) => resolve(desk, session, from, target)?,
+        None => timeline::head_of(&desk.refs, session, on)?,
+    };
+    let (base, head) = match at {
+        None => (on, None),
+        Some(at) => (at.branch, Some(timeline::head_at(&desk.view()?, session, at)?.0)),
+    };
+    let status = event.status.unwrap_or_default();
+    let change = BranchChange { time, status, metadata: said(&BranchMetadata::default()) };
+    let name = event.name.clone();
+    Ok(vec![RecordChange::Branch { session, name, base, head, change }])
+}

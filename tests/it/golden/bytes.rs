@@ -1,0 +1,342 @@
+//! Revisions, objects, records and the journal.
+
+use super::{golden, kept};
+use forge_store::backend::journal::Journal;
+use forge_store::backend::{Frame, Log};
+use forge_store::format::{
+    Body, BookmarkRef, BookmarkRow, BranchChange, BranchRefs, Bytes, Chunk, Delta, DeltaChange,
+    DeltaPart, Head, Header, Marker, ObjectKind, Page, Parent, Record, RecordChange, Refs, Reset,
+    SessionRefs, Side, decode_entry, decode_key, encode_entry, encode_key, entity_hash, entry_hash,
+    open, open_with_prefix, seal, seal_with_prefix, sealed_id,
+};
+use forge_store::model::{
+    Author, AutoTrigger, BranchMetadata, BranchStatus, Checkpoint, CheckpointId, Digest, Entry,
+    Fact, Key, Kind, ObjectId, Operation, OperationId, Origin, RevisionId, SessionId, SessionInfo,
+    SessionKind, Timestamp, Trigger, Value,
+};
+use std::time::Duration;
+
+pub(super) const TIME: Timestamp = Timestamp::from_micros(1_767_261_600_123_456);
+
+pub(super) fn operation() -> Operation {
+    Operation {
+        id: OperationId::from_bytes([0x11; 16]),
+        verb: "hypothesis add".to_owned(),
+        author: Author::Asked,
+        time: TIME,
+    }
+}
+
+pub(super) fn checkpoint() -> Checkpoint {
+    Checkpoint {
+        id: CheckpointId::from_bytes([0x22; 16]),
+        sequence: 7,
+        time: TIME,
+        branch: 1,
+        revision: Some(6),
+        message: "after the test".to_owned(),
+        tags: vec!["auto".to_owned(), "green".to_owned()],
+        trigger: Trigger::Automatic(AutoTrigger::VerificationComplete),
+        body: Value::from([("tokens", 12_345_i64.into())]),
+        key: Some("compaction 3".to_owned()),
+    }
+}
+
+fn value() -> Value {
+    Value::from([
+        ("confidence", 0.75.into()),
+        ("description", "the cache is stale".into()),
+        ("large", u64::MAX.into()),
+        ("negative", (-3_i64).into()),
+        ("tags", Value::List(vec!["a".into(), true.into(), Value::Null])),
+    ])
+}
+
+fn key() -> Key {
+    Key::new(Kind::Hypothesis, "H\u{fc}1")
+}
+
+pub(super) fn header() -> Header {
+    Header {
+        session: SessionId::from_bytes([0x33; 16]),
+        branch: 2,
+        sequence: 300,
+        parents: vec![Parent { sequence: 299, id: RevisionId::from_bytes([0x44; 32]) }],
+        reset: Some(Reset::To(Parent { sequence: 17, id: RevisionId::from_bytes([0x55; 32]) })),
+        time: TIME,
+        body: ObjectId::from_bytes([0x66; 32]),
+        delta: ObjectId::from_bytes([0x77; 32]),
+        digest: Digest::from_bytes(&[0x88; 32]),
+        count: 4711,
+    }
+}
+
+fn delta() -> Delta {
+    let change =
+        |id: &str, old, new| DeltaChange { key: encode_key(&Key::new(Kind::Note, id)), old, new };
+    let entry = || Side::Inline(encode_entry(&Entry { added_at: TIME, value: value() }));
+    Delta {
+        changes: vec![
+            change("a", Side::Absent, entry()),
+            change("b", entry(), Side::Absent),
+            change("c", entry(), Side::Blob(ObjectId::from_bytes([0x99; 32]))),
+        ],
+    }
+}
+
+#[test]
+fn the_marker_of_a_store() {
+    let marker = Marker::new([0x12; 16], [0x34; 32]);
+    let bytes = golden("marker", marker.encode().as_bytes());
+    assert_eq!(Marker::decode(std::str::from_utf8(&bytes).unwrap()), Ok(marker));
+}
+
+#[test]
+fn keys_entries_and_their_hashes() {
+    let bytes = golden("key", &encode_key(&key()));
+    assert_eq!(decode_key(&bytes).unwrap(), key());
+    let entry = Entry { added_at: Timestamp::from_micros(-5), value: value() };
+    let bytes = golden("entry", &encode_entry(&entry));
+    assert_eq!(decode_entry(&bytes).unwrap(), entry);
+    golden("entry-hash", &entry_hash(&encode_key(&key()), &bytes));
+    golden("entity-hash", &entity_hash(&SessionId::from_bytes([0x33; 16]), &encode_key(&key())));
+    let digest = Digest::EMPTY.plus(&entry_hash(b"a", b"b")).plus(&entry_hash(b"c", b"d"));
+    golden("digest", &digest.to_bytes());
+}
+
+#[test]
+fn headers_bodies_and_deltas_of_revisions() {
+    let bytes = golden("header", &header().encode());
+    assert_eq!(Header::decode(&bytes).unwrap(), header());
+    golden("header-id", header().id().as_bytes());
+    let first = Header { parents: Vec::new(), reset: None, sequence: 1, ..header() };
+    let bytes = golden("header-first", &first.encode());
+    assert_eq!(Header::decode(&bytes).unwrap(), first);
+    let body = Body { salt: [0xaa; 16], operation: operation() };
+    let bytes = golden("body", &body.encode());
+    assert_eq!(Body::decode(&bytes).unwrap(), body);
+    let bytes = golden("delta", &delta().encode([0xbb; 16]));
+    assert_eq!(Delta::decode(&bytes).unwrap(), delta());
+}
+
+#[test]
+fn chunks_of_full_states() {
+    let mut chunk = Chunk::default();
+    let entries: [(&[u8], &[u8]); 3] = [(b"\x01a", b"one"), (b"\x01b", b""), (b"\x06c", b"three")];
+    entries.iter().for_each(|(key, entry)| chunk.push(key, entry));
+    let bytes = golden("chunk", &chunk.encode());
+    let found = Chunk::decode(&bytes).unwrap();
+    let at = |range: &std::ops::Range<u32>| &bytes[range.start as usize..range.end as usize];
+    let found: Vec<_> = found.iter().map(|one| (at(&one.key), at(&one.entry))).collect();
+    assert_eq!(found, entries);
+}
+
+#[test]
+fn pages_of_facts() {
+    let fact = Fact {
+        kind: Kind::Command,
+        id: "c1".to_owned(),
+        at: TIME,
+        origin: Origin::Imported,
+        place: 4096,
+        recorded_at: TIME.plus_micros(7),
+        value: value(),
+    };
+    let page = Page::new(Some("log.jsonl".to_owned()), vec![fact]);
+    let bytes = golden("page", &page.encode());
+    assert_eq!(Page::decode(&bytes).unwrap(), page);
+}
+
+/// What zstd makes of the same content may change with its version; what it made once must be readable for ever.
+#[test]
+fn objects_as_they_are_and_compressed() {
+    let (id, sealed) = seal(ObjectKind::Delta, b"too short to compress");
+    let bytes = golden("object-raw", &sealed);
+    assert_eq!(open(ObjectKind::Delta, &bytes).unwrap(), b"too short to compress");
+    assert_eq!(sealed_id(&bytes).unwrap(), id);
+    let content = b"the same line again\n".repeat(20);
+    let bytes = kept("object-zstd", &seal(ObjectKind::Page, &content).1);
+    assert!(bytes.len() < 100);
+    assert_eq!(open(ObjectKind::Page, &bytes).unwrap(), content);
+    let prefix: Vec<u8> = (0..2000_u32).flat_map(|n| (n * n % 251).to_le_bytes()).collect();
+    let bytes =
+        kept("object-prefix", &seal_with_prefix(ObjectKind::Blob, &prefix, &prefix[1000..]).1);
+    assert!(bytes.len() < 100);
+    assert_eq!(open_with_prefix(ObjectKind::Blob, &prefix, &bytes).unwrap(), &prefix[1000..]);
+}
+
+fn head() -> Head {
+    Head {
+        sequence: 6,
+        id: RevisionId::from_bytes([0xcc; 32]),
+        effective: TIME,
+        digest: Digest::from_bytes(&[0xdd; 32]),
+        count: 3,
+    }
+}
+
+fn info() -> SessionInfo {
+    SessionInfo {
+        id: SessionId::from_bytes([0x33; 16]),
+        name: "broken build".to_owned(),
+        kind: SessionKind::Debug,
+        agent: Some("claude-code".to_owned()),
+        agent_session: None,
+        started_at: TIME,
+    }
+}
+
+fn change() -> BranchChange {
+    BranchChange {
+        time: TIME,
+        status: BranchStatus::Abandoned,
+        metadata: BranchMetadata {
+            hypothesis: Some("H1".to_owned()),
+            approach: None,
+            success_criteria: vec!["the test passes".to_owned()],
+            results: Vec::new(),
+            extra: Value::Null,
+        },
+    }
+}
+
+fn refs(branches: usize) -> Refs {
+    let branch = BranchRefs {
+        name: "try".to_owned(),
+        base: Some((0, 5)),
+        head: Some(head()),
+        changes: vec![change()],
+        hidden: false,
+    };
+    let session = SessionRefs {
+        info: info(),
+        next_sequence: 8,
+        branches: vec![branch; branches],
+        current_branch: 1,
+        first_event: Some(TIME),
+        last_event: Some(TIME.plus_micros(1)),
+        checkpoints: 1,
+        last_checkpoint: None,
+        pages: 2,
+        facts: 3,
+        hidden: vec![OperationId::from_bytes([0x11; 16])],
+        bookmarks: vec![BookmarkRef { source: "log.jsonl".to_owned(), bytes: 70_000 }],
+        schedule: Some(3_600_000_000),
+    };
+    Refs { sessions: vec![session], pinned: None, last_used: Some(0) }
+}
+
+pub(super) fn bookmark() -> BookmarkRow {
+    BookmarkRow {
+        blob: "log.jsonl".to_owned(),
+        bytes: 70_000,
+        lines: 900,
+        blocks: Bytes(vec![0xee; 32]),
+        carry: Bytes(b"carry".to_vec()),
+    }
+}
+
+/// One record with every change there is.
+fn record() -> Record {
+    let session = 0;
+    let id = CheckpointId::from_bytes([0x22; 16]);
+    let object = || Bytes(seal(ObjectKind::Blob, b"content").1);
+    let checkpoint = || Box::new(checkpoint());
+    let named = DeltaPart::Named(ObjectId::from_bytes([0x99; 32]));
+    let changes = vec![
+        RecordChange::Session { info: info() },
+        RecordChange::Pinned { session: None },
+        RecordChange::Used { session },
+        RecordChange::Branch {
+            session,
+            name: "try".to_owned(),
+            base: 0,
+            head: Some(head()),
+            change: change(),
+        },
+        RecordChange::BranchChanged { session, branch: 1, change: change() },
+        RecordChange::BranchHidden { session, branch: 1, hidden: true },
+        RecordChange::Switched { session, branch: 1, time: TIME },
+        RecordChange::Object { object: object() },
+        RecordChange::Segment {
+            session,
+            blob: "log.jsonl".to_owned(),
+            offset: 4096,
+            prefix: 4096,
+            object: object(),
+        },
+        RecordChange::Revision {
+            session,
+            header: Bytes(header().encode()),
+            body: Bytes(b"body".to_vec()),
+            delta: vec![DeltaPart::Inline(object()), named.clone()],
+        },
+        RecordChange::Checkpoint { session, checkpoint: checkpoint() },
+        RecordChange::CheckpointHidden { session, id, last: Some(TIME) },
+        RecordChange::CheckpointShown { session, checkpoint: checkpoint() },
+        RecordChange::Facts { session, count: 3, first: TIME, last: TIME, page: named },
+        RecordChange::Bookmark {
+            session,
+            source: "log.jsonl".to_owned(),
+            bookmark: Some(Box::new(bookmark())),
+        },
+        RecordChange::TakesBack {
+            session,
+            operation: OperationId::from_bytes([0x11; 16]),
+            facts_hidden: true,
+        },
+        RecordChange::Schedule { session, every_micros: None },
+    ];
+    Record { operation: operation(), changes }
+}
+
+#[test]
+fn records() {
+    let bytes = golden("record", &record().encode());
+    assert_eq!(Record::decode(&bytes).unwrap(), record());
+    let refs = |branches| Record {
+        operation: operation(),
+        changes: vec![RecordChange::Refs(Box::new(refs(branches)))],
+    };
+    let bytes = golden("record-refs", &refs(1).encode());
+    assert_eq!(Record::decode(&bytes).unwrap(), refs(1));
+    let bytes = kept("record-refs-zstd", &refs(40).encode());
+    assert_eq!(bytes[0], 2);
+    assert_eq!(Record::decode(&bytes).unwrap(), refs(40));
+}
+
+/// A record that holds every change is refused as a whole if it holds one more that nobody knows.
+#[test]
+fn a_record_with_an_unknown_change_or_field_is_refused() {
+    let bytes = record().encode();
+    for (known, unknown) in
+        [(&b"Schedule"[..], &b"Sthedule"[..]), (b"every_micros", b"every_micrus")]
+    {
+        let place = bytes.windows(known.len()).position(|window| window == known).unwrap();
+        let mut other = bytes.clone();
+        other[place..place + unknown.len()].copy_from_slice(unknown);
+        assert!(Record::decode(&other).is_err());
+    }
+}
+
+#[test]
+fn the_frame_of_a_record_and_the_mark_of_the_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let journal = Journal::create(&path).unwrap();
+    let wait = Duration::from_secs(60);
+    let mut build = |_: &forge_store::backend::Tail| Some(b"payload".to_vec());
+    let appended = journal.append(0, wait, &mut build).unwrap().unwrap();
+    journal.sync(appended.end).unwrap();
+    let name = format!("{:016x}.log", 0);
+    let frame = golden("frame", &std::fs::read(path.join(&name)).unwrap());
+    let mark = golden("mark", &std::fs::read(path.join("SYNCED")).unwrap());
+    let copy = folder.path().join("copy");
+    std::fs::create_dir(&copy).unwrap();
+    std::fs::write(copy.join(&name), &frame).unwrap();
+    std::fs::write(copy.join("SYNCED"), &mark).unwrap();
+    let read = Journal::open_read_only(&copy).unwrap().read(0, u64::MAX).unwrap();
+    let payload = b"payload".to_vec();
+    let end = frame.len() as u64;
+    assert_eq!(read.frames, [Frame { position: 0, end, hash: appended.hash, payload }]);
+}

@@ -1,0 +1,148 @@
+//! Rows of the index: keys and values.
+
+use super::bytes::{TIME, bookmark, checkpoint, header, operation};
+use super::golden;
+use forge_store::format::key::{self, KeyBuilder, of};
+use forge_store::format::{
+    BookmarkRow, BranchChange, Bytes, CheckpointRow, Effect, FactRow, KeyframeChunk, KeyframeRow,
+    OperationRow, RevisionRow, SegmentRow, SequenceRow,
+};
+use forge_store::model::{
+    BranchMetadata, BranchStatus, CheckpointId, Kind, ObjectId, OperationId, Origin, Timestamp,
+};
+
+#[test]
+fn keys_of_every_kind_of_part() {
+    let parts = of(7).branch(3).time(TIME).number(300).kind(Kind::Note).text("a word").bytes(b"xy");
+    golden("table-key", &parts.build());
+    golden("table-key-before-1970", &KeyBuilder::new().time(Timestamp::from_micros(-1)).build());
+    golden("table-key-object", &key::object_name(&ObjectId::from_bytes([0x99; 32])));
+}
+
+#[test]
+fn the_tables_keep_their_numbers() {
+    let tables = [
+        key::OBJECTS,
+        key::OBJECT_NAMES,
+        key::REVISIONS,
+        key::SEQUENCES,
+        key::TIMES,
+        key::IDS,
+        key::CHECKPOINTS,
+        key::CHECKPOINT_TIMES,
+        key::ALL_CHECKPOINTS,
+        key::TAGS,
+        key::HISTORY,
+        key::FACTS,
+        key::FACT_IDS,
+        key::SWITCHES,
+        key::KEYFRAMES,
+        key::RESETS,
+        key::OPERATIONS,
+        key::OPERATION_IDS,
+        key::RECORDS,
+        key::BOOKMARKS,
+        key::SEGMENTS,
+        key::COUNTERS,
+        key::CHECKPOINT_KEYS,
+    ];
+    for (number, table) in tables.iter().enumerate() {
+        assert_eq!(usize::from(table.0), number);
+    }
+}
+
+macro_rules! row {
+    ($name:literal, $type:ty, $row:expr) => {
+        let row = $row;
+        let bytes = golden($name, &row.encode());
+        assert_eq!(<$type>::decode(&bytes).unwrap(), row, $name);
+    };
+}
+
+#[test]
+fn values_of_every_table() {
+    row!(
+        "row-revision",
+        RevisionRow,
+        RevisionRow {
+            header: header().encode(),
+            body: b"body".to_vec(),
+            effective: TIME,
+            parts: vec![1, 300],
+            bytes: 70_000,
+            state_bytes: 1_000_000,
+        }
+    );
+    row!("row-sequence-revision", SequenceRow, SequenceRow::Revision(3));
+    let id = CheckpointId::from_bytes([0x22; 16]);
+    row!("row-sequence-checkpoint", SequenceRow, SequenceRow::Checkpoint(id));
+    row!(
+        "row-fact",
+        FactRow,
+        FactRow {
+            page: 300,
+            ordinal: 7,
+            origin: Origin::Imported,
+            operation: OperationId::from_bytes([0x11; 16]),
+        }
+    );
+    row!(
+        "row-keyframe",
+        KeyframeRow,
+        KeyframeRow {
+            digest: Bytes(vec![0x88; 32]),
+            count: 4711,
+            bytes: 1_000_000,
+            chunks: vec![KeyframeChunk {
+                object: 17,
+                count: 4711,
+                first: Bytes(b"\x01H1".to_vec())
+            }],
+        }
+    );
+    row!(
+        "row-checkpoint",
+        CheckpointRow,
+        CheckpointRow { checkpoint: checkpoint(), operation: OperationId::from_bytes([0x11; 16]) }
+    );
+    row!("row-bookmark", BookmarkRow, bookmark());
+    row!("row-segment", SegmentRow, SegmentRow { object: 17, length: 4096, prefix: 8192 });
+    row!(
+        "row-operation",
+        OperationRow,
+        OperationRow {
+            operation: operation(),
+            effects: effects(),
+            takes_back: Some(OperationId::from_bytes([0x10; 16])),
+            taken_back_by: None,
+            sequence: 299,
+            session: 0,
+            position: 21_379,
+        }
+    );
+}
+
+fn effects() -> Vec<Effect> {
+    let change = BranchChange {
+        time: TIME,
+        status: BranchStatus::Active,
+        metadata: BranchMetadata::default(),
+    };
+    vec![
+        Effect::Revision { branch: 0, sequence: 300 },
+        Effect::CheckpointMade { id: CheckpointId::from_bytes([0x22; 16]) },
+        Effect::CheckpointChanged { old: Box::new(checkpoint()) },
+        Effect::CheckpointHidden { old: Box::new(checkpoint()) },
+        Effect::BranchMade { branch: 1 },
+        Effect::BranchChanged { branch: 1, old: change },
+        Effect::BranchHidden { branch: 1, hidden: true },
+        Effect::Switched { old: 0 },
+        Effect::Facts { count: 3 },
+        Effect::Bookmark {
+            source: "log.jsonl".to_owned(),
+            old: Some(Box::new(bookmark())),
+            bytes: 70_000,
+        },
+        Effect::Schedule { old: Some(3_600_000_000) },
+    ]
+}

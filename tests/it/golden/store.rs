@@ -1,0 +1,117 @@
+//! A store that the first version wrote, and what it says of it.
+
+use super::manifest::manifest;
+use forge_store::error::ErrorKind;
+use forge_store::model::{Key, Kind, Timestamp, Value};
+use forge_store::store::{Act, ClaimChange, Options, Store};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+fn fixture() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1")
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        found.push(entry.path());
+        if entry.file_type().unwrap().is_dir() {
+            files(&entry.path(), found);
+        }
+    }
+}
+
+/// The files and folders, and what is in the files.
+fn contents(folder: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
+    let mut found = Vec::new();
+    files(folder, &mut found);
+    found.sort();
+    found.into_iter().map(|path| (path.clone(), fs::read(path).ok())).collect()
+}
+
+fn expected() -> serde_json::Value {
+    let text = fs::read_to_string(fixture().join("manifest.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn assert_says(store: &Store, expected: &serde_json::Value) {
+    let found = manifest(store).unwrap();
+    // Session by session, moment by moment: a whole manifest is too long to be read in a failure.
+    let pairs = found["sessions"].as_array().unwrap().iter();
+    for (found, expected) in pairs.zip(expected["sessions"].as_array().unwrap()) {
+        for (name, value) in expected.as_object().unwrap() {
+            let moments = value.as_array().into_iter().flatten();
+            for (place, moment) in moments.enumerate() {
+                assert_eq!(&found[name][place], moment, "{name} {place}");
+            }
+            assert_eq!(&found[name], value, "{name}");
+        }
+    }
+    assert_eq!(&found, expected);
+}
+
+#[test]
+fn the_golden_store_says_what_it_said_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    copy(&fixture().join("store"), &path);
+    let store = Store::open(&path, Options::default()).unwrap();
+    let expected = expected();
+    assert_says(&store, &expected);
+    let full = &expected["sessions"][0]["full_states"];
+    assert!(!full.as_array().unwrap().is_empty(), "a full state is part of it");
+    let session = store.session("debug").unwrap();
+    let before = session.summary().unwrap();
+    let act = Act::asked("go on", Timestamp::from_micros(1_767_361_600_000_000));
+    let value = Value::from([("description", "written by a later version".into())]);
+    let change = ClaimChange::add(Key::new(Kind::Note, "new"), value);
+    session.write(&act).change(change).commit().unwrap();
+    store.maintain(0).unwrap();
+    let store = Store::open(&path, Options::default()).unwrap();
+    let session = store.session("debug").unwrap();
+    let head = session.head().unwrap();
+    session.check(&head).unwrap();
+    assert_eq!(session.summary().unwrap().claims, before.claims + 1);
+    session.undo(&act, None).unwrap();
+    assert_eq!(session.summary().unwrap().claims, before.claims);
+    // What an older version did can be taken back too.
+    session.undo(&act, None).unwrap();
+    assert_eq!(session.summary().unwrap().claims, before.claims - 1);
+}
+
+#[test]
+fn the_golden_store_is_read_in_a_folder_that_cannot_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    copy(&fixture().join("store"), &path);
+    let mut all = vec![path.clone()];
+    files(&path, &mut all);
+    let allow = |writing: bool| {
+        for path in &all {
+            let mode = if path.is_dir() { 0o500 } else { 0o400 } | if writing { 0o200 } else { 0 };
+            fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    let before = contents(&path);
+    allow(false);
+    let store = Store::open(&path, Options { read_only: true, ..Options::default() }).unwrap();
+    assert_says(&store, &expected());
+    let session = store.session("debug").unwrap();
+    let act = Act::asked("write", Timestamp::from_micros(1_767_361_600_000_000));
+    let error = session.schedule(&act, None).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert_eq!(contents(&path), before, "reading changes nothing");
+    allow(true);
+}

@@ -1,0 +1,61 @@
+//! States that are far enough from each other for full ones to be kept.
+
+use super::run::{Place, act};
+use super::verify::claims;
+use forge_store::diff::State;
+use forge_store::model::{Entry, Key, Kind, Value};
+use forge_store::store::{ClaimChange, NewSession};
+
+/// About 3.5 KB, and other bytes for each revision and claim.
+fn text(revision: i64, claim: i64) -> String {
+    let word = format!("{:08x}", (revision * 1000 + claim) * 2_654_435_761 % 4_294_967_291);
+    word.repeat(440)
+}
+
+/// Fifty claims of 3.5 KB changed in each of forty revisions: replaying them all reads 14 MB, so several full states
+/// are kept. The state before one of those is read backwards from it, the states behind it forwards.
+#[test]
+fn full_states_are_kept_and_every_state_is_made_right_from_them() {
+    for mut place in [Place::memory(), Place::files()] {
+        let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
+        let mut states: Vec<State> = vec![State::new()];
+        for revision in 1..=40 {
+            let mut state = states[states.len() - 1].clone();
+            let act = act(revision);
+            let mut write = session.write(&act);
+            for claim in 0..50 {
+                let key = Key::new(Kind::Note, format!("n{claim:02}"));
+                if (revision + claim) % 17 == 0 {
+                    state.remove(&key);
+                    write = write.change(ClaimChange::remove(key));
+                    continue;
+                }
+                let value = Value::from([("description", text(revision, claim).into())]);
+                let added_at = state.get(&key).map_or(act.now, |entry| entry.added_at);
+                state.insert(key.clone(), Entry { added_at, value: value.clone() });
+                write = write.change(ClaimChange::put(key, value));
+            }
+            write.commit().unwrap();
+            states.push(state);
+            if revision % 13 == 0 {
+                place.store.maintain(0).unwrap();
+            }
+        }
+        place.store.maintain(0).unwrap();
+        place.reopen();
+        let session = place.store.session("s").unwrap();
+        let full = session.full_states().unwrap();
+        assert!(full.len() >= 3, "{full:?}");
+        assert!(full[0] > 3, "the first states are read backwards or from the beginning");
+        for (number, state) in states.iter().enumerate().skip(1) {
+            let point = session.sequence(number as u64).unwrap();
+            assert_eq!(&claims(&session, &point), state, "#{number}");
+            session.check(&point).unwrap();
+        }
+        // After a restore, full states from before it are not walked back to from behind it.
+        session.restore(&act(41), &session.sequence(2).unwrap()).unwrap();
+        place.store.maintain(0).unwrap();
+        assert_eq!(claims(&session, &session.head().unwrap()), states[2]);
+        assert_eq!(claims(&session, &session.sequence(40).unwrap()), states[40]);
+    }
+}

@@ -1,0 +1,132 @@
+//! Laws that need no model.
+
+use super::run::{Place, act};
+use super::verify::claims;
+use forge_store::error::Error;
+use forge_store::model::{BranchStatus, Key, Kind, Value};
+use forge_store::store::{CheckpointFilter, ClaimChange, NewCheckpoint, NewSession};
+
+fn note(id: &str, text: &str) -> ClaimChange {
+    ClaimChange::put(Key::new(Kind::Note, id), Value::from([("description", text.into())]))
+}
+
+/// An undone checkpoint that came back by redo was no longer counted.
+#[test]
+fn a_checkpoint_that_redo_brings_back_counts_again() {
+    for place in [Place::memory(), Place::files()] {
+        let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
+        let checkpoint = NewCheckpoint::manual("one").tags(["red"]);
+        session.write(&act(1)).change(note("a", "1")).checkpoint(checkpoint).commit().unwrap();
+        session.undo(&act(2), None).unwrap();
+        let summary = session.summary().unwrap();
+        assert_eq!((summary.checkpoints, summary.last_checkpoint), (0, None));
+        session.redo(&act(3)).unwrap();
+        let summary = session.summary().unwrap();
+        assert_eq!(summary.checkpoints, 1);
+        assert_eq!(summary.last_checkpoint, Some(act(1).now));
+        let tagged = CheckpointFilter { tag: Some("red".to_owned()), ..Default::default() };
+        assert_eq!(session.checkpoints(&tagged).unwrap().len(), 1);
+    }
+}
+
+/// The newest operation was the one with the latest time: with a clock set back, undo took back an older one.
+#[test]
+fn undo_takes_back_what_was_recorded_last_whatever_the_clock_says() {
+    for place in [Place::memory(), Place::files()] {
+        let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
+        session.write(&act(1000)).change(note("a", "1")).commit().unwrap();
+        session.write(&act(10)).change(note("b", "1")).commit().unwrap();
+        session.undo(&act(11), None).unwrap();
+        let ids: Vec<_> =
+            claims(&session, &session.head().unwrap()).into_keys().map(|key| key.id).collect();
+        assert_eq!(ids, ["a"]);
+    }
+}
+
+/// Taking back the branch that is checked out left a session on a branch that was not there.
+#[test]
+fn a_branch_that_is_checked_out_is_not_taken_back() {
+    let place = Place::memory();
+    let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
+    session.create_branch(&act(1), "try", None, Default::default()).unwrap();
+    session.switch(&act(2), "try", true).unwrap();
+    let made = session.operations(9).unwrap()[1].id.to_string();
+    let error = session.undo(&act(3), Some(&made)).unwrap_err();
+    assert!(matches!(error, Error::Conflict(_)), "{error}");
+    assert_eq!(session.summary().unwrap().branch, "try");
+    session.undo(&act(4), None).unwrap();
+    session.undo(&act(5), None).unwrap();
+    assert_eq!(session.branches(&session.head().unwrap()).unwrap().len(), 1);
+}
+
+/// A change that a later one of the same write replaced was asked for its references all the same.
+#[test]
+fn only_the_change_that_counts_needs_what_it_refers_to() {
+    let place = Place::memory();
+    let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
+    let key = || Key::new(Kind::Hypothesis, "H1");
+    let dangling = Value::from([("description", "x".into()), ("parent", "H9".into())]);
+    let plain = Value::from([("description", "x".into())]);
+    let now = act(1);
+    let write = session.write(&now);
+    let write = write.change(ClaimChange::put(key(), dangling));
+    write.change(ClaimChange::put(key(), plain)).commit().unwrap();
+    assert_eq!(claims(&session, &session.head().unwrap()).len(), 1);
+}
+
+#[test]
+fn undo_brings_back_tags_branches_switches_and_the_schedule() {
+    for mut place in [Place::memory(), Place::files()] {
+        let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
+        let checkpoint = NewCheckpoint::manual("one").tags(["red"]);
+        let made = session.write(&act(1)).checkpoint(checkpoint).commit().unwrap();
+        let id = made.checkpoint.unwrap().id;
+        let all = || session.checkpoints(&CheckpointFilter::default()).unwrap();
+        let before = all();
+        session.tag(&act(2), &id, &["blue".to_owned()], &["red".to_owned()]).unwrap();
+        let tagged = all();
+        assert_ne!(before, tagged);
+        session.undo(&act(3), None).unwrap();
+        assert_eq!(all(), before);
+        session.redo(&act(4)).unwrap();
+        assert_eq!(all(), tagged);
+        session.schedule(&act(5), Some(7_000_000)).unwrap();
+        session.undo(&act(6), None).unwrap();
+        assert_eq!(session.summary().unwrap().schedule_micros, None);
+        session.redo(&act(7)).unwrap();
+        assert_eq!(session.summary().unwrap().schedule_micros, Some(7_000_000));
+        session.create_branch(&act(8), "try", None, Default::default()).unwrap();
+        session
+            .update_branch(&act(9), "try", |status, _| *status = BranchStatus::Abandoned)
+            .unwrap();
+        let status = || session.branches(&session.head().unwrap()).unwrap()[1].status;
+        session.undo(&act(10), None).unwrap();
+        assert_eq!(status(), BranchStatus::Active);
+        session.redo(&act(11)).unwrap();
+        assert_eq!(status(), BranchStatus::Abandoned);
+        session.switch(&act(12), "try", false).unwrap();
+        session.undo(&act(13), None).unwrap();
+        assert_eq!(session.summary().unwrap().branch, "main");
+        assert_eq!(all(), tagged, "the checkpoint of the switch went with it");
+        place.reopen();
+        let session = place.store.session("s").unwrap();
+        session.redo(&act(14)).unwrap();
+        assert_eq!(session.summary().unwrap().branch, "try");
+    }
+}
+
+#[test]
+fn restoring_twice_over_gives_the_same_state_and_the_second_time_no_revision() {
+    for place in [Place::memory(), Place::files()] {
+        let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
+        session.write(&act(1)).change(note("a", "1")).commit().unwrap();
+        session.write(&act(2)).change(note("a", "2")).change(note("b", "2")).commit().unwrap();
+        let first = session.sequence(1).unwrap();
+        let then = claims(&session, &first);
+        assert!(session.restore(&act(3), &first).unwrap().revision.is_some());
+        assert_eq!(claims(&session, &session.head().unwrap()), then);
+        let before = place.store.tail_bytes().unwrap();
+        assert_eq!(session.restore(&act(4), &first).unwrap().revision, None);
+        assert_eq!(place.store.tail_bytes().unwrap(), before);
+    }
+}

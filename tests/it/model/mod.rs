@@ -1,0 +1,154 @@
+//! Random operations against a history that keeps full copies, on every backend.
+
+mod keyframes;
+mod laws;
+mod naive;
+mod run;
+mod verify;
+
+use proptest::prelude::*;
+
+/// One thing that somebody does. Numbers choose among what there is when it is done.
+#[derive(Clone, Debug)]
+enum Step {
+    /// Puts and removes claims on the branch checked out, in one revision, perhaps with facts and a checkpoint.
+    Write {
+        claims: Vec<Claim>,
+        facts: Vec<Happened>,
+        checkpoint: Option<Vec<String>>,
+    },
+    /// Names a past moment.
+    Name {
+        moment: u16,
+        tags: Vec<String>,
+    },
+    /// Adds a tag to a checkpoint and takes another away.
+    Tag {
+        checkpoint: u16,
+        add: String,
+        remove: String,
+    },
+    /// Begins a branch, at the head or at a past revision.
+    Fork {
+        from: Option<u16>,
+    },
+    /// Checks out a branch.
+    Switch {
+        branch: u16,
+        quietly: bool,
+    },
+    /// Makes the claims what they were at a revision.
+    Restore {
+        to: u16,
+    },
+    /// Sets how often a checkpoint is due.
+    Schedule {
+        seconds: Option<u8>,
+    },
+    /// Takes back what was done last, or does it again.
+    Undo,
+    Redo,
+    /// Publishes a generation of the index.
+    Publish,
+    /// Ends this process's knowledge of the store.
+    Reopen,
+    /// Compares everything.
+    Verify,
+}
+
+/// A claim's new text; `None` takes it out.
+type Claim = (u8, Option<Text>);
+
+/// A text that others may have too, or a long one.
+#[derive(Clone, Debug)]
+enum Text {
+    Short(u8),
+    Long(u8),
+}
+
+impl Text {
+    fn text(&self) -> String {
+        match self {
+            Self::Short(number) => format!("text {number}"),
+            Self::Long(number) => format!("{number} ").repeat(2500),
+        }
+    }
+}
+
+/// A version of a fact: which one, how long before now, its place and how it is known.
+#[derive(Clone, Debug)]
+struct Happened {
+    id: u8,
+    prompt: bool,
+    before: u16,
+    place: u8,
+    hook: bool,
+}
+
+/// A step in one of several sessions, so long after the one before (before it, if the clock is set back).
+#[derive(Clone, Debug)]
+struct Timed {
+    session: u8,
+    seconds: i16,
+    step: Step,
+}
+
+fn tag() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["red", "green", "blue"]).prop_map(str::to_owned)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let text =
+        prop_oneof![9 => (0..4_u8).prop_map(Text::Short), 1 => any::<u8>().prop_map(Text::Long)];
+    let claim = (0..8_u8, prop::option::weighted(0.75, text));
+    let fact = (0..4_u8, any::<bool>(), 0..300_u16, 0..3_u8, any::<bool>())
+        .prop_map(|(id, prompt, before, place, hook)| Happened { id, prompt, before, place, hook });
+    let tags = || prop::collection::vec(tag(), 0..3);
+    prop_oneof![
+        12 => (
+            prop::collection::vec(claim, 0..5),
+            prop::collection::vec(fact, 0..3),
+            prop::option::weighted(0.3, tags()),
+        )
+            .prop_map(|(claims, facts, checkpoint)| Step::Write { claims, facts, checkpoint }),
+        2 => (any::<u16>(), tags()).prop_map(|(moment, tags)| Step::Name { moment, tags }),
+        1 => (any::<u16>(), tag(), tag())
+            .prop_map(|(checkpoint, add, remove)| Step::Tag { checkpoint, add, remove }),
+        2 => prop::option::of(any::<u16>()).prop_map(|from| Step::Fork { from }),
+        3 => (any::<u16>(), any::<bool>())
+            .prop_map(|(branch, quietly)| Step::Switch { branch, quietly }),
+        2 => any::<u16>().prop_map(|to| Step::Restore { to }),
+        1 => prop::option::of(1..200_u8).prop_map(|seconds| Step::Schedule { seconds }),
+        5 => Just(Step::Undo),
+        3 => Just(Step::Redo),
+        2 => Just(Step::Publish),
+        1 => Just(Step::Reopen),
+        1 => Just(Step::Verify),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Vec<Timed>> {
+    let seconds = prop_oneof![8 => 1..100_i16, 1 => -200..0_i16, 1 => Just(0)];
+    let timed = (0..2_u8, seconds, step()).prop_map(|(session, seconds, step)| Timed {
+        session,
+        seconds,
+        step,
+    });
+    prop::collection::vec(timed, 1..40)
+}
+
+/// How many histories each backend is tried with; `FORGE_MODEL_CASES` asks for more.
+fn cases(few: u32) -> ProptestConfig {
+    let asked = std::env::var("FORGE_MODEL_CASES").ok().and_then(|number| number.parse().ok());
+    ProptestConfig { cases: asked.unwrap_or(few), failure_persistence: None, ..Default::default() }
+}
+
+#[test]
+fn a_store_in_memory_equals_full_copies_of_every_moment() {
+    proptest!(cases(150), |(steps in steps())| run::run(&mut run::Place::memory(), &steps));
+}
+
+#[test]
+fn a_store_in_files_equals_full_copies_of_every_moment() {
+    proptest!(cases(24), |(steps in steps())| run::run(&mut run::Place::files(), &steps));
+}

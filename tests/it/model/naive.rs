@@ -1,0 +1,245 @@
+//! A history that keeps a full copy of everything: slow, and too simple to be wrong.
+
+use forge_store::diff::State;
+use forge_store::model::{Entry, Fact, Key, Kind, Origin, Timestamp, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(super) fn time(micros: i64) -> Timestamp {
+    Timestamp::from_micros(1_767_261_600_000_000 + micros)
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Revision {
+    pub(super) branch: usize,
+    pub(super) effective: i64,
+    pub(super) state: State,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Branch {
+    pub(super) name: String,
+    pub(super) base: Option<(usize, u64)>,
+    pub(super) head: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Named {
+    pub(super) time: i64,
+    pub(super) revision: Option<u64>,
+    pub(super) message: String,
+    pub(super) tags: BTreeSet<String>,
+}
+
+/// What an undo brings back.
+#[derive(Clone, Debug)]
+pub(super) struct Visible {
+    pub(super) current: usize,
+    pub(super) checkpoints: BTreeMap<u64, Named>,
+    /// The operations whose facts count.
+    in_force: BTreeSet<usize>,
+    pub(super) schedule: Option<i64>,
+    /// The branches, each with the claims of its head.
+    heads: BTreeMap<usize, State>,
+}
+
+/// One session.
+#[derive(Clone, Debug)]
+pub(super) struct Naive {
+    pub(super) next: u64,
+    pub(super) revisions: BTreeMap<u64, Revision>,
+    pub(super) branches: Vec<Branch>,
+    pub(super) switches: Vec<(i64, usize)>,
+    pub(super) facts: Vec<(usize, Fact)>,
+    pub(super) events: BTreeSet<i64>,
+    pub(super) now: Visible,
+    operations: usize,
+    undo: Vec<(Visible, Option<usize>)>,
+    redo: Vec<(Visible, Option<usize>)>,
+    started: i64,
+}
+
+impl Naive {
+    pub(super) fn new(started: i64) -> Self {
+        Self {
+            next: 1,
+            revisions: BTreeMap::new(),
+            branches: vec![Branch { name: "main".to_owned(), base: None, head: None }],
+            switches: Vec::new(),
+            facts: Vec::new(),
+            events: BTreeSet::new(),
+            now: Visible {
+                current: 0,
+                checkpoints: BTreeMap::new(),
+                in_force: BTreeSet::new(),
+                schedule: None,
+                heads: BTreeMap::from([(0, State::new())]),
+            },
+            operations: 0,
+            undo: Vec::new(),
+            redo: Vec::new(),
+            started,
+        }
+    }
+
+    pub(super) fn head(&self, branch: usize) -> &State {
+        &self.now.heads[&branch]
+    }
+
+    pub(super) fn visible_branches(&self) -> impl Iterator<Item = (usize, &Branch)> {
+        self.branches.iter().enumerate().filter(|(number, _)| self.now.heads.contains_key(number))
+    }
+
+    /// Does something that an undo takes back: all of it together. `touched` is the branch whose claims it changes.
+    pub(super) fn operate(&mut self, touched: Option<usize>, what: impl FnOnce(&mut Self)) {
+        let before = self.now.clone();
+        self.operations += 1;
+        self.now.in_force.insert(self.operations);
+        what(self);
+        self.undo.push((before, touched));
+        self.redo.clear();
+    }
+
+    pub(super) fn revise(&mut self, at: i64, branch: usize, state: State) {
+        let head = self.branches[branch].head.map(|head| self.revisions[&head].effective);
+        let effective = head.map_or(at, |head| head.max(at));
+        self.revisions.insert(self.next, Revision { branch, effective, state: state.clone() });
+        self.branches[branch].head = Some(self.next);
+        self.now.heads.insert(branch, state);
+        self.events.insert(at);
+        self.next += 1;
+    }
+
+    pub(super) fn checkpoint(
+        &mut self,
+        at: i64,
+        revision: Option<u64>,
+        message: &str,
+        tags: &[String],
+    ) {
+        let named = Named {
+            time: at,
+            revision,
+            message: message.to_owned(),
+            tags: tags.iter().cloned().collect(),
+        };
+        self.now.checkpoints.insert(self.next, named);
+        self.events.insert(at);
+        self.next += 1;
+    }
+
+    pub(super) fn is_scheduled_due(&self, now: i64) -> bool {
+        let last = self.now.checkpoints.values().map(|one| one.time).max();
+        self.now.schedule.is_some_and(|every| now - last.unwrap_or(self.started) >= every)
+    }
+
+    pub(super) fn fork(&mut self, name: &str, base: (usize, u64), state: State) {
+        let head = (base.1 > 0).then_some(base.1);
+        self.now.heads.insert(self.branches.len(), state);
+        self.branches.push(Branch { name: name.to_owned(), base: Some(base), head });
+    }
+
+    pub(super) fn switch(&mut self, at: i64, branch: usize) {
+        self.now.current = branch;
+        self.switches.push((at, branch));
+    }
+
+    pub(super) fn fact(&mut self, fact: Fact, at: i64) {
+        self.facts.push((self.operations, fact));
+        self.events.insert(at);
+    }
+
+    pub(super) fn can_undo(&self) -> bool {
+        !self.undo.is_empty()
+    }
+
+    pub(super) fn can_redo(&self) -> bool {
+        !self.redo.is_empty()
+    }
+
+    pub(super) fn undo(&mut self, at: i64) {
+        let (before, touched) = self.undo.pop().expect("asked before");
+        let after = self.now.clone();
+        self.bring_back(at, before, touched);
+        self.redo.push((after, touched));
+    }
+
+    pub(super) fn redo(&mut self, at: i64) {
+        let (after, touched) = self.redo.pop().expect("asked before");
+        let before = self.now.clone();
+        self.bring_back(at, after, touched);
+        self.undo.push((before, touched));
+    }
+
+    fn bring_back(&mut self, at: i64, then: Visible, touched: Option<usize>) {
+        if then.current != self.now.current {
+            self.switches.push((at, then.current));
+        }
+        self.now = then;
+        if let Some(branch) = touched {
+            let state = self.now.heads[&branch].clone();
+            self.revise(at, branch, state);
+        }
+    }
+
+    pub(super) fn branch_at(&self, at: i64) -> usize {
+        let numbered = self.switches.iter().enumerate();
+        numbered
+            .filter(|(_, (when, _))| *when <= at)
+            .max_by_key(|(place, (when, _))| (*when, *place))
+            .map_or(0, |(_, (_, branch))| *branch)
+    }
+
+    /// The last revision of a branch, or of what it stands on, at or before a time.
+    pub(super) fn revision_at(&self, branch: usize, at: i64) -> Option<u64> {
+        let (mut branch, mut upto) = (branch, u64::MAX);
+        loop {
+            let mut own = self.revisions.iter().filter(|(number, revision)| {
+                revision.branch == branch && revision.effective <= at && **number <= upto
+            });
+            if let Some((number, _)) = own.next_back() {
+                return Some(*number);
+            }
+            let (base, from) = self.branches[branch].base?;
+            (branch, upto) = (base, upto.min(from));
+        }
+    }
+
+    pub(super) fn facts_at(&self, kind: Kind, at: Option<i64>) -> Vec<Fact> {
+        let until = at.map_or(Timestamp::from_micros(i64::MAX), time);
+        let seen: Vec<_> = self
+            .facts
+            .iter()
+            .filter(|(operation, fact)| fact.kind == kind && self.now.in_force.contains(operation))
+            .map(|(_, fact)| fact)
+            .collect();
+        let mut newest: BTreeMap<&str, &Fact> = BTreeMap::new();
+        for fact in seen.iter().filter(|fact| fact.at <= until) {
+            let better = |other: &Fact| other.id == fact.id && other.origin != Origin::Hook;
+            if fact.origin == Origin::Hook && seen.iter().any(|other| better(other)) {
+                continue;
+            }
+            let order = |fact: &Fact| (fact.at, fact.place, fact.recorded_at);
+            if newest.get(fact.id.as_str()).is_none_or(|known| order(known) <= order(fact)) {
+                newest.insert(&fact.id, fact);
+            }
+        }
+        let mut found: Vec<_> = newest.into_values().cloned().collect();
+        found.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
+        found
+    }
+
+    /// A state after one change.
+    pub(super) fn changed(state: &mut State, id: &str, text: Option<&str>, at: i64) {
+        let key = Key::new(Kind::Note, id);
+        match text {
+            None => {
+                state.remove(&key);
+            }
+            Some(text) => {
+                let value = Value::from([("description", text.into())]);
+                let added_at = state.get(&key).map_or(time(at), |entry| entry.added_at);
+                state.insert(key, Entry { added_at, value });
+            }
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Does each step twice: in the store and in the naive history.
+
+use super::naive::{Naive, time};
+use super::verify::verify;
+use super::{Happened, Step, Timed};
+use forge_store::error::Error;
+use forge_store::model::{AutoTrigger, BranchMetadata, Fact, Key, Kind, Origin, Trigger, Value};
+use forge_store::store::{
+    Act, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store,
+};
+use tempfile::TempDir;
+
+/// Where the store is.
+pub(super) struct Place {
+    pub(super) store: Store,
+    folder: Option<TempDir>,
+}
+
+impl Place {
+    pub(super) fn memory() -> Self {
+        Self { store: Store::in_memory().unwrap(), folder: None }
+    }
+
+    pub(super) fn files() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".forge");
+        Self { store: Store::create(&path, Options::default()).unwrap(), folder: Some(folder) }
+    }
+
+    pub(super) fn reopen(&mut self) {
+        if let Some(folder) = &self.folder {
+            self.store = Store::open(&folder.path().join(".forge"), Options::default()).unwrap();
+        }
+    }
+}
+
+const SESSIONS: [&str; 2] = ["first", "second"];
+
+pub(super) fn run(place: &mut Place, steps: &[Timed]) {
+    let mut naive = Vec::new();
+    for name in SESSIONS {
+        place.store.create_session(&act(0), NewSession::named(name)).unwrap();
+        naive.push(Naive::new(0));
+    }
+    let mut now = 0;
+    for (number, timed) in steps.iter().enumerate() {
+        // No two operations at one moment of the clock: versions recorded together are equal otherwise.
+        now = (now / 1_000_000 + i64::from(timed.seconds)) * 1_000_000 + number as i64;
+        now = now.max(1);
+        let chosen = usize::from(timed.session);
+        let session = place.store.session(SESSIONS[chosen]).unwrap();
+        match &timed.step {
+            Step::Publish => assert!(place.store.maintain(0).unwrap()),
+            Step::Reopen => place.reopen(),
+            Step::Verify => verify(&session, &naive[chosen]),
+            step => {
+                let mut doing = Doing { session, naive: &mut naive[chosen], now, number };
+                doing.step(step);
+            }
+        }
+    }
+    for (name, naive) in SESSIONS.iter().zip(&naive) {
+        verify(&place.store.session(name).unwrap(), naive);
+    }
+    place.store.maintain(0).unwrap();
+    place.reopen();
+    for (name, naive) in SESSIONS.iter().zip(&naive) {
+        verify(&place.store.session(name).unwrap(), naive);
+    }
+}
+
+pub(super) fn act(now: i64) -> Act {
+    Act::asked("test", time(now))
+}
+
+struct Doing<'a> {
+    session: Session,
+    naive: &'a mut Naive,
+    now: i64,
+    number: usize,
+}
+
+fn pick<T: Clone>(items: &[T], number: u16) -> Option<T> {
+    items.get(usize::from(number) % items.len().max(1)).cloned()
+}
+
+impl Doing<'_> {
+    fn step(&mut self, step: &Step) {
+        let (now, act) = (self.now, act(self.now));
+        match step {
+            Step::Write { claims, facts, checkpoint } => {
+                self.write(claims, facts, checkpoint.as_deref());
+            }
+            Step::Name { moment, tags } => self.name(*moment, tags),
+            Step::Tag { checkpoint, add, remove } => self.tag(*checkpoint, add, remove),
+            Step::Fork { from } => self.fork(*from),
+            Step::Switch { branch, quietly } => self.switch(*branch, *quietly),
+            Step::Restore { to } => self.restore(*to),
+            Step::Schedule { seconds } => {
+                let every = seconds.map(|seconds| i64::from(seconds) * 1_000_000);
+                self.session.schedule(&act, every).unwrap();
+                if self.naive.now.schedule != every {
+                    self.naive.operate(None, |naive| naive.now.schedule = every);
+                }
+            }
+            Step::Undo => match self.session.undo(&act, None) {
+                Ok(_) => self.naive.undo(now),
+                Err(Error::NotFound { .. }) => assert!(!self.naive.can_undo(), "undo lost"),
+                Err(error) => panic!("{error}"),
+            },
+            Step::Redo => match self.session.redo(&act) {
+                Ok(_) => self.naive.redo(now),
+                Err(Error::NotFound { .. }) => assert!(!self.naive.can_redo(), "redo lost"),
+                Err(error) => panic!("{error}"),
+            },
+            Step::Publish | Step::Reopen | Step::Verify => {}
+        }
+    }
+
+    fn write(
+        &mut self,
+        claims: &[super::Claim],
+        facts: &[Happened],
+        checkpoint: Option<&[String]>,
+    ) {
+        let (now, act, number) = (self.now, act(self.now), self.number);
+        let branch = self.naive.now.current;
+        let before = self.naive.head(branch).clone();
+        let mut after = before.clone();
+        let mut write = self.session.write(&act);
+        // Of several changes of one claim in one revision the last counts.
+        let mut counted = std::collections::BTreeMap::new();
+        for (id, text) in claims {
+            let id = format!("n{id}");
+            let text = text.as_ref().map(super::Text::text);
+            let key = Key::new(Kind::Note, id.clone());
+            write = write.change(match &text {
+                None => ClaimChange::remove(key),
+                Some(text) => {
+                    ClaimChange::put(key, Value::from([("description", text.as_str().into())]))
+                }
+            });
+            counted.insert(id, text);
+        }
+        for (id, text) in &counted {
+            Naive::changed(&mut after, id, text.as_deref(), now);
+        }
+        let mut new: Vec<Fact> = Vec::new();
+        for (place, happened) in facts.iter().enumerate() {
+            let value = format!("{number}.{place}");
+            let (kind, field) =
+                if happened.prompt { (Kind::Prompt, "text") } else { (Kind::Command, "command") };
+            let fact = Fact {
+                kind,
+                id: format!("f{}", happened.id),
+                at: time(now - i64::from(happened.before) * 1_000_000),
+                origin: if happened.hook { Origin::Hook } else { Origin::Imported },
+                place: u64::from(happened.place),
+                recorded_at: time(now + place as i64),
+                value: Value::from([(field, value.into())]),
+            };
+            let same = |other: &Fact| {
+                (other.kind, &other.id, other.at, other.place)
+                    == (fact.kind, &fact.id, fact.at, fact.place)
+            };
+            if !new.iter().any(same) {
+                new.push(fact);
+            }
+        }
+        write = write.facts(new.clone(), None);
+        let message = format!("c{number}");
+        if let Some(tags) = checkpoint {
+            write = write.checkpoint(NewCheckpoint::manual(message.clone()).tags(tags.to_vec()));
+        }
+        let done = write.commit().unwrap();
+        let (revised, anything) = (before != after, !new.is_empty());
+        let due = checkpoint.is_none() && (revised || anything) && self.naive.is_scheduled_due(now);
+        assert_eq!(done.is_unchanged(), !revised && !anything && checkpoint.is_none());
+        assert_eq!(done.revision.is_some(), revised);
+        assert_eq!(done.checkpoint.is_some(), checkpoint.is_some() || due);
+        if done.is_unchanged() {
+            return;
+        }
+        self.naive.operate(revised.then_some(branch), |naive| {
+            if revised {
+                naive.revise(now, branch, after);
+            }
+            for fact in new {
+                let at = fact.at.micros_since(time(0));
+                naive.fact(fact, at);
+            }
+            let revision = naive.branches[branch].head;
+            if let Some(tags) = checkpoint {
+                naive.checkpoint(now, revision, &message, tags);
+            } else if due {
+                naive.checkpoint(now, revision, "scheduled", &[]);
+            }
+        });
+        if let Some((sequence, _)) = done.revision {
+            assert!(self.naive.revisions.contains_key(&sequence), "#{sequence} is another's");
+        }
+    }
+
+    fn name(&mut self, moment: u16, tags: &[String]) {
+        let events: Vec<_> =
+            self.naive.events.iter().copied().filter(|at| *at <= self.now).collect();
+        let Some(at) = pick(&events, moment) else { return };
+        let message = format!("c{}", self.number);
+        let wanted = NewCheckpoint::manual(message.clone()).tags(tags.to_vec()).at(time(at));
+        let done = self.session.write(&act(self.now)).checkpoint(wanted).commit().unwrap();
+        assert_eq!(done.checkpoint.unwrap().trigger, Trigger::Manual);
+        self.naive.operate(None, |naive| {
+            let revision = naive.revision_at(naive.branch_at(at), at);
+            naive.checkpoint(at, revision, &message, tags);
+        });
+    }
+
+    fn tag(&mut self, checkpoint: u16, add: &str, remove: &str) {
+        let all = self.session.checkpoints(&CheckpointFilter::default()).unwrap();
+        let Some(one) = pick(&all, checkpoint) else { return };
+        let (add, remove) = (add.to_owned(), remove.to_owned());
+        let tagged = self
+            .session
+            .tag(&act(self.now), &one.id, std::slice::from_ref(&add), std::slice::from_ref(&remove))
+            .unwrap();
+        if tagged == one {
+            return;
+        }
+        self.naive.operate(None, |naive| {
+            let named = naive.now.checkpoints.get_mut(&one.sequence).unwrap();
+            named.tags.remove(&remove);
+            named.tags.insert(add);
+        });
+    }
+
+    fn fork(&mut self, from: Option<u16>) {
+        let name = format!("b{}", self.number);
+        let numbers: Vec<u64> = self.naive.revisions.keys().copied().collect();
+        let from = from.and_then(|from| pick(&numbers, from));
+        let point = from.map(|number| self.session.sequence(number).unwrap());
+        let before = self.session.store().tail_bytes().unwrap();
+        self.session
+            .create_branch(&act(self.now), &name, point.as_ref(), BranchMetadata::default())
+            .unwrap();
+        // No copy of the state goes with it, whatever it holds.
+        assert!(self.session.store().tail_bytes().unwrap() - before < 1000, "a fork is small");
+        self.naive.operate(None, |naive| {
+            let head = naive.branches[naive.now.current].head;
+            let (base, state) = match from.or(head) {
+                None => ((naive.now.current, 0), naive.head(naive.now.current).clone()),
+                Some(number) => {
+                    let revision = &naive.revisions[&number];
+                    ((revision.branch, number), revision.state.clone())
+                }
+            };
+            naive.fork(&name, base, state);
+        });
+    }
+
+    fn switch(&mut self, branch: u16, quietly: bool) {
+        let branches: Vec<(usize, String)> = self
+            .naive
+            .visible_branches()
+            .map(|(number, branch)| (number, branch.name.clone()))
+            .collect();
+        let (number, name) = pick(&branches, branch).unwrap();
+        let left = self.session.switch(&act(self.now), &name, quietly).unwrap();
+        if number == self.naive.now.current {
+            assert_eq!(left, None);
+            return;
+        }
+        let now = self.now;
+        self.naive.operate(None, |naive| {
+            let message =
+                format!("switched from {} to {name}", naive.branches[naive.now.current].name);
+            naive.switch(now, number);
+            if !quietly {
+                let trigger = Trigger::Automatic(AutoTrigger::BranchSwitch);
+                assert_ne!(trigger, Trigger::Manual);
+                let revision = naive.branches[number].head;
+                naive.checkpoint(now, revision, &message, &["auto".to_owned()]);
+            }
+        });
+    }
+
+    fn restore(&mut self, to: u16) {
+        let numbers: Vec<u64> = self.naive.revisions.keys().copied().collect();
+        let Some(to) = pick(&numbers, to) else { return };
+        let point = self.session.sequence(to).unwrap();
+        let done = self.session.restore(&act(self.now), &point).unwrap();
+        let branch = self.naive.now.current;
+        let state = self.naive.revisions[&to].state.clone();
+        if state == *self.naive.head(branch) {
+            assert_eq!(done.revision, None);
+            return;
+        }
+        let now = self.now;
+        self.naive.operate(Some(branch), |naive| naive.revise(now, branch, state));
+    }
+}

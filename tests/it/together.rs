@@ -1,0 +1,268 @@
+//! Threads and processes that share one store: nothing lost, nothing doubled, nothing half seen.
+
+use forge_store::backend::Log;
+use forge_store::backend::journal::Journal;
+use forge_store::error::ErrorKind;
+use forge_store::model::{Key, Kind, Timestamp, Value};
+use forge_store::store::{
+    Act, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store,
+};
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+const ROLE: &str = "FORGE_TOGETHER_ROLE";
+const FOLDER: &str = "FORGE_TOGETHER_FOLDER";
+const WRITER: &str = "FORGE_TOGETHER_WRITER";
+const WRITES: &str = "FORGE_TOGETHER_WRITES";
+/// Longer than anything here takes; only a fault makes anybody wait so long.
+const WAIT: Duration = Duration::from_secs(60);
+
+fn act() -> Act {
+    Act::asked("test", Timestamp::from_micros(1_767_261_600_000_000))
+}
+
+fn open(path: &Path) -> Store {
+    Store::open(path, Options { lock_timeout: WAIT, ..Options::default() }).unwrap()
+}
+
+/// One more claim and a checkpoint of its name, in one record.
+fn write(session: &Session, name: &str) -> u64 {
+    let value = Value::from([("description", name.into())]);
+    let done = session
+        .write(&act())
+        .change(ClaimChange::add(Key::new(Kind::Note, name), value))
+        .checkpoint(NewCheckpoint::manual(name))
+        .commit()
+        .unwrap();
+    done.checkpoint.unwrap().sequence
+}
+
+struct Folder {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+fn folder() -> Folder {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let store = Store::create(&path, Options::default()).unwrap();
+    store.create_session(&act(), NewSession::named("s")).unwrap();
+    Folder { _folder: folder, path }
+}
+
+fn spawn(role: &str, path: &Path, writer: usize, writes: usize) -> (Child, Receiver<String>) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["together::child", "--exact", "--nocapture", "--test-threads=1"])
+        .env(ROLE, role)
+        .env(FOLDER, path)
+        .env(WRITER, writer.to_string())
+        .env(WRITES, writes.to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .unwrap();
+    let output = child.stdout.take().unwrap();
+    let (sender, lines) = channel();
+    thread::spawn(move || {
+        for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+            // A line that the kill cut in two says nothing; the harness has lines of its own.
+            let line = String::from_utf8_lossy(&line).into_owned();
+            if let Some(said) = line.strip_suffix('.').and_then(|line| line.rsplit('>').next())
+                && line.contains('>')
+            {
+                let _ = sender.send(said.to_owned());
+            }
+        }
+    });
+    (child, lines)
+}
+
+fn say(what: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, ">{what}.").unwrap();
+    out.flush().unwrap();
+}
+
+/// Not a test of its own: the body of the processes that the tests start.
+#[test]
+fn child() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let number = |name| std::env::var(name).unwrap().parse::<usize>().unwrap();
+    let path = PathBuf::from(std::env::var(FOLDER).unwrap());
+    let (writer, writes) = (number(WRITER), number(WRITES));
+    if role == "hold" {
+        let journal = Journal::open(&path.join("journal")).unwrap();
+        let mut keep = |_: &forge_store::backend::Tail| {
+            say("held");
+            // Until the test is over or kills it.
+            let _ = std::io::stdin().read(&mut [0]);
+            None
+        };
+        let end = journal.read(0, u64::MAX).unwrap().end;
+        journal.append(end, WAIT, &mut keep).unwrap();
+        return;
+    }
+    let store = open(&path);
+    let threads = if role == "threads" { 2 } else { 1 };
+    thread::scope(|scope| {
+        for thread in 0..threads {
+            let session = store.session("s").unwrap();
+            scope.spawn(move || {
+                for count in 0..writes {
+                    let name = format!("w{writer}-{thread}-{count}");
+                    write(&session, &name);
+                    say(&name);
+                    if count % 5 == 4 {
+                        session.store().maintain(0).unwrap();
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// Every number is there once, every acknowledged write is there, and every state is its predecessor and one claim.
+fn audit(session: &Session, acknowledged: &BTreeSet<String>) {
+    let items = session.records(1, usize::MAX).unwrap();
+    let numbers: Vec<u64> = items.iter().map(forge_store::store::LogItem::sequence).collect();
+    assert_eq!(numbers, (1..=items.len() as u64).collect::<Vec<_>>());
+    let made = session.checkpoints(&CheckpointFilter::default()).unwrap();
+    let names: BTreeSet<String> = made.iter().map(|one| one.message.clone()).collect();
+    assert_eq!(names.len(), made.len(), "no write counts twice");
+    let lost: Vec<_> = acknowledged.difference(&names).collect();
+    assert!(lost.is_empty(), "acknowledged and gone: {lost:?}");
+    let mut known = BTreeSet::new();
+    for one in made.iter().rev() {
+        let point = session.of_checkpoint(one).unwrap();
+        session.check(&point).unwrap();
+        let state = session.state(&point).unwrap();
+        known.insert(one.message.clone());
+        let ids: BTreeSet<String> =
+            state.claims().entries().map(|entry| entry.unwrap().0.id).collect();
+        assert_eq!(ids, known, "at #{}", one.sequence);
+    }
+}
+
+#[test]
+fn threads_and_processes_write_into_one_store_while_it_is_applied_and_read() {
+    let folder = folder();
+    const WRITES_EACH: usize = 20;
+    let mut children: Vec<_> =
+        (0..3).map(|writer| spawn("threads", &folder.path, writer, WRITES_EACH)).collect();
+    let asked = std::env::var("FORGE_TEST_VIEWS").ok().and_then(|views| views.parse().ok());
+    let (mut view, mut seen) = (0, 0);
+    // As many views as asked for, and until everything is there.
+    while view < asked.unwrap_or(100) || seen < 3 * 2 * WRITES_EACH as u64 {
+        view += 1;
+        let options = Options { read_only: true, ..Options::default() };
+        let store = Store::open(&folder.path, options).unwrap();
+        let session = store.session("s").unwrap();
+        let summary = session.summary().unwrap();
+        assert_eq!(summary.last_sequence, 2 * summary.checkpoints, "view {view}");
+        assert_eq!(summary.claims, summary.checkpoints, "view {view}");
+        assert!(summary.checkpoints >= seen, "view {view} shows less than the one before");
+        seen = summary.checkpoints;
+        let head = session.head().unwrap();
+        let state = session.state(&head).unwrap();
+        let revision = head.revision().unwrap_or(0);
+        assert_eq!(state.claims().len() as u64, revision.div_ceil(2), "view {view}");
+        session.check(&head).unwrap();
+        let last = state.checkpoint().unwrap().map_or(0, |one| one.sequence);
+        assert!(last.is_multiple_of(2) && last > revision || revision == 0, "view {view}");
+    }
+    let mut acknowledged = BTreeSet::new();
+    for (child, lines) in &mut children {
+        assert!(child.wait().unwrap().success());
+        acknowledged.extend(lines.iter());
+    }
+    assert_eq!(acknowledged.len(), 3 * 2 * WRITES_EACH);
+    let store = open(&folder.path);
+    let session = store.session("s").unwrap();
+    audit(&session, &acknowledged);
+    assert_eq!(session.summary().unwrap().last_sequence, 2 * acknowledged.len() as u64);
+}
+
+/// A log in memory was locked while a record was planned, and planning reads the log: two threads waited for each
+/// other. And who appended after another thread had published a generation went on from nothing.
+#[test]
+fn threads_share_one_store_in_memory_and_in_files_while_it_is_applied() {
+    let folder = folder();
+    let memory = Store::in_memory().unwrap();
+    memory.create_session(&act(), NewSession::named("s")).unwrap();
+    for store in [memory, open(&folder.path)] {
+        let session = store.session("s").unwrap();
+        thread::scope(|scope| {
+            for writer in 0..4 {
+                let session = session.clone();
+                scope.spawn(move || {
+                    for count in 0..25 {
+                        write(&session, &format!("w{writer}-{count}"));
+                    }
+                });
+            }
+            scope.spawn(|| {
+                while session.summary().unwrap().checkpoints < 100 {
+                    store.maintain(0).unwrap();
+                }
+            });
+        });
+        let all = (0..4).flat_map(|writer| (0..25).map(move |count| format!("w{writer}-{count}")));
+        audit(&session, &all.collect());
+    }
+}
+
+#[test]
+fn what_a_killed_writer_acknowledged_is_there_and_the_next_one_goes_on() {
+    let folder = folder();
+    let mut acknowledged = BTreeSet::new();
+    for round in 0..40 {
+        let (mut child, lines) = spawn("alone", &folder.path, round, 1000);
+        // Somewhere in or after a write, an application or a publication.
+        for _ in 0..=round % 7 {
+            acknowledged.insert(lines.recv_timeout(WAIT).unwrap());
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        acknowledged.extend(lines.iter());
+        let store = open(&folder.path);
+        let session = store.session("s").unwrap();
+        let summary = session.summary().unwrap();
+        assert_eq!(summary.last_sequence, 2 * summary.checkpoints);
+        assert!(summary.checkpoints >= acknowledged.len() as u64, "round {round}");
+        let name = format!("after {round}");
+        assert_eq!(write(&session, &name), summary.last_sequence + 2);
+        acknowledged.insert(name);
+    }
+    let store = open(&folder.path);
+    audit(&store.session("s").unwrap(), &acknowledged);
+    store.maintain(0).unwrap();
+    audit(&open(&folder.path).session("s").unwrap(), &acknowledged);
+}
+
+#[test]
+fn beside_a_frozen_lock_holder_writing_fails_by_name_and_reading_goes_on() {
+    let folder = folder();
+    let store = open(&folder.path);
+    write(&store.session("s").unwrap(), "before");
+    let (mut child, lines) = spawn("hold", &folder.path, 0, 0);
+    assert_eq!(lines.recv_timeout(WAIT).unwrap(), "held");
+    let options = Options { lock_timeout: Duration::from_millis(50), ..Options::default() };
+    let impatient = Store::open(&folder.path, options).unwrap();
+    let session = impatient.session("s").unwrap();
+    let value = Value::from([("description", "x".into())]);
+    let change = ClaimChange::add(Key::new(Kind::Note, "n"), value);
+    let error = session.write(&act()).change(change.clone()).commit().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
+    assert!(error.to_string().contains(&child.id().to_string()), "it names the holder: {error}");
+    assert_eq!(session.state(&session.head().unwrap()).unwrap().claims().len(), 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    session.write(&act()).change(change).commit().unwrap();
+    assert_eq!(session.state(&session.head().unwrap()).unwrap().claims().len(), 2);
+}
