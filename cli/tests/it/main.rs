@@ -18,3 +18,4 @@ mod output;
 mod reference;
 mod store;
 mod story;
+mod tui;
