@@ -19,3 +19,4 @@ mod reference;
 mod store;
 mod story;
 mod transcript;
+mod tui;
