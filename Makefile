@@ -7,7 +7,7 @@ CARGO ?= cargo
 # cargo uses all cores by itself.
 .NOTPARALLEL:
 
-.PHONY: help demo test install lint fmt deny readme-screen tui-picture clean-cache ready ready-tests build
+.PHONY: help demo test install lint fmt bench deny readme-screen tui-picture clean-cache ready ready-tests build
 
 help: ## list the targets
 	@echo "forge: a temporal debugging state store with time travel"
@@ -35,6 +35,9 @@ lint: ready ## formatting, clippy and the documentation, with warnings as errors
 	@$(CARGO) clippy --locked --release --workspace --all-targets -- -D warnings
 	@echo "== cargo doc"
 	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --release --workspace --no-deps
+
+bench: ready ## time forge beside its peers in one run, into docs/benchmarks.md (wants a quiet machine)
+	@scripts/bench
 
 fmt: ## format the code
 	@$(CARGO) fmt --all
