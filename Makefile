@@ -7,7 +7,7 @@ CARGO ?= cargo
 # cargo uses all cores by itself.
 .NOTPARALLEL:
 
-.PHONY: help demo test install lint fmt deny readme-screen clean-cache ready ready-tests build
+.PHONY: help demo test install lint fmt bench deny readme-screen tui-picture clean-cache ready ready-tests build
 
 help: ## list the targets
 	@echo "forge: a temporal debugging state store with time travel"
@@ -36,6 +36,9 @@ lint: ready ## formatting, clippy and the documentation, with warnings as errors
 	@echo "== cargo doc"
 	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --release --workspace --no-deps
 
+bench: ready ## time forge beside its peers in one run, into docs/benchmarks.md (wants a quiet machine)
+	@scripts/bench
+
 fmt: ## format the code
 	@$(CARGO) fmt --all
 
@@ -45,6 +48,9 @@ deny: ## licences and sources of all dependencies (needs cargo-deny)
 
 readme-screen: build ## show in README.md what the binary prints today
 	@scripts/demo --screen
+
+tui-picture: build ## draw docs/tui.svg from the real screen (needs tmux)
+	@scripts/tui-picture
 
 clean-cache: ## remove the cached RocksDB (the next build makes it again, in 3 to 6 minutes)
 	@scripts/rocksdb --clean

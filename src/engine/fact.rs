@@ -164,14 +164,27 @@ fn resolve<'a>(
     rows: impl Iterator<Item = &'a [u8]>,
     hidden: &BTreeSet<crate::model::OperationId>,
 ) -> Result<Vec<KnownFact>> {
-    let mut pages: BTreeMap<u64, OpenPage> = BTreeMap::new();
+    let mut reader = Reader::default();
     let mut found = Vec::new();
     for row in rows {
         let row = FactRow::decode(row).map_err(Error::corrupt("a fact's place"))?;
-        if hidden.contains(&row.operation) {
-            continue;
+        if !hidden.contains(&row.operation) {
+            found.push(reader.read(view, &row)?);
         }
-        let page = match pages.entry(row.page) {
+    }
+    Ok(found)
+}
+
+/// Reads facts from their pages, each page once.
+#[derive(Default)]
+pub(crate) struct Reader {
+    pages: BTreeMap<u64, OpenPage>,
+}
+
+impl Reader {
+    /// The fact of this row, which may be asked for once.
+    pub(crate) fn read(&mut self, view: &dyn Snapshot, row: &FactRow) -> Result<KnownFact> {
+        let page = match self.pages.entry(row.page) {
             btree_map::Entry::Occupied(open) => open.into_mut(),
             btree_map::Entry::Vacant(place) => place.insert(OpenPage::read(view, row.page)?),
         };
@@ -180,9 +193,32 @@ fn resolve<'a>(
             .get_mut(row.ordinal as usize)
             .and_then(Option::take)
             .ok_or_else(|| Error::missing("a fact on its page"))?;
-        found.push(KnownFact { fact, source: page.source.clone() });
+        let source = &page.source;
+        Ok(KnownFact { fact, source: source.clone() })
     }
-    Ok(found)
+}
+
+/// The facts of one kind up to a time, the newest first, one for each id, of the newest `limit` rows.
+pub(crate) fn newest(
+    view: &dyn Snapshot,
+    refs: &Refs,
+    number: SessionNumber,
+    kind: Kind,
+    upto: Timestamp,
+    limit: usize,
+) -> Result<Vec<KnownFact>> {
+    let hidden: BTreeSet<_> = session(refs, number)?.hidden.iter().copied().collect();
+    let from = of(number).kind(kind).build();
+    let to = of(number).kind(kind).time(upto).end();
+    let rows = view.scan(key::FACTS, &from, &to, Direction::Descending, limit)?;
+    let mut facts = resolve(view, rows.iter().map(|(_, row)| row.as_slice()), &hidden)?;
+    let replaced = replaced(view, refs, number, kind, &facts)?;
+    let mut seen = BTreeSet::new();
+    facts.retain(|known| {
+        let outdone = known.fact.origin == Origin::Hook && replaced.contains(&known.fact.id);
+        !outdone && seen.insert(known.fact.id.clone())
+    });
+    Ok(facts)
 }
 
 /// The time of the last fact of any kind at or before a time.

@@ -10,6 +10,7 @@ mod kind;
 mod operation;
 pub mod rule;
 mod session;
+pub mod text;
 mod time;
 mod value;
 pub mod when;

@@ -181,7 +181,7 @@ impl Session {
         crate::engine::compare::compare(&view, &view.refs, self.number, from, Some(at))
     }
 
-    fn log_entry(&self, view: &dyn Snapshot, at: At) -> Result<LogEntry> {
+    pub(crate) fn log_entry(&self, view: &dyn Snapshot, at: At) -> Result<LogEntry> {
         let row = lineage::revision(view, self.number, at)?;
         let header = Header::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
         let body = Body::decode(&row.body).map_err(Error::corrupt("a revision's body"))?;

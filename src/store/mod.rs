@@ -5,6 +5,7 @@
 
 mod act;
 mod brief;
+mod browse;
 mod capture;
 mod check;
 mod history;
@@ -28,6 +29,10 @@ pub use crate::engine::revise::{ClaimChange, Expect};
 pub use crate::engine::state::{DifferenceBytes, Differences, State};
 pub use act::Act;
 pub use brief::{Brief, BriefLine, title};
+pub use browse::{
+    ACTIVITY_LIMIT, Activity, BranchLine, HistoryPage, PageItem, PageKinds, Place, Rank, Recorded,
+    SHOWN_CHANGES, Way,
+};
 pub use capture::{
     Connected, Recorder, RecoveryPoint, RecoveryReport, RecoveryStep, SystemError, TemporalQuery,
 };

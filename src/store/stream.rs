@@ -35,7 +35,7 @@ pub struct Stream<'a> {
 pub struct StreamTaken {
     /// The sessions that lines went to.
     pub sessions: Vec<String>,
-    /// Lines taken now.
+    /// Lines taken now, empty ones left out.
     pub lines: u64,
     /// Bytes taken now.
     pub bytes: u64,
@@ -134,13 +134,15 @@ fn play(
     applier: &mut Applier<'_>,
     progress: &dyn Fn(u64),
 ) -> Result<StreamTaken> {
-    let (bytes, lines) = (input.bytes, input.number);
+    let bytes = input.bytes;
+    let mut lines = 0;
     while input.fill()? {
         let before = input.mark();
         let Some(line) = input.line()? else { break };
         let after = input.mark();
         if let Some(line) = line {
             let number = after.lines;
+            lines += 1;
             applier.step(number, line, &before, &after).map_err(at_line(number))?;
             progress(after.bytes);
         }
@@ -148,7 +150,7 @@ fn play(
     applier.finish(&input.mark())?;
     let mut taken = std::mem::take(&mut applier.taken);
     taken.bytes = input.bytes - bytes;
-    taken.lines = input.number - lines;
+    taken.lines = lines;
     taken.waiting_bytes = input.waiting;
     Ok(taken)
 }

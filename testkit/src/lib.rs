@@ -1,3 +1,4 @@
 //! Test support for forge's own tests.
 
 pub mod conformance;
+pub mod example;

@@ -13,6 +13,7 @@ mod layering;
 mod model;
 mod source;
 mod store;
+mod stream;
 #[cfg(test)]
 mod together;
 

@@ -180,6 +180,18 @@ pub struct TimelineArgs {
     /// Draw at most this many rows, the latest ones
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
+
+    /// Print it, even on a terminal, where the browser of 'forge tui' would open
+    #[arg(long)]
+    pub no_tui: bool,
+}
+
+impl TimelineArgs {
+    /// Whether nothing was asked for that the browser would not show.
+    fn is_plain(&self) -> bool {
+        let narrowed = self.since.is_some() || self.until.is_some() || self.limit.is_some();
+        !self.all && !self.no_tui && !narrowed
+    }
 }
 
 /// Arguments of `forge checkpoint schedule`; without any it says what is scheduled.
@@ -270,6 +282,9 @@ fn tag(args: &TagArgs, context: &mut Context) -> Result<(), CommandError> {
 }
 
 fn timeline(args: &TimelineArgs, context: &mut Context) -> Result<(), CommandError> {
+    if args.is_plain() && super::tui::on_terminal(context) {
+        return super::tui::run(&super::tui::TuiArgs::default(), context);
+    }
     super::look::timeline(args, context)
 }
 

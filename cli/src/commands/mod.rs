@@ -25,6 +25,7 @@ pub mod measurement;
 pub mod note;
 pub mod session;
 pub mod status;
+pub mod tui;
 pub mod undo;
 pub mod verification;
 pub mod why;
@@ -103,6 +104,8 @@ pub enum Command {
     /// Name moments, list and compare them, and go back to them
     #[command(subcommand)]
     Checkpoint(checkpoint::CheckpointCommand),
+    /// Browse the timeline and stand at any moment of it
+    Tui(tui::TuiArgs),
     /// Take in what others have recorded
     #[command(subcommand)]
     Import(import::ImportCommand),
@@ -149,6 +152,7 @@ impl Command {
             Self::Log(args) => log::run(args, context),
             Self::Undo(args) => undo::run(args, context),
             Self::Redo => undo::redo(context),
+            Self::Tui(args) => tui::run(args, context),
             Self::Checkpoint(command) => checkpoint::run(command, context),
             Self::Import(command) => import::run(command, context),
             Self::Export(command) => export::run(command, context),

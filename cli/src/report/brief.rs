@@ -199,41 +199,49 @@ pub fn named(list: &str) -> String {
     first.into_iter().chain(characters).collect()
 }
 
+/// The lists stand behind their names, not below them: on a screen of 24 lines each still says something.
+const LABEL_COLUMNS: usize = 15;
+
 fn tell(brief: &Brief, screen: &mut Screen) {
     for (name, list) in brief.lists() {
         let omitted = brief.omitted.get(name).copied().unwrap_or(0);
-        if list.is_empty() && omitted == 0 {
+        let total = list.len() + omitted;
+        if total == 0 {
             continue;
         }
         let (title, tone) = match name {
             "confirmed" => ("Confirmed", Tone::Good),
             "rejected" => ("Rejected", Tone::Bad),
-            "active" => ("Open hypotheses", Tone::Plain),
-            "doubted" => ("Beliefs in doubt", Tone::Warning),
-            "gaps" => ("Open gaps", Tone::Plain),
+            "active" => ("Active", Tone::Plain),
+            "doubted" => ("In doubt", Tone::Warning),
+            "gaps" => ("Gaps", Tone::Plain),
             "failing" => ("Failing", Tone::Bad),
-            "commands" => ("Last commands", Tone::Plain),
-            _ => ("Open tasks", Tone::Plain),
+            "commands" => ("Commands", Tone::Plain),
+            _ => ("Tasks", Tone::Plain),
         };
-        let more = if omitted > 0 { format!(" ({omitted} more)") } else { String::new() };
-        screen.short_line(&[(Tone::Heading, title), (Tone::Dim, &more)]);
-        for line in list {
+        let title = if omitted > 0 { format!("{title} ({total})") } else { title.to_owned() };
+        if list.is_empty() {
+            screen.short_line(&[(Tone::Heading, &title)]);
+        }
+        for (place, line) in list.iter().enumerate() {
+            let label = if place == 0 { title.as_str() } else { "" };
             let (mark, mark_tone) = mark(line, tone);
             let reason = line.reason.as_ref().filter(|reason| !reason.is_empty());
             let reason = reason.map(|reason| format!("  ({reason})")).unwrap_or_default();
             screen.short_line(&[
-                (mark_tone, &format!("  {mark}")),
+                (Tone::Heading, &format!("{label:LABEL_COLUMNS$}")),
+                (mark_tone, &mark),
                 (Tone::Id, &if shows_id(line) { format!("{}  ", line.id) } else { String::new() }),
                 (Tone::Plain, &line.text),
                 (Tone::Dim, &reason),
             ]);
         }
     }
-    if let Some((first, rest)) = brief.next.split_first() {
-        screen.short_line(&[(Tone::Heading, "Next "), (Tone::Plain, first)]);
-        for step in rest {
-            screen.short_line(&[(Tone::Plain, &format!("     {step}"))]);
-        }
+    if !brief.next.is_empty() {
+        screen.short_line(&[
+            (Tone::Heading, &format!("{:LABEL_COLUMNS$}", "Next")),
+            (Tone::Plain, &brief.next.join("; ")),
+        ]);
     }
 }
 

@@ -62,7 +62,7 @@ fn rejecting_tells_what_follows() {
       checkpoint <id1> #6 a hypothesis changed its status [auto, hypothesis_rejected]
     ");
     assert_snapshot!(environment.forge(["hypothesis", "reject", "H1", "--reason", "no"]), @"Nothing to change: hypothesis H1 (session project, branch main)");
-    assert_snapshot!(environment.forge(["hypothesis", "confirm", "H2", "--json"]), @r#"{"schema":"forge.hypothesis.confirm/1","session":"project","branch":"main","operation":"<id2>","id":"H2","revision":{"sequence":7,"id":"<id3>"},"checkpoint":{"id":"<id4>","sequence":8,"time":"2026-02-01T12:00:07Z","message":"a hypothesis changed its status","tags":["auto","hypothesis_confirmed"],"trigger":{"automatic":"hypothesis_status_change"}},"at":null,"changed":[{"kind":"hypothesis","id":"H2","value":{"description":"two","parent":"H1","reason":"parent H1 was rejected","status":"confirmed"}}],"warnings":["hypothesis H2 is confirmed and its parent H1 is rejected"]}"#);
+    assert_snapshot!(environment.forge(["hypothesis", "confirm", "H2", "--json"]), @r#"{"schema":"forge.hypothesis.confirm/1","session":"project","branch":"main","operation":"<id2>","id":"H2","revision":{"sequence":7,"id":"<id3>"},"checkpoint":{"id":"<id4>","sequence":8,"time":"2026-02-01T12:00:07Z","message":"a hypothesis changed its status","tags":["auto","hypothesis_confirmed"],"trigger":{"automatic":"hypothesis_status_change"}},"at":null,"changed":[{"kind":"hypothesis","id":"H2","value":{"description":"two","parent":"H1","status":"confirmed"}}],"warnings":["hypothesis H2 is confirmed and its parent H1 is rejected"]}"#);
 }
 
 #[test]

@@ -107,50 +107,36 @@ fn the_brief_is_never_empty_and_keeps_to_its_budget() {
     environment.forge(["init"]).success();
     assert_snapshot!(environment.forge(["brief"]), @r"
     No session has been begun yet.
-    Next state a hypothesis: forge hypothesis add TEXT
+    Next           state a hypothesis: forge hypothesis add TEXT
     ");
     let environment = told();
     assert_snapshot!(environment.forge(["brief"]), @r"
     tensor on main #13, 2026-02-01 13:00:13 +01:00 (1 s ago)
     checkpoint #12 a verification finished, 1 s before
-    Open hypotheses
-      0.79  H1  the layout is wrong
-    Open gaps
-      critical  G1  who sets strides?
-      medium    G2  which version?
-    Failing
-      failed  unit tests
-    Next fill the critical gap G1
-         look into the failing verification: unit tests
-         test the hypothesis H1
+    Active         0.79  H1  the layout is wrong
+    Gaps           critical  G1  who sets strides?
+                   medium    G2  which version?
+    Failing        failed  unit tests
+    Next           fill the critical gap G1; look into the failing verification: unit tests; test the h…
     ");
     assert_snapshot!(environment.forge(["brief", "--at", "alt"]), @r"
     tensor on alt #9, 2026-02-01 13:00:13 +01:00 (2 s ago)
     checkpoint #12 a verification finished, 1 s before
-    Rejected
-      0.79  H1  the layout is wrong  (the layout is fine)
-    Beliefs in doubt
-         -  B1  row major everywhere  (hypothesis H1 was rejected)
-         -  B2  kernels assume it  (rests on belief B1: hypothesis H1 was rejected)
-    Open gaps
-      critical  G1  who sets strides?
-      medium    G2  which version?
-    Failing
-      failed  unit tests
-    Next fill the critical gap G1
-         look into the failing verification: unit tests
-         check the belief B1: what it rests on is in doubt
-         state a hypothesis: forge hypothesis add TEXT
+    Rejected       0.79  H1  the layout is wrong  (the layout is fine)
+    In doubt          -  B1  row major everywhere  (hypothesis H1 was rejected)
+                      -  B2  kernels assume it  (rests on belief B1: hypothesis H1 was rejected)
+    Gaps           critical  G1  who sets strides?
+                   medium    G2  which version?
+    Failing        failed  unit tests
+    Next           fill the critical gap G1; look into the failing verification: unit tests; check the…
     ");
     assert_snapshot!(environment.forge(["brief", "--budget", "400"]), @r"
     tensor on main #13, 2026-02-01 13:00:13 +01:00 (3 s ago)
     checkpoint #12 a verification finished, 1 s before
-    Open hypotheses (1 more)
-    Open gaps (2 more)
-    Failing (1 more)
-    Next fill the critical gap G1
-         look into the failing verification: unit tests
-         test the hypothesis H1
+    Active (1)
+    Gaps (2)
+    Failing (1)
+    Next           fill the critical gap G1; look into the failing verification: unit tests; test the h…
     ");
     let document = environment.forge(["brief", "--json"]).json();
     assert_eq!(document["schema"], "forge.brief/1");

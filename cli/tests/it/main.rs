@@ -18,3 +18,5 @@ mod output;
 mod reference;
 mod store;
 mod story;
+mod transcript;
+mod tui;

@@ -21,13 +21,10 @@ fn a_moment_is_the_brief_of_it_and_what_leads_on() {
     assert_snapshot!(environment.forge(["checkpoint", "at", "baseline"]), @r"
     tensor on main #6, 2026-02-01 13:00:07 +01:00 (7 s ago)
     checkpoint #7 before the split, at this moment
-    Open hypotheses
-      0.79  H1  the layout is wrong
-    Open gaps
-      critical  G1  who sets strides?
-      medium    G2  which version?
-    Next fill the critical gap G1
-         test the hypothesis H1
+    Active         0.79  H1  the layout is wrong
+    Gaps           critical  G1  who sets strides?
+                   medium    G2  which version?
+    Next           fill the critical gap G1; test the hypothesis H1
 
       forge checkpoint diff '#7'               what has changed since
       forge checkpoint restore '#7' --dry-run  what going back would change
@@ -36,16 +33,11 @@ fn a_moment_is_the_brief_of_it_and_what_leads_on() {
     assert_snapshot!(environment.forge(["checkpoint", "at", "main@{3s}"]), @r"
     tensor on main #6, 2026-02-01 13:00:12 +01:00 (3 s ago)
     checkpoint #12 a verification finished, at this moment
-    Open hypotheses
-      0.79  H1  the layout is wrong
-    Open gaps
-      critical  G1  who sets strides?
-      medium    G2  which version?
-    Failing
-      failed  unit tests
-    Next fill the critical gap G1
-         look into the failing verification: unit tests
-         test the hypothesis H1
+    Active         0.79  H1  the layout is wrong
+    Gaps           critical  G1  who sets strides?
+                   medium    G2  which version?
+    Failing        failed  unit tests
+    Next           fill the critical gap G1; look into the failing verification: unit tests; test the h…
 
       forge checkpoint diff '2026-02-01T12:00:12Z'               what has changed since
       forge checkpoint restore '2026-02-01T12:00:12Z' --dry-run  what going back would change
@@ -54,20 +46,13 @@ fn a_moment_is_the_brief_of_it_and_what_leads_on() {
     assert_snapshot!(environment.forge(["checkpoint", "at", "alt"]), @r"
     tensor on alt #9, 2026-02-01 13:00:13 +01:00 (3 s ago)
     checkpoint #12 a verification finished, 1 s before
-    Rejected
-      0.79  H1  the layout is wrong  (the layout is fine)
-    Beliefs in doubt
-         -  B1  row major everywhere  (hypothesis H1 was rejected)
-         -  B2  kernels assume it  (rests on belief B1: hypothesis H1 was rejected)
-    Open gaps
-      critical  G1  who sets strides?
-      medium    G2  which version?
-    Failing
-      failed  unit tests
-    Next fill the critical gap G1
-         look into the failing verification: unit tests
-         check the belief B1: what it rests on is in doubt
-         state a hypothesis: forge hypothesis add TEXT
+    Rejected       0.79  H1  the layout is wrong  (the layout is fine)
+    In doubt          -  B1  row major everywhere  (hypothesis H1 was rejected)
+                      -  B2  kernels assume it  (rests on belief B1: hypothesis H1 was rejected)
+    Gaps           critical  G1  who sets strides?
+                   medium    G2  which version?
+    Failing        failed  unit tests
+    Next           fill the critical gap G1; look into the failing verification: unit tests; check the…
 
       forge checkpoint timeline  what led here
       forge log                  each change
@@ -158,7 +143,7 @@ fn an_empty_session_says_so() {
     ");
     assert_snapshot!(environment.forge(["checkpoint", "at", "HEAD"]), @r"
     s on main, nothing is recorded yet
-    Next state a hypothesis: forge hypothesis add TEXT
+    Next           state a hypothesis: forge hypothesis add TEXT
 
       forge checkpoint timeline  what led here
       forge log                  each change

@@ -72,6 +72,7 @@ impl Session {
             session: self,
             view: &view,
             names: names(&refs),
+            changes: refs.branches.iter().map(|branch| that_count(&branch.changes)).collect(),
             refs: &refs,
             resolve,
             made: BTreeSet::from([0]),
@@ -127,6 +128,8 @@ struct Writer<'a> {
     view: &'a View,
     refs: &'a SessionRefs,
     names: Vec<String>,
+    /// What was said of each branch, as far as it counts.
+    changes: Vec<Vec<BranchChange>>,
     resolve: Option<Resolve<'a>>,
     /// The branches that lines may name.
     made: BTreeSet<BranchNumber>,
@@ -216,9 +219,13 @@ impl Writer<'_> {
             if branch.hidden && !named.contains(&place) {
                 continue;
             }
-            for (count, change) in branch.changes.iter().enumerate() {
+            for (count, change) in
+                self.changes.get(place as usize).into_iter().flatten().enumerate()
+            {
                 if count > 0 {
-                    loose.push((change.time, Loose::Change(place, count)));
+                    // Never before the branch is made, though a clock may say so.
+                    let made = branch.changes.first().map_or(change.time, |first| first.time);
+                    loose.push((change.time.max(made), Loose::Change(place, count)));
                 } else if place > 0 {
                     loose.push((change.time, Loose::Make(place)));
                 }
@@ -339,15 +346,14 @@ impl Writer<'_> {
             }
             Loose::Make(branch) => self.make(*branch, next),
             Loose::Change(branch, count) => {
-                let own = &self.refs.branches;
-                let changes = own.get(*branch as usize).map(|branch| branch.changes.as_slice());
+                let changes = self.changes.get(*branch as usize);
                 let pair = changes.and_then(|changes| {
                     Some((changes.get(count.checked_sub(1)?)?, changes.get(*count)?))
                 });
                 let Some((old, new)) = pair else { return Ok(()) };
-                let event = said(self.name(*branch), Some(old), new);
+                let (event, time) = (said(self.name(*branch), Some(old), new), new.time);
                 self.open = None;
-                self.line(at, 0, Event::Branch(event))
+                self.line(time, 0, Event::Branch(event))
             }
             Loose::Switch(branch) => {
                 let branch = self.name(*branch).to_owned();
@@ -560,6 +566,24 @@ impl Writer<'_> {
             other => other,
         })
     }
+}
+
+/// Of what was said of a branch, its making and what is in force from some time on: what is said later for an earlier
+/// time (a clock went back) replaces what had been said for the times from there on.
+fn that_count(changes: &[BranchChange]) -> Vec<BranchChange> {
+    let mut counting: Vec<&BranchChange> = Vec::new();
+    for change in changes {
+        while counting.len() > 1 && counting.last().is_some_and(|last| last.time >= change.time) {
+            counting.pop();
+        }
+        let same = |last: &&BranchChange| {
+            (last.status, &last.metadata) == (change.status, &change.metadata)
+        };
+        if !counting.last().is_some_and(same) {
+            counting.push(change);
+        }
+    }
+    counting.into_iter().cloned().collect()
 }
 
 /// What is said of a branch now and was not before.

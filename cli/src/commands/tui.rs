@@ -1,0 +1,111 @@
+//! `forge tui`.
+
+use crate::args::Color;
+use crate::context::Context;
+use crate::error::{CommandError, ErrorKind};
+use crate::workplace::{self, Access};
+use forge_tui::theme::{Theme, ThemeName};
+use forge_tui::{Options, Outcome, RunError};
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+/// What the terminal looks like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Looks {
+    /// The terminal's own sixteen colours; none where NO_COLOR or '--color never' asks for none.
+    #[default]
+    Auto,
+    /// Many colours on a dark ground.
+    Dark,
+    /// Many colours on a light ground.
+    Light,
+    /// No colours.
+    None,
+}
+
+/// Arguments of `forge tui`.
+#[derive(Debug, Default, clap::Args)]
+pub struct TuiArgs {
+    /// Choose the colours
+    #[arg(long, value_enum, default_value_t, env = "FORGE_THEME")]
+    pub theme: Looks,
+
+    /// Draw with ASCII alone
+    #[arg(long)]
+    pub ascii: bool,
+
+    /// Bind commands to other keys, as in a TOML table 'down = "j <down>"'; without it `tui-keys.toml` beside the
+    /// user's settings is read if it is there
+    #[arg(long, value_name = "FILE")]
+    pub keys: Option<PathBuf>,
+}
+
+/// Whether there is a terminal to draw on and to read keys from.
+pub(crate) fn on_terminal(context: &Context) -> bool {
+    let named = context.environment.text("TERM").is_some_and(|term| term != "dumb");
+    named
+        && !context.global.json
+        && std::io::stdin().is_terminal()
+        && std::io::stdout().is_terminal()
+}
+
+/// Opens the browser.
+pub fn run(args: &TuiArgs, context: &mut Context) -> Result<(), CommandError> {
+    if context.global.json {
+        return Err(CommandError::invalid("'forge tui' draws, and has no JSON")
+            .hinted("'forge checkpoint timeline --json' lists the moments"));
+    }
+    let keys = keys(args, context)?;
+    let store = workplace::open(context, Access::Write)?;
+    let session = context.session().map(str::to_owned);
+    let name = match args.theme {
+        _ if context.color() == Color::Never => ThemeName::None,
+        Looks::None => ThemeName::None,
+        Looks::Auto => ThemeName::Sixteen,
+        Looks::Dark => ThemeName::Dark,
+        Looks::Light => ThemeName::Light,
+    };
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"];
+    let locale = locale.iter().find_map(|name| context.environment.text(name)).unwrap_or("UTF-8");
+    let unicode = locale.to_ascii_uppercase().replace('-', "").contains("UTF8");
+    let options = Options { theme: Theme { name, ascii: args.ascii || !unicode }, keys };
+    let outcome = forge_tui::run(store.clone(), session, &options).map_err(failed)?;
+    workplace::finish(&store);
+    if let Outcome::Signal(signal) = outcome {
+        // As a shell reports a process that a signal ended.
+        context.exit_code = 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0));
+    }
+    Ok(())
+}
+
+fn failed(error: RunError) -> CommandError {
+    let kind = match &error {
+        RunError::Keys(_) => ErrorKind::Invalid,
+        RunError::Terminal(_) => ErrorKind::Unavailable,
+        RunError::Worker => ErrorKind::Internal,
+    };
+    let message = error.to_string();
+    match error {
+        RunError::Terminal(cause) => CommandError::new(kind, message).caused_by(cause),
+        _ => CommandError::new(kind, message),
+    }
+}
+
+/// The table of keys that was named, or the user's own.
+fn keys(args: &TuiArgs, context: &Context) -> Result<BTreeMap<String, String>, CommandError> {
+    let own = context.config.user_file().ok().map(|file| file.with_file_name("tui-keys.toml"));
+    let path = match (&args.keys, own) {
+        (Some(path), _) => context.cwd.join(path),
+        (None, Some(path)) if path.exists() => path,
+        (None, _) => return Ok(BTreeMap::new()),
+    };
+    let shown = path.display();
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
+    toml::from_str(&text).map_err(|error| {
+        CommandError::invalid(format!("'{shown}' is no table of keys: {}", error.message())).hinted(
+            "a line binds a command: down = \"j <down>\"; '?' in the browser names them all",
+        )
+    })
+}

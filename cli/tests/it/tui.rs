@@ -1,0 +1,161 @@
+//! The browser in a real terminal: tmux presses the keys and says what is on the screen.
+
+use crate::environment::Environment;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// A terminal of its own, gone with the test.
+struct Terminal {
+    server: String,
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+impl Terminal {
+    /// A shell in a window of this size; `None` where there is no tmux.
+    fn new(place: &Environment, name: &str, (width, height): (&str, &str)) -> Option<Self> {
+        if Command::new("tmux").arg("-V").output().is_err() {
+            eprintln!("NOT TESTED: {name}: tmux is missing, 'scripts/setup --tests' installs it");
+            return None;
+        }
+        let server = format!("forge-test-{name}-{}", std::process::id());
+        let terminal = Self { server };
+        let home = place.path("home");
+        let mut start = Command::new("tmux");
+        start
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &home)
+            .env("TZ", "UTC")
+            .env("LC_ALL", "C.UTF-8")
+            .env("PS1", "ready> ")
+            .current_dir(place.path("project"))
+            .args(["-L", &terminal.server, "-f", "/dev/null", "new-session", "-d"])
+            .args(["-x", width, "-y", height, "sh -i"]);
+        assert!(start.status().unwrap().success());
+        Some(terminal)
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let output =
+            Command::new("tmux").args(["-L", &self.server]).args(arguments).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p"])
+    }
+
+    /// Waits until the screen holds this text.
+    fn sees(&self, text: &str) -> String {
+        let until = Instant::now() + Duration::from_secs(60);
+        loop {
+            let screen = self.screen();
+            if screen.contains(text) {
+                return screen;
+            }
+            assert!(Instant::now() < until, "'{text}' never came:\n{screen}");
+        }
+    }
+
+    fn press(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"], keys].concat());
+    }
+
+    /// Types a command into the shell.
+    fn run(&self, command: &str) {
+        self.tmux(&["send-keys", "-l", command]);
+        self.press(&["Enter"]);
+    }
+}
+
+/// The README's example in a store.
+fn example() -> Environment {
+    let place = Environment::new();
+    let events = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/example/session.jsonl");
+    for words in [&["init"][..], &["import", "events", events]] {
+        let output = place.finished(&mut place.command(words));
+        assert_eq!(output.code, 0, "{words:?}: {output}");
+    }
+    place
+}
+
+const FORGE: &str = env!("CARGO_BIN_EXE_forge");
+
+#[test]
+fn the_example_is_browsed_compared_and_left_in_a_real_terminal() {
+    let place = example();
+    let Some(terminal) = Terminal::new(&place, "browse", ("120", "30")) else { return };
+    terminal.sees("ready>");
+    terminal.run(&format!("{FORGE} tui; echo left=$?"));
+    terminal.sees("the head of monotonic-lease");
+    terminal.press(&["j", "Enter"]);
+    terminal.sees("trigger: code modified");
+    terminal.press(&["Escape"]);
+    terminal.sees("? help");
+    terminal.press(&["t"]);
+    terminal.sees("go to:");
+    terminal.tmux(&["send-keys", "-l", "before last compaction"]);
+    terminal.press(&["Enter"]);
+    terminal.sees("at before last compaction");
+    terminal.press(&["m", "g", "d"]);
+    terminal.sees("gap");
+    terminal.press(&["Escape", "Escape"]);
+
+    // Others write; who stands at the head sees it.
+    terminal.press(&["g"]);
+    terminal.sees("following");
+    let note = ["note", "add", "written by somebody else", "--id", "N99"];
+    let output = place.finished(&mut place.command(&note));
+    assert_eq!(output.code, 0, "{output}");
+    terminal.sees("48 claims");
+
+    // Any size will do.
+    terminal.tmux(&["resize-window", "-x", "20", "-y", "5"]);
+    let until = Instant::now() + Duration::from_secs(60);
+    while terminal.screen().lines().next().is_none_or(|line| !line.ends_with('…')) {
+        assert!(Instant::now() < until, "{}", terminal.screen());
+    }
+    terminal.tmux(&["resize-window", "-x", "100", "-y", "24"]);
+    terminal.sees("activity");
+
+    terminal.press(&["q"]);
+    let screen = terminal.sees("left=0");
+    assert!(!screen.contains("following"), "the screen was not given back:\n{screen}");
+}
+
+#[test]
+fn suspend_and_sigterm_give_the_terminal_back() {
+    let place = example();
+    let Some(terminal) = Terminal::new(&place, "signals", ("100", "24")) else { return };
+    terminal.sees("ready>");
+    terminal.run(&format!("{FORGE} tui; echo left=$?"));
+    terminal.sees("the head of");
+    terminal.press(&["C-z"]);
+    terminal.sees("ready>");
+    terminal.run("echo st''ill here; fg");
+    terminal.sees("the head of");
+    let shell = terminal.tmux(&["display-message", "-p", "#{pane_pid}"]);
+    let children = format!("/proc/{0}/task/{0}/children", shell.trim());
+    let child = std::fs::read_to_string(children).unwrap();
+    let killed = Command::new("kill").args(["-TERM", child.trim()]).status().unwrap();
+    assert!(killed.success());
+    terminal.sees("left=");
+    terminal.run("echo code=$?; stty -a | grep -c ' icanon'");
+    let screen = terminal.sees("code=");
+    assert!(screen.contains("still here"), "{screen}");
+}
+
+#[test]
+fn without_a_terminal_it_says_what_to_do_instead() {
+    let place = example();
+    let output = place.finished(&mut place.command(&["tui"]));
+    assert_eq!(output.code, 4, "{output}");
+    assert!(output.to_string().contains("forge checkpoint timeline --no-tui"), "{output}");
+    let output = place.finished(&mut place.command(&["checkpoint", "timeline"]));
+    assert_eq!(output.code, 0, "{output}");
+}

@@ -1,0 +1,373 @@
+//! The stream of events: what is exported is imported as it was, and what is no stream changes nothing.
+
+use forge_store::error::Error;
+use forge_store::model::{
+    AutoTrigger, BranchStatus, Fact, Key, Kind, Origin, Timestamp, Trigger, Value,
+};
+use forge_store::store::{
+    Act, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Session, Store, Stream,
+    StreamTaken,
+};
+use proptest::prelude::*;
+use std::io::Cursor;
+
+const STREAM: Stream<'static> = Stream { source: "events:test", name: "test", session: None };
+
+fn time(seconds: i64) -> Timestamp {
+    Timestamp::from_micros(1_767_261_600_000_000 + seconds * 1_000_000)
+}
+
+fn later() -> Act {
+    Act::asked("import events", time(1_000_000))
+}
+
+fn import_as(store: &Store, stream: Stream<'_>, text: &str) -> Result<StreamTaken, Error> {
+    let mut open = || Ok(Box::new(Cursor::new(text.as_bytes().to_vec())) as Box<_>);
+    let taken = store.import_events(&later(), stream, &mut open, &|_| {})?;
+    store.sync()?;
+    Ok(taken)
+}
+
+fn import(store: &Store, text: &str) -> Result<StreamTaken, Error> {
+    import_as(store, STREAM, text)
+}
+
+fn export(session: &Session) -> String {
+    let mut text = Vec::new();
+    session
+        .export_events::<Error>(&|_, _| None, &mut |line| {
+            text.extend_from_slice(line);
+            Ok(())
+        })
+        .expect("it can be written");
+    String::from_utf8(text).expect("JSON is UTF-8")
+}
+
+/// All that is known of a session at each of these times, and its checkpoints.
+fn picture(session: &Session, times: impl Iterator<Item = Timestamp>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for time in times {
+        let Ok(point) = session.at(time) else {
+            lines.push(format!("{time}: nothing"));
+            continue;
+        };
+        let state = session.state(&point).expect("a state");
+        let is_empty = |kind| state.facts_of(kind).expect("facts").is_empty();
+        // What was taken back at once leaves the time at which it began.
+        if state.claims().is_empty() && Kind::facts().all(is_empty) {
+            lines.push(format!("{time}: nothing"));
+            continue;
+        }
+        lines.push(format!("{time}: on {}", state.current_branch().expect("a branch")));
+        for entry in state.claims().entries() {
+            lines.push(format!("{:?}", entry.expect("a claim")));
+        }
+        for kind in Kind::facts() {
+            for known in state.facts_of(kind).expect("facts") {
+                let Fact { kind, id, at, value, .. } = known.fact;
+                lines.push(format!("{kind} {id} {at} {value:?}"));
+            }
+        }
+        // Branches of one time have no order.
+        let mut branches = state.branches().expect("branches");
+        branches.sort_by(|a, b| a.name.cmp(&b.name));
+        for branch in branches {
+            lines.push(format!("{} {:?} {:?}", branch.name, branch.status, branch.metadata));
+        }
+    }
+    for one in session.checkpoints(&CheckpointFilter::default()).expect("checkpoints") {
+        let point = session.of_checkpoint(&one).expect("its point");
+        let claims = session.state(&point).expect("its state");
+        let claims: Vec<_> = claims.claims().entries().map(|it| it.expect("a claim")).collect();
+        let (tags, body) = (&one.tags, &one.body);
+        lines.push(format!(
+            "{} {:?} {} {tags:?} {body:?} {claims:?}",
+            one.time, one.trigger, one.message
+        ));
+    }
+    lines
+}
+
+/// Does something to a session; what cannot be done is left.
+fn act_on(session: &Session, act: &Act, what: u8, which: u8) {
+    let id = format!("n{}", which % 4);
+    let note = |text: String| {
+        ClaimChange::put(Key::new(Kind::Note, id.clone()), Value::from([("text", text.into())]))
+    };
+    let branch = ["try", "other", "third"][which as usize % 3];
+    let _ = match what % 12 {
+        0..=2 => session.write(act).change(note(format!("{}", act.now))).commit().map(|_| ()),
+        3 => {
+            let remove = ClaimChange::remove(Key::new(Kind::Note, id));
+            session.write(act).change(remove).commit().map(|_| ())
+        }
+        4 => {
+            let trigger = match which % 3 {
+                0 => Trigger::Manual,
+                1 => Trigger::Scheduled,
+                _ => Trigger::Automatic(AutoTrigger::GapFilled),
+            };
+            let mut checkpoint =
+                NewCheckpoint::new(format!("c{which}"), trigger).tags([id.clone()]);
+            checkpoint.body = Value::from([("n", i64::from(which).into())]);
+            if which.is_multiple_of(5) {
+                checkpoint.at = Some(act.now.plus_micros(-40_000_000));
+            }
+            let write = session.write(act).checkpoint(checkpoint);
+            let write =
+                if which.is_multiple_of(2) { write.change(note("x".into())) } else { write };
+            write.commit().map(|_| ())
+        }
+        5 => {
+            let last = session.summary().expect("a session").last_sequence;
+            let to = session.sequence(u64::from(which) % (last + 1));
+            to.and_then(|to| session.restore(act, &to)).map(|_| ())
+        }
+        6 => session.undo(act, None).map(|_| ()),
+        7 => session.redo(act).map(|_| ()),
+        8 => {
+            let last = session.summary().expect("a session").last_sequence;
+            let from = session.sequence(u64::from(which) % (last + 1)).ok();
+            session.create_branch(act, branch, from.as_ref(), Default::default())
+        }
+        9 => session.switch(act, if which % 4 == 3 { "main" } else { branch }, false).map(|_| ()),
+        10 => session
+            .update_branch(act, branch, |status, metadata| {
+                *status = [BranchStatus::Abandoned, BranchStatus::Active][which as usize % 2];
+                metadata.approach = (which % 3 > 0).then(|| format!("a{which}"));
+                metadata.results.push(format!("r{which}"));
+            })
+            .map(|_| ()),
+        _ => {
+            let fact = Fact {
+                kind: [Kind::Task, Kind::Command][which as usize % 2],
+                id,
+                at: act.now.plus_micros(i64::from(which % 7) * -9_000_000),
+                origin: [Origin::Hook, Origin::Recorded][which as usize / 2 % 2],
+                place: u64::from(which % 3),
+                recorded_at: act.now,
+                value: Value::from([("description", format!("v{which}").into())]),
+            };
+            let mut write = session.write(act);
+            let text = write.text(&"long ".repeat(usize::from(which) * 20));
+            let fact = Fact { value: Value::from([("description", text)]), ..fact };
+            write.fact(fact).commit().map(|_| ())
+        }
+    };
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::default())]
+
+    #[test]
+    fn what_is_exported_is_imported_as_it_was(
+        steps in proptest::collection::vec((0_u8..12, any::<u8>(), -3_i64..12), 1..40)
+    ) {
+        let store = Store::in_memory().unwrap();
+        let session =
+            store.create_session(&Act::asked("new", time(0)), NewSession::named("s")).unwrap();
+        let mut now = 0;
+        let mut times = vec![time(0)];
+        for (what, which, pause) in steps {
+            now += pause;
+            // Odd commands come from hooks, which an undo passes over.
+            let act = match which % 11 {
+                0 => Act::hook("test", time(now)),
+                _ => Act::asked("test", time(now)),
+            };
+            act_on(&session, &act, what, which);
+            times.extend([time(now), time(now).plus_micros(-1)]);
+        }
+        let text = export(&session);
+        let other = Store::in_memory().unwrap();
+        import(&other, &text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
+        let again = other.session("s").unwrap();
+        prop_assert_eq!(&export(&again), &text);
+        prop_assert_eq!(
+            picture(&again, times.iter().copied()),
+            picture(&session, times.iter().copied()),
+            "{}", text
+        );
+    }
+}
+
+const LINES: &str = r#"{"at":"2026-01-01T00:00:00Z","put":{"kind":"hypothesis","id":"h","value":{"description":"x","confidence":0.5}}}
+{"at":"2026-01-01T00:00:00Z","put":{"kind":"command","id":"c","value":{"command":"make"}}}
+{"at":"2026-01-01T00:00:00Z","checkpoint":{"message":"first","tags":["a"]}}
+{"at":"2026-01-01T00:01:00Z","branch":{"name":"try","from":"main","approach":"y"}}
+{"at":"2026-01-01T00:01:00Z","switch":{"branch":"try"}}
+{"at":"2026-01-01T00:02:00Z","branch":"try","put":{"kind":"evidence","id":"e","value":{"hypothesis":"h","strength":0.5}}}
+{"at":"2026-01-01T00:02:00Z","branch":"try","checkpoint":{"message":"second","tags":[],"trigger":{"automatic":"gap_filled"}}}
+{"at":"2026-01-01T00:03:00Z","branch":"try","restore":{"tag":"a"}}
+{"at":"2026-01-01T00:04:00Z","merge":{"branch":"try"}}
+{"at":"2026-01-01T00:05:00Z","tag":{"checkpoint":"second","add":["b"]}}
+"#;
+
+#[test]
+fn every_kind_of_line_is_understood() {
+    let store = Store::in_memory().unwrap();
+    let taken = import(&store, LINES).unwrap();
+    assert_eq!((taken.lines, taken.revisions, taken.checkpoints, taken.facts), (10, 3, 2, 1));
+    let session = store.session("test").unwrap();
+    let at = |seconds| session.state(&session.at(time(seconds)).unwrap()).unwrap();
+    let start = Timestamp::parse_rfc3339("2026-01-01T00:00:00Z").unwrap();
+    let begin = (start.as_micros() - time(0).as_micros()) / 1_000_000;
+    assert_eq!(at(begin + 60).current_branch().unwrap(), "try");
+    assert_eq!(at(begin + 120).claims().len(), 2);
+    assert_eq!(at(begin + 180).claims().len(), 1);
+    assert_eq!(at(begin + 240).branches().unwrap()[1].status, BranchStatus::Merged);
+    let checkpoints = session.checkpoints(&CheckpointFilter::default()).unwrap();
+    assert_eq!(checkpoints[0].tags, ["b"]);
+    // A fact was not restored away, and has no branch.
+    assert_eq!(at(begin + 240).facts_of(Kind::Command).unwrap().len(), 1);
+}
+
+#[test]
+fn a_stream_imported_again_is_no_change_and_a_grown_one_goes_on_whatever_the_cut() {
+    let whole = Store::in_memory().unwrap();
+    import(&whole, LINES).unwrap();
+    let wanted = export(&whole.session("test").unwrap());
+    for cut in 1..LINES.len() {
+        // Between the lines of one revision a cut makes two of it; a checkpoint follows the same.
+        let store = Store::in_memory().unwrap();
+        import(&store, &LINES[..cut]).unwrap();
+        import(&store, LINES).unwrap();
+        let Ok(session) = store.session("test") else { panic!("no session after {cut}") };
+        assert_eq!(export(&session), wanted, "cut at {cut}");
+        let tail = store.tail_bytes().unwrap();
+        assert_eq!(import(&store, LINES).unwrap().lines, 0);
+        assert_eq!(store.tail_bytes().unwrap(), tail);
+    }
+}
+
+#[test]
+fn a_stream_whose_beginning_changed_is_refused() {
+    let store = Store::in_memory().unwrap();
+    import(&store, LINES).unwrap();
+    let tail = store.tail_bytes().unwrap();
+    for changed in [LINES.replacen("0.5", "0.6", 1), LINES[..100].to_owned()] {
+        let error = import(&store, &changed).unwrap_err();
+        assert!(error.to_string().contains("imported before"), "{error}");
+    }
+    assert_eq!(store.tail_bytes().unwrap(), tail);
+    // Into another session it goes.
+    let stream = Stream { session: Some("another"), ..STREAM };
+    import_as(&store, stream, &LINES.replacen("0.5", "0.6", 1)).unwrap();
+    assert_eq!(store.sessions().unwrap().len(), 2);
+}
+
+#[test]
+fn a_bad_line_is_named_and_changes_nothing() {
+    let put = |at: &str, rest: &str| format!("{{\"at\":\"{at}\",{rest}}}\n");
+    let bad = [
+        ("nonsense\n".to_owned(), "line 11"),
+        ("[1]\n".to_owned(), "line 11"),
+        (format!("{}\n", "[".repeat(100_000)), "line 11"),
+        (
+            put("2026-01-01T01:00:00Z", r#""put":{"kind":"theory","id":"x","value":{}}"#),
+            "unknown kind 'theory'",
+        ),
+        (
+            put(
+                "2026-01-01T01:00:00Z",
+                r#""put":{"kind":"hypothesis","id":"x","value":{"confidence":1.7}}"#,
+            ),
+            "line 11",
+        ),
+        (
+            put(
+                "2026-01-01T01:00:00Z",
+                r#""put":{"kind":"evidence","id":"x","value":{"hypothesis":"gone"}}"#,
+            ),
+            "line 11",
+        ),
+        (put("2026-01-01T01:00:00Z", r#""remove":{"kind":"note","id":"x"}"#), "line 11"),
+        (put("2026-01-01T01:00:00Z", r#""remove":{"kind":"command","id":"c"}"#), "line 11"),
+        (put("2026-01-01T01:00:00Z", r#""branch":{"name":"-x"}"#), "line 11"),
+        (put("2026-01-01T01:00:00Z", r#""branch":{"name":"try","from":"main"}"#), "line 11"),
+        (put("2026-01-01T01:00:00Z", r#""switch":{"branch":"gone"}"#), "line 11"),
+        (put("2026-01-01T01:00:00Z", r#""restore":{"tag":"gone"}"#), "line 11"),
+        (put("2026-01-01T01:00:00Z", r#""restore":{"at":"2025-01-01T00:00:00Z"}"#), "line 11"),
+        (put("2026-01-01T01:00:00Z", r#""checkpoint":{"message":"m","tags":["a b"]}"#), "line 11"),
+        (
+            put("2026-01-01T01:00:00Z", r#""checkpoint":{"message":"m","trigger":"sometimes"}"#),
+            "line 11",
+        ),
+        (
+            put(
+                "2026-01-01T00:00:30Z",
+                r#""branch":"try","put":{"kind":"note","id":"x","value":{}}"#,
+            ),
+            "before the last revision",
+        ),
+        (
+            put(
+                "2026-01-01T00:00:30Z",
+                r#""branch":"gone","put":{"kind":"note","id":"x","value":{}}"#,
+            ),
+            "line 11",
+        ),
+        (
+            put("2999-01-01T00:00:00Z", r#""put":{"kind":"note","id":"x","value":{}}"#),
+            "ahead of now",
+        ),
+        (
+            put(
+                "2026-01-01T01:00:00Z",
+                r#""put":{"kind":"command","id":"x","value":{"stdout":{"$text":{}}}}"#,
+            ),
+            "line 11",
+        ),
+        (put("2026-01-01T01:00:00Z", r#""session":{"agent":"x"}"#), "line 11"),
+    ];
+    for (line, why) in bad {
+        let store = Store::in_memory().unwrap();
+        let tail = store.tail_bytes().unwrap();
+        let error = import(&store, &format!("{LINES}{line}{LINES}")).unwrap_err().to_string();
+        assert!(error.contains("line 11") && error.contains(why), "{line}: {error}");
+        assert_eq!(store.tail_bytes().unwrap(), tail, "{line}");
+        // Nor where some of it had been taken.
+        import(&store, LINES).unwrap();
+        let tail = store.tail_bytes().unwrap();
+        let error = import(&store, &format!("{LINES}{line}")).unwrap_err().to_string();
+        assert!(error.contains("line 11") && error.contains(why), "{line}: {error}");
+        assert_eq!(store.tail_bytes().unwrap(), tail, "{line}");
+    }
+}
+
+#[test]
+fn lines_may_name_their_sessions() {
+    let text = r#"{"at":"2026-01-01T00:00:00Z","session":"a","put":{"kind":"note","id":"n","value":{"text":"x"}}}
+{"at":"2026-01-01T00:00:00Z","session":"b","put":{"kind":"note","id":"n","value":{"text":"y"}}}
+{"at":"2026-01-01T00:00:01Z","session":"a","checkpoint":{"message":"m"}}
+{"at":"2026-01-01T00:00:01Z","put":{"kind":"note","id":"n","value":{"text":"z"}}}
+"#;
+    let store = Store::in_memory().unwrap();
+    let taken = import(&store, text).unwrap();
+    assert_eq!(taken.sessions, ["a", "b", "test"]);
+    let note = |name: &str| {
+        let session = store.session(name).unwrap();
+        let state = session.state(&session.head().unwrap()).unwrap();
+        state.claim(Kind::Note, "n").unwrap().unwrap().field("text").cloned()
+    };
+    assert_eq!(["a", "b", "test"].map(note), ["x", "y", "z"].map(|text| Some(text.into())));
+    assert_eq!(import(&store, text).unwrap().lines, 0);
+    let more =
+        r#"{"at":"2026-01-01T00:00:02Z","put":{"kind":"note","id":"n","value":{"text":"w"}}}"#;
+    import(&store, &format!("{text}{more}")).unwrap();
+    assert_eq!(note("test"), Some("w".into()));
+}
+
+#[test]
+fn the_recorded_example_is_a_stream() {
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/example/session.jsonl"))
+            .unwrap();
+    let store = Store::in_memory().unwrap();
+    let taken = import(&store, &text).unwrap();
+    assert_eq!(taken.lines, text.lines().count() as u64);
+    let exported = export(&store.session("test").unwrap());
+    let other = Store::in_memory().unwrap();
+    import(&other, &exported).unwrap();
+    assert_eq!(export(&other.session("test").unwrap()), exported);
+}

@@ -1,0 +1,254 @@
+//! Figures of the browser: the first screen, a keystroke to a drawn frame while another process writes, and memory.
+//!
+//! ```text
+//! cargo run --release -p forge-tui --example figures -- make FOLDER REVISIONS
+//! cargo run --release -p forge-tui --example figures -- first FOLDER
+//! cargo run --release -p forge-tui --example figures -- keys FOLDER
+//! ```
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "it prints what it found")]
+
+use forge_store::model::{Fact, Key, Kind, Origin, Timestamp, Value};
+use forge_store::store::{Act, ClaimChange, NewCheckpoint, NewSession, Options, Store};
+use forge_tui::action::Action;
+use forge_tui::app::{App, Zone};
+use forge_tui::effect::{Effect, Reply, Request};
+use forge_tui::key::Chord;
+use forge_tui::update::{begin, update};
+use forge_tui::view;
+use forge_tui::worker::Worker;
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::{Duration, Instant};
+
+type Fault = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Fault> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["make", folder, count] => make(Path::new(folder), count.parse()?),
+        ["write", folder] => write(Path::new(folder)),
+        ["first", folder] => first(Path::new(folder)),
+        ["keys", folder] => keys(Path::new(folder)),
+        _ => {
+            eprintln!("figures: make FOLDER REVISIONS, first FOLDER, or keys FOLDER");
+            Ok(())
+        }
+    }
+}
+
+/// The start of the made sessions, and a step: about 12 days for 100,000 revisions.
+const START: i64 = 1_741_683_850_000_000;
+const STEP_MICROS: i64 = 10_000_000;
+
+fn make(folder: &Path, count: u64) -> Result<(), Fault> {
+    let store = Store::create(folder, Options::default())?;
+    let time = |number: u64| Timestamp::from_micros(START + number as i64 * STEP_MICROS);
+    let act = Act::asked("session new", time(0));
+    let session = store.create_session(&act, NewSession::named("figures"))?;
+    let maintainer = store.maintainer();
+    for number in 0..count {
+        let act = Act::asked("hypothesis edit", time(number));
+        let id = format!("H{}", number % 200);
+        let value = Value::from([
+            ("description", format!("what was thought at step {number}").into()),
+            ("confidence", ((number % 100) as f64 / 100.0).into()),
+        ]);
+        let key = Key::new(Kind::Hypothesis, id);
+        let mut write = session.write(&act).change(ClaimChange::put(key, value)).imported();
+        if number % 20 == 0 {
+            let status = if number % 60 == 0 { "failed" } else { "passed" };
+            let value = Value::from([("name", "tests".into()), ("status", status.into())]);
+            let fact = Fact {
+                kind: Kind::Verification,
+                id: format!("v{number}"),
+                at: act.now,
+                origin: Origin::Recorded,
+                place: number,
+                recorded_at: act.now,
+                value,
+            };
+            let checkpoint = NewCheckpoint::manual(format!("step {number}")).tags(["step"]);
+            write = write.fact(fact).checkpoint(checkpoint);
+        }
+        write.commit()?;
+    }
+    drop(maintainer);
+    store.sync()?;
+    store.maintain(0)?;
+    Ok(())
+}
+
+/// Commits 50 revisions a second until its input ends.
+fn write(folder: &Path) -> Result<(), Fault> {
+    let store = Store::open(folder, Options::default())?;
+    let session = store.session("figures")?;
+    let (sender, ended) = mpsc::channel();
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        let _ = sender.send(());
+    });
+    let mut number = 0_u64;
+    while ended.recv_timeout(Duration::from_millis(20)).is_err() {
+        number += 1;
+        let act = Act::asked("note add", now());
+        let value = Value::from([("description", number.to_string().into())]);
+        let change = ClaimChange::put(Key::new(Kind::Note, "live"), value);
+        session.write(&act).change(change).commit()?;
+    }
+    println!("wrote {number} revisions meanwhile");
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is an edge")]
+fn now() -> Timestamp {
+    chrono::Utc::now().into()
+}
+
+/// The browser with its worker in a thread, drawn as a terminal gets it, but into nothing.
+struct Seat<W: Write> {
+    app: App,
+    requests: Sender<(u64, Request)>,
+    replies: Receiver<Reply>,
+    terminal: Terminal<CrosstermBackend<W>>,
+}
+
+impl<W: Write> Seat<W> {
+    fn new(store: Store, out: W) -> Result<Self, Fault> {
+        let (requests, wanted) = mpsc::channel();
+        let (sender, replies) = mpsc::channel();
+        let worker = Worker::new(store, Zone::Local);
+        std::thread::spawn(move || worker.serve(&wanted, &sender, |reply| reply));
+        let area = ratatui::layout::Rect { x: 0, y: 0, width: 160, height: 50 };
+        let viewport = ratatui::Viewport::Fixed(area);
+        let options = ratatui::TerminalOptions { viewport };
+        let terminal = Terminal::with_options(CrosstermBackend::new(out), options)?;
+        Ok(Self { app: App::new(160, 50, now(), Zone::Local), requests, replies, terminal })
+    }
+
+    fn run(&mut self, effects: Vec<Effect>) -> Result<(), Fault> {
+        for effect in effects {
+            if let Effect::Ask { generation, request } = effect {
+                self.requests.send((generation, request))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn draw(&mut self) -> Result<(), Fault>
+    where
+        W: 'static,
+    {
+        let app = &self.app;
+        self.terminal.draw(|frame| view::draw(app, frame))?;
+        Ok(())
+    }
+
+    fn take(&mut self, wait: Duration) -> Result<bool, Fault> {
+        let Ok(reply) = self.replies.recv_timeout(wait) else { return Ok(false) };
+        let effects = update(&mut self.app, Action::Reply(Box::new(reply)));
+        self.run(effects)?;
+        Ok(true)
+    }
+}
+
+fn first(folder: &Path) -> Result<(), Fault> {
+    let started = Instant::now();
+    let store = Store::open(folder, Options::default())?;
+    let mut seat = Seat::new(store, std::io::sink())?;
+    let effects = begin(&mut seat.app, None);
+    seat.run(effects)?;
+    while seat.app.timeline.rows.is_empty() || seat.app.state.view.is_none() {
+        seat.take(Duration::from_secs(10))?;
+    }
+    seat.draw()?;
+    let shown = started.elapsed().as_secs_f64() * 1e3;
+    while seat.app.strip.is_none() {
+        seat.take(Duration::from_secs(10))?;
+    }
+    seat.draw()?;
+    let whole = started.elapsed().as_secs_f64() * 1e3;
+    println!("first screen {shown:.1} ms, with the strip {whole:.1} ms");
+    memory()
+}
+
+fn memory() -> Result<(), Fault> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let wanted = |line: &&str| line.starts_with("VmHWM") || line.starts_with("RssAnon");
+    for line in status.lines().filter(wanted) {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+fn keys(folder: &Path) -> Result<(), Fault> {
+    let mut writer = Command::new(std::env::current_exe()?)
+        .arg("write")
+        .arg(folder)
+        .stdin(Stdio::piped())
+        .spawn()?;
+    let store = Store::open(folder, Options::default())?;
+    let mut seat = Seat::new(store, std::io::sink())?;
+    let effects = begin(&mut seat.app, None);
+    seat.run(effects)?;
+    let (mut frames, mut states) = (Vec::new(), Vec::new());
+    let mut ticked = Instant::now();
+    let pressed =
+        ["j", "j", "j", "<pgdn>", "j", "k", "l", "h", "j", "k", "<pgdn>", "<pgup>", "j", "v"];
+    let ended = Instant::now() + Duration::from_secs(20);
+    for key in pressed.iter().cycle() {
+        if Instant::now() > ended {
+            break;
+        }
+        let start = Instant::now();
+        let chord: Chord = key.parse()?;
+        let effects = update(&mut seat.app, Action::Key(chord));
+        seat.run(effects)?;
+        seat.draw()?;
+        frames.push(start.elapsed());
+        // Until the state of the new moment is on the screen too.
+        let arrived =
+            |app: &App| app.state.view.as_ref().is_some_and(|view| view.target == app.target());
+        while !arrived(&seat.app) && start.elapsed() < Duration::from_secs(2) {
+            seat.take(Duration::from_millis(500))?;
+        }
+        seat.draw()?;
+        states.push(start.elapsed());
+        while start.elapsed() < Duration::from_millis(20) {
+            if seat.take(Duration::from_millis(20).saturating_sub(start.elapsed()))? {
+                seat.draw()?;
+            }
+        }
+        if ticked.elapsed() > Duration::from_millis(250) {
+            ticked = Instant::now();
+            let effects = update(&mut seat.app, Action::Tick(now()));
+            seat.run(effects)?;
+        }
+    }
+    drop(writer.stdin.take());
+    writer.wait()?;
+    report("a key to a frame", frames);
+    report("a key to the state of the new moment", states);
+    memory()
+}
+
+fn report(what: &str, mut times: Vec<Duration>) {
+    times.sort();
+    let at = |share: f64| {
+        let place = (times.len() as f64 * share) as usize;
+        let time = times.get(place.min(times.len().saturating_sub(1)));
+        time.map_or(0.0, |time| time.as_secs_f64() * 1e3)
+    };
+    println!(
+        "{what}: n {} p50 {:.2} ms p99 {:.2} ms max {:.2} ms",
+        times.len(),
+        at(0.5),
+        at(0.99),
+        at(1.0)
+    );
+}

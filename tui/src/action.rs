@@ -1,0 +1,85 @@
+//! What can happen to the browser.
+
+use crate::effect::Reply;
+use crate::key::Chord;
+use forge_store::model::Timestamp;
+
+/// What a key asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "each is explained in the map of keys")]
+pub enum Command {
+    Help,
+    Accept,
+    Back,
+    Cancel,
+    Open,
+    NextPane,
+    Search,
+    Jump,
+    Level,
+    Mark,
+    Diff,
+    Charts,
+    Sessions,
+    Create,
+    Tag,
+    Branch,
+    Restore,
+    Undo,
+    Redo,
+    Copy,
+    Export,
+    Fold,
+    FoldAll,
+    Down,
+    Up,
+    PageDown,
+    PageUp,
+    First,
+    Last,
+    OlderCheckpoint,
+    NewerCheckpoint,
+    OlderTag,
+    NewerTag,
+    OlderCompaction,
+    NewerCompaction,
+    OlderStatus,
+    NewerStatus,
+    NextTab,
+    PreviousTab,
+    Refresh,
+    Erase,
+    EraseWord,
+    EraseAll,
+    Suspend,
+    Quit,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// A key was pressed.
+    Key(Chord),
+    /// A text was pasted.
+    Paste(String),
+    /// The mouse was pressed here.
+    Click {
+        /// Columns from the left.
+        x: u16,
+        /// Rows from the top.
+        y: u16,
+    },
+    /// The wheel was turned: rows down (or up, if negative).
+    Wheel(i16),
+    /// The window has this size.
+    Resize {
+        /// Its columns.
+        width: u16,
+        /// Its rows.
+        height: u16,
+    },
+    /// It is this late.
+    Tick(Timestamp),
+    /// The worker has an answer.
+    Reply(Box<Reply>),
+}

@@ -1,0 +1,291 @@
+//! All that the browser knows: plain data.
+
+use crate::effect::{
+    Change, ChartData, Effect, Failure, Overview, Request, Row, SessionRow, Sheet, Slot, Tab,
+    Target, View,
+};
+use crate::keymap::{Keymap, Mode};
+use crate::query::{Filter, Level};
+use crate::theme::Theme;
+use chrono::{FixedOffset, Local};
+use forge_store::model::Timestamp;
+use forge_store::model::when::civil_time;
+use forge_store::store::{Activity, Place};
+use std::collections::BTreeMap;
+
+/// In which zone times are shown and read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Zone {
+    /// The machine's.
+    Local,
+    /// One with a fixed offset.
+    Fixed(FixedOffset),
+}
+
+impl Zone {
+    /// A time as the clocks there show it, to the second.
+    #[must_use]
+    pub fn show(self, time: Timestamp) -> String {
+        let time = time.plus_micros(-time.as_micros().rem_euclid(1_000_000));
+        match self {
+            Self::Local => civil_time(time, &Local),
+            Self::Fixed(offset) => civil_time(time, &offset),
+        }
+    }
+
+    /// Reads a time.
+    ///
+    /// # Errors
+    /// What cannot be read, in a sentence.
+    pub fn read(self, text: &str, now: Timestamp) -> Result<Timestamp, String> {
+        match self {
+            Self::Local => crate::query::read_time(text, now, &Local),
+            Self::Fixed(offset) => crate::query::read_time(text, now, &offset),
+        }
+    }
+}
+
+/// What there is to look at.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stage {
+    /// The store is being opened.
+    Loading,
+    /// There is no session, or nothing in it.
+    Empty,
+    /// The timeline.
+    Browsing,
+    /// It cannot be read.
+    Failed(Failure),
+}
+
+/// Which side the keys go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Focus {
+    /// The timeline.
+    Timeline,
+    /// The state.
+    State,
+}
+
+/// The list of moments.
+#[derive(Clone, Debug, Default)]
+pub struct Timeline {
+    /// The rows that are loaded, newest first; the first may be the head.
+    pub rows: Vec<Row>,
+    /// The row stood on.
+    pub cursor: usize,
+    /// The first row on the screen.
+    pub top: usize,
+    /// Where older rows begin, if there are any.
+    pub older: Option<Place>,
+    /// Where newer rows begin, if there are any.
+    pub newer: Option<Place>,
+    /// Whether rows are being loaded.
+    pub loading: bool,
+    /// Whether the newest rows are loaded.
+    pub at_newest: bool,
+    /// How much is shown.
+    pub level: Level,
+    /// What passes.
+    pub filter: Filter,
+    /// The filter as it was typed.
+    pub typed: String,
+    /// Stand at this place as soon as it is loaded.
+    pub seek: Option<Place>,
+}
+
+/// The state beside it.
+#[derive(Clone, Debug, Default)]
+pub struct StatePane {
+    /// What is shown.
+    pub view: Option<View>,
+    /// Which kind.
+    pub tab: Tab,
+    /// The line stood on.
+    pub cursor: usize,
+    /// The first line on the screen.
+    pub top: usize,
+    /// The moment stood at before this one.
+    pub before: Option<Target>,
+    /// What went wrong.
+    pub failure: Option<Failure>,
+}
+
+/// A sheet in front.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// What is read; `None` while it loads.
+    pub sheet: Option<Sheet>,
+    /// The line stood on.
+    pub cursor: usize,
+    /// The first line on the screen.
+    pub top: usize,
+}
+
+/// What a line of text is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Filter, as it is typed.
+    Search,
+    /// Go to a moment.
+    Jump,
+    /// Make a checkpoint.
+    Create,
+    /// Tag a checkpoint.
+    Tag,
+    /// Begin a branch.
+    Branch,
+    /// Write the view to a file.
+    Export,
+}
+
+/// What is in front of timeline and state.
+#[derive(Clone, Debug)]
+pub enum Front {
+    /// A sheet.
+    Sheet(Reading),
+    /// Charts; `None` while they load.
+    Charts(Option<ChartData>),
+    /// The sessions.
+    Sessions {
+        /// `None` while they load.
+        rows: Option<Vec<SessionRow>>,
+        /// The line stood on.
+        cursor: usize,
+    },
+    /// A line of text.
+    Input {
+        /// For what.
+        purpose: Purpose,
+        /// So far.
+        text: String,
+    },
+    /// Yes or no?
+    Confirm {
+        /// What is to be done.
+        change: Change,
+        /// What it would change, if that was asked.
+        reading: Reading,
+    },
+}
+
+/// What the last line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// How it is to be seen.
+    pub tone: crate::theme::Tone,
+    /// What.
+    pub text: String,
+}
+
+/// The browser.
+#[derive(Clone, Debug)]
+pub struct App {
+    /// The window's columns.
+    pub width: u16,
+    /// The window's rows.
+    pub height: u16,
+    /// Now.
+    pub now: Timestamp,
+    /// Where times are shown.
+    pub zone: Zone,
+    /// How things look.
+    pub theme: Theme,
+    /// What keys do.
+    pub keymap: Keymap,
+    /// What there is to look at.
+    pub stage: Stage,
+    /// The session.
+    pub session: Overview,
+    /// The moments.
+    pub timeline: Timeline,
+    /// The state.
+    pub state: StatePane,
+    /// Which side the keys go to.
+    pub focus: Focus,
+    /// What is in front, the topmost last.
+    pub fronts: Vec<Front>,
+    /// The moment marked to compare with.
+    pub mark: Option<Target>,
+    /// The strip.
+    pub strip: Option<Activity>,
+    /// What the last line says.
+    pub status: Option<Status>,
+    /// The latest request of each pane.
+    pub asked: BTreeMap<Slot, u64>,
+    /// Requests so far.
+    pub generation: u64,
+    /// Whether the store is being watched just now.
+    pub watching: bool,
+    /// When the strip was last asked for.
+    pub strip_asked: Option<Timestamp>,
+    /// Whether to stop.
+    pub done: bool,
+}
+
+impl App {
+    /// A browser that has not begun yet.
+    #[must_use]
+    pub fn new(width: u16, height: u16, now: Timestamp, zone: Zone) -> Self {
+        Self {
+            width,
+            height,
+            now,
+            zone,
+            theme: Theme::default(),
+            keymap: Keymap::default(),
+            stage: Stage::Loading,
+            session: Overview::default(),
+            timeline: Timeline::default(),
+            state: StatePane::default(),
+            focus: Focus::Timeline,
+            fronts: Vec::new(),
+            mark: None,
+            strip: None,
+            status: None,
+            asked: BTreeMap::new(),
+            generation: 0,
+            watching: false,
+            strip_asked: None,
+            done: false,
+        }
+    }
+
+    /// What keys mean now.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        match (self.fronts.last(), self.focus) {
+            (Some(Front::Sheet(_)), _) => Mode::Sheet,
+            (Some(Front::Charts(_)), _) => Mode::Charts,
+            (Some(Front::Sessions { .. }), _) => Mode::Sessions,
+            (Some(Front::Input { .. }), _) => Mode::Input,
+            (Some(Front::Confirm { .. }), _) => Mode::Confirm,
+            (None, Focus::Timeline) => Mode::Timeline,
+            (None, Focus::State) => Mode::State,
+        }
+    }
+
+    /// The row stood on.
+    #[must_use]
+    pub fn row(&self) -> Option<&Row> {
+        self.timeline.rows.get(self.timeline.cursor)
+    }
+
+    /// The moment stood at.
+    #[must_use]
+    pub fn target(&self) -> Target {
+        self.row().map_or(Target::Head, |row| row.target)
+    }
+
+    /// Asks the worker for something; an answer to an earlier request of the same pane will not count.
+    pub fn ask(&mut self, request: Request) -> Effect {
+        self.generation += 1;
+        self.asked.insert(request.slot(), self.generation);
+        Effect::Ask { generation: self.generation, request }
+    }
+
+    /// Says something in the last line.
+    pub fn say(&mut self, tone: crate::theme::Tone, text: impl Into<String>) {
+        self.status = Some(Status { tone, text: text.into() });
+    }
+}

@@ -1,0 +1,161 @@
+//! Keys as people write them: `j`, `<down>`, `<c-z>`.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::fmt;
+use std::str::FromStr;
+
+/// A key with its modifiers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Chord {
+    key: Key,
+    ctrl: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Key {
+    Char(char),
+    Named(&'static str),
+}
+
+/// The keys with names, as written and as the terminal reports them.
+const NAMED: &[(&str, KeyCode)] = &[
+    ("up", KeyCode::Up),
+    ("down", KeyCode::Down),
+    ("left", KeyCode::Left),
+    ("right", KeyCode::Right),
+    ("home", KeyCode::Home),
+    ("end", KeyCode::End),
+    ("pgup", KeyCode::PageUp),
+    ("pgdn", KeyCode::PageDown),
+    ("tab", KeyCode::Tab),
+    ("s-tab", KeyCode::BackTab),
+    ("enter", KeyCode::Enter),
+    ("esc", KeyCode::Esc),
+    ("backspace", KeyCode::Backspace),
+    ("delete", KeyCode::Delete),
+    ("space", KeyCode::Char(' ')),
+    ("lt", KeyCode::Char('<')),
+    ("gt", KeyCode::Char('>')),
+];
+
+/// A text that names no key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' names no key: write a character, or a name such as <down>, <pgdn>, <enter>, <c-z>")]
+pub struct UnknownKey(pub String);
+
+impl Chord {
+    /// The key that a terminal reported, if it has a name.
+    #[must_use]
+    pub fn of_event(event: KeyEvent) -> Option<Self> {
+        let ctrl = event.modifiers.contains(KeyModifiers::CONTROL);
+        let code = match event.code {
+            KeyCode::Char(letter) if ctrl => KeyCode::Char(letter.to_ascii_lowercase()),
+            KeyCode::Tab if event.modifiers.contains(KeyModifiers::SHIFT) => KeyCode::BackTab,
+            other => other,
+        };
+        Self::of_code(code, ctrl)
+    }
+
+    fn of_code(code: KeyCode, ctrl: bool) -> Option<Self> {
+        if let Some((name, _)) = NAMED.iter().find(|(_, named)| *named == code) {
+            return Some(Self { key: Key::Named(name), ctrl });
+        }
+        match code {
+            KeyCode::Char(letter) => Some(Self { key: Key::Char(letter), ctrl }),
+            _ => None,
+        }
+    }
+
+    /// The character that this key types, if it types one.
+    #[must_use]
+    pub fn typed(self) -> Option<char> {
+        match (self.key, self.ctrl) {
+            (Key::Char(letter), false) => Some(letter),
+            (Key::Named("space"), false) => Some(' '),
+            (Key::Named("lt"), false) => Some('<'),
+            (Key::Named("gt"), false) => Some('>'),
+            _ => None,
+        }
+    }
+
+    /// The keys of a text: characters and names in angle brackets; blanks between them do not count.
+    ///
+    /// # Errors
+    /// For a name that names no key.
+    pub fn parse_all(text: &str) -> Result<Vec<Self>, UnknownKey> {
+        let mut chords = Vec::new();
+        let mut rest = text.trim_start();
+        while let Some(first) = rest.chars().next() {
+            let name = |end: &usize| {
+                rest.get(1..*end).is_some_and(|name| !name.contains(char::is_whitespace))
+            };
+            let end = if first == '<' { rest.find('>').filter(name) } else { None };
+            let end = end.map(|end| end + 1);
+            let (one, after) = rest.split_at(end.unwrap_or(first.len_utf8()));
+            chords.push(one.parse()?);
+            rest = after.trim_start();
+        }
+        Ok(chords)
+    }
+}
+
+impl FromStr for Chord {
+    type Err = UnknownKey;
+
+    fn from_str(text: &str) -> Result<Self, UnknownKey> {
+        let unknown = || UnknownKey(text.to_owned());
+        let mut letters = text.chars();
+        if let (Some(letter), None) = (letters.next(), letters.next()) {
+            return Self::of_code(KeyCode::Char(letter), false).ok_or_else(unknown);
+        }
+        let name = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'));
+        let name = name.ok_or_else(unknown)?.to_ascii_lowercase();
+        let (ctrl, name) = match name.strip_prefix("c-") {
+            Some(rest) => (true, rest),
+            None => (false, name.as_str()),
+        };
+        if let Some((_, code)) = NAMED.iter().find(|(known, _)| *known == name) {
+            return Self::of_code(*code, ctrl).ok_or_else(unknown);
+        }
+        let mut letters = name.chars();
+        match (letters.next(), letters.next()) {
+            (Some(letter), None) if ctrl => Self::of_code(KeyCode::Char(letter), true),
+            _ => None,
+        }
+        .ok_or_else(unknown)
+    }
+}
+
+impl fmt::Display for Chord {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.key, self.ctrl) {
+            (Key::Char(letter), true) => write!(out, "<c-{letter}>"),
+            (Key::Char(letter), false) => write!(out, "{letter}"),
+            (Key::Named("lt"), false) => out.write_str("<"),
+            (Key::Named("gt"), false) => out.write_str(">"),
+            (Key::Named(name), true) => write!(out, "<c-{name}>"),
+            (Key::Named(name), false) => write!(out, "<{name}>"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_read_as_they_are_written() {
+        let text = "j < > <down> <c-z> <s-tab> <space> é";
+        let keys = Chord::parse_all(text).unwrap();
+        let written: Vec<String> = keys.iter().map(ToString::to_string).collect();
+        assert_eq!(written.join(" "), text);
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused_with_what_may_stand_there() {
+        for text in ["<bogus>", "<c-zz>"] {
+            let error = Chord::parse_all(text).unwrap_err().to_string();
+            assert!(error.contains(text) && error.contains("<down>"), "{error}");
+        }
+    }
+}

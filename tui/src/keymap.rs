@@ -1,0 +1,282 @@
+//! Which key does what in which mode: data. The help, the bottom line and the table in `docs/tui.md` are made of it.
+
+use crate::action::Command;
+use crate::key::{Chord, UnknownKey};
+use std::collections::BTreeMap;
+
+/// What keys mean depends on what is in front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// The list of moments.
+    Timeline,
+    /// The state beside it.
+    State,
+    /// A sheet: details, a comparison, the help.
+    Sheet,
+    /// Charts.
+    Charts,
+    /// The list of sessions.
+    Sessions,
+    /// A line of text is being written.
+    Input,
+    /// A question waits for yes or no.
+    Confirm,
+}
+
+use Mode::{Charts, Confirm, Input, Sessions, Sheet, State, Timeline};
+
+/// A command in the map.
+#[derive(Clone, Debug)]
+pub struct Binding {
+    /// What is done.
+    pub command: Command,
+    /// Its name, for settings.
+    pub name: &'static str,
+    /// The keys that do it.
+    pub keys: Vec<Chord>,
+    /// Where.
+    pub modes: &'static [Mode],
+    /// What it does, for the help.
+    pub about: &'static str,
+    /// A word for the bottom line; empty: not shown there.
+    pub short: &'static str,
+}
+
+const BROWSE: &[Mode] = &[Timeline, State];
+const LISTS: &[Mode] = &[Timeline, State, Sheet, Sessions];
+const SHOWN: &[Mode] = &[Timeline, State, Sheet, Charts, Sessions];
+const ASKING: &[Mode] = &[Input, Confirm];
+
+type Line = (Command, &'static str, &'static str, &'static [Mode], &'static str, &'static str);
+
+/// The bottom line shows those with a short word in this order, as many as fit.
+const DEFAULTS: &[Line] = &[
+    (Command::Help, "help", "?", SHOWN, "show all keys", "help"),
+    (Command::Accept, "accept", "<enter>", ASKING, "do it", "do it"),
+    (
+        Command::Back,
+        "back",
+        "<esc>",
+        SHOWN,
+        "close what is in front, clear filter and mark",
+        "back",
+    ),
+    (Command::Cancel, "cancel", "<esc> <c-c>", ASKING, "leave it", "leave it"),
+    (Command::Open, "open", "<enter>", LISTS, "open in full, or choose", "open"),
+    (Command::NextPane, "next-pane", "<tab>", BROWSE, "go to the other side", "other side"),
+    (Command::Search, "search", "/", BROWSE, "search and filter", "search"),
+    (Command::Jump, "jump", "t :", BROWSE, "go to a moment by typing it", "go to"),
+    (Command::Level, "level", "v", BROWSE, "checkpoints, every revision, everything", "detail"),
+    (Command::Mark, "mark", "m", BROWSE, "mark this moment to compare with", "mark"),
+    (
+        Command::Diff,
+        "diff",
+        "d",
+        BROWSE,
+        "compare with the mark, else with the moment before",
+        "diff",
+    ),
+    (Command::Charts, "charts", "c", BROWSE, "show charts", "charts"),
+    (Command::Sessions, "sessions", "s", BROWSE, "choose a session", "sessions"),
+    (Command::Create, "create", "a", BROWSE, "make a checkpoint", "checkpoint"),
+    (Command::Tag, "tag", "T", BROWSE, "tag this checkpoint", "tag"),
+    (Command::Branch, "branch", "b", BROWSE, "begin a branch here", "branch"),
+    (Command::Restore, "restore", "R", BROWSE, "make the claims what they were here", "restore"),
+    (Command::Undo, "undo", "u", BROWSE, "take back the last operation", "undo"),
+    (Command::Redo, "redo", "U", BROWSE, "take back the last undo", ""),
+    (Command::Copy, "copy", "y", LISTS, "copy the id", "copy"),
+    (Command::Export, "export", "e", SHOWN, "write this view to a file", "export"),
+    (Command::Fold, "fold", "<space> x", &[Sheet], "fold or unfold a section", "fold"),
+    (Command::FoldAll, "fold-all", "z", &[Sheet], "fold or unfold all sections", ""),
+    (Command::Down, "down", "j <down> <c-n>", SHOWN, "down: back in time", ""),
+    (Command::Up, "up", "k <up> <c-p>", SHOWN, "up: on in time", ""),
+    (Command::PageDown, "page-down", "<pgdn> <c-f> <c-d>", SHOWN, "a page down", ""),
+    (Command::PageUp, "page-up", "<pgup> <c-b> <c-u>", SHOWN, "a page up", ""),
+    (Command::First, "first", "g <home>", SHOWN, "to the top: the head, which is followed", ""),
+    (Command::Last, "last", "G <end>", SHOWN, "to the bottom: the beginning", ""),
+    (Command::OlderCheckpoint, "older-checkpoint", "]", BROWSE, "to the checkpoint before", ""),
+    (Command::NewerCheckpoint, "newer-checkpoint", "[", BROWSE, "to the checkpoint after", ""),
+    (Command::OlderTag, "older-tag", ")", BROWSE, "to the tag before", ""),
+    (Command::NewerTag, "newer-tag", "(", BROWSE, "to the tag after", ""),
+    (Command::OlderCompaction, "older-compaction", ">", BROWSE, "to the compaction before", ""),
+    (Command::NewerCompaction, "newer-compaction", "<lt>", BROWSE, "to the compaction after", ""),
+    (Command::OlderStatus, "older-status", "}", BROWSE, "to the change of a status before", ""),
+    (Command::NewerStatus, "newer-status", "{", BROWSE, "to the change of a status after", ""),
+    (Command::NextTab, "next-tab", "l <right>", BROWSE, "the next kind of the state", ""),
+    (Command::PreviousTab, "previous-tab", "h <left>", BROWSE, "the kind before", ""),
+    (
+        Command::NextTab,
+        "next-tab-here",
+        "<s-tab>",
+        &[State],
+        "the next kind, on the state's side",
+        "",
+    ),
+    (Command::Refresh, "refresh", "r <c-l>", SHOWN, "read again and draw afresh", ""),
+    (Command::Erase, "erase", "<backspace> <c-h>", &[Input], "take back a character", ""),
+    (Command::EraseWord, "erase-word", "<c-w>", &[Input], "take back a word", ""),
+    (Command::EraseAll, "erase-all", "<c-u>", &[Input], "begin again", ""),
+    (Command::Accept, "yes", "y", &[Confirm], "yes", "yes"),
+    (Command::Cancel, "no", "n q", &[Confirm], "no", "no"),
+    (Command::Suspend, "suspend", "<c-z>", SHOWN, "go to the background", ""),
+    (Command::Quit, "quit", "q <c-c>", SHOWN, "quit", "quit"),
+];
+
+/// What is wrong with a table of keys.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeymapError {
+    /// There is no such command.
+    #[error("there is no command '{0}' to bind: 'forge tui' names them all under '?'")]
+    UnknownCommand(String),
+    /// There is no such key.
+    #[error(transparent)]
+    UnknownKey(#[from] UnknownKey),
+    /// One key for two commands.
+    #[error("the key {key} would both {first} and {second}: bind one of them to another key")]
+    Twice {
+        /// The key.
+        key: String,
+        /// A command's name.
+        first: &'static str,
+        /// The other's.
+        second: &'static str,
+    },
+    /// A command that could not be reached any more.
+    #[error("'{0}' needs a key")]
+    NoKey(&'static str),
+}
+
+/// All bindings.
+#[derive(Clone, Debug)]
+pub struct Keymap {
+    bindings: Vec<Binding>,
+}
+
+impl Default for Keymap {
+    fn default() -> Self {
+        let binding = |(command, name, keys, modes, about, short): &Line| Binding {
+            command: *command,
+            name,
+            keys: Chord::parse_all(keys).expect("the default keys are keys"),
+            modes,
+            about,
+            short,
+        };
+        Self { bindings: DEFAULTS.iter().map(binding).collect() }
+    }
+}
+
+impl Keymap {
+    /// The default keys with some replaced: names of commands with the keys they get, such as `down` and `n <down>`.
+    ///
+    /// # Errors
+    /// For names of no command or key, and for a key that would do two things.
+    pub fn with(keys: &BTreeMap<String, String>) -> Result<Self, KeymapError> {
+        let mut map = Self::default();
+        for (name, chords) in keys {
+            let binding = map
+                .bindings
+                .iter_mut()
+                .find(|binding| binding.name == name)
+                .ok_or_else(|| KeymapError::UnknownCommand(name.clone()))?;
+            binding.keys = Chord::parse_all(chords)?;
+            if binding.keys.is_empty() {
+                return Err(KeymapError::NoKey(binding.name));
+            }
+        }
+        map.check().map(|()| map)
+    }
+
+    fn check(&self) -> Result<(), KeymapError> {
+        for (place, one) in self.bindings.iter().enumerate() {
+            for other in self.bindings.iter().skip(place + 1) {
+                let shared = one.keys.iter().find(|key| other.keys.contains(key));
+                if let Some(key) = shared
+                    && one.modes.iter().any(|mode| other.modes.contains(mode))
+                {
+                    let (key, first, second) = (key.to_string(), one.name, other.name);
+                    return Err(KeymapError::Twice { key, first, second });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a key does in a mode.
+    #[must_use]
+    pub fn command(&self, mode: Mode, key: Chord) -> Option<Command> {
+        self.of(mode).find(|binding| binding.keys.contains(&key)).map(|binding| binding.command)
+    }
+
+    /// What can be done in a mode.
+    pub fn of(&self, mode: Mode) -> impl Iterator<Item = &Binding> {
+        self.bindings.iter().filter(move |binding| binding.modes.contains(&mode))
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn bindings(&self) -> &[Binding] {
+        &self.bindings
+    }
+
+    /// The table of keys for the documentation, in Markdown.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let mut table = "| Keys | Does | Name | Where |\n|---|---|---|---|\n".to_owned();
+        for binding in &self.bindings {
+            let keys: Vec<String> = binding.keys.iter().map(|key| format!("`{key}`")).collect();
+            let modes: Vec<String> =
+                binding.modes.iter().map(|mode| format!("{mode:?}").to_lowercase()).collect();
+            let line = format!(
+                "| {} | {} | `{}` | {} |\n",
+                keys.join(" "),
+                binding.about,
+                binding.name,
+                modes.join(", ")
+            );
+            table.push_str(&line);
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, keys)| ((*name).to_owned(), (*keys).to_owned())).collect()
+    }
+
+    #[test]
+    fn no_default_key_does_two_things() {
+        assert_eq!(Keymap::default().check(), Ok(()));
+    }
+
+    #[test]
+    fn a_key_that_was_set_replaces_the_default_ones() {
+        let map = Keymap::with(&keys(&[("down", "J")])).unwrap();
+        assert_eq!(map.command(Timeline, "J".parse().unwrap()), Some(Command::Down));
+        assert_eq!(map.command(Timeline, "j".parse().unwrap()), None);
+    }
+
+    #[test]
+    fn a_key_for_two_commands_or_for_none_is_refused() {
+        for (name, key, said) in [
+            ("down", "k", "both down and up"),
+            ("fly", "F", "no command 'fly'"),
+            ("down", "<nowhere>", "names no key"),
+            ("down", "", "needs a key"),
+        ] {
+            let error = Keymap::with(&keys(&[(name, key)])).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_page_in_the_documentation_shows_these_keys() {
+        let page = include_str!("../../docs/tui.md");
+        let table = Keymap::default().table();
+        assert!(page.contains(&table), "put this into docs/tui.md:\n{table}");
+    }
+}

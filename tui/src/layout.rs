@@ -1,0 +1,89 @@
+//! Where things stand in a window of any size.
+
+use crate::app::{App, Focus};
+use ratatui::layout::Rect;
+
+/// Where things stand. An area without rows is not shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// The first line: session and branch.
+    pub header: Rect,
+    /// The timeline.
+    pub timeline: Rect,
+    /// The state.
+    pub state: Rect,
+    /// The strip of activity with its marks.
+    pub strip: Rect,
+    /// What was said, or the filter.
+    pub status: Rect,
+    /// The keys.
+    pub keys: Rect,
+}
+
+/// From so many columns on, timeline and state stand side by side.
+const WIDE: u16 = 90;
+
+impl Layout {
+    /// The layout of this moment.
+    #[must_use]
+    pub fn of(app: &App) -> Self {
+        let (width, height) = (app.width, app.height);
+        let row = |y: u16, rows: u16| Rect { x: 0, y, width, height: rows };
+        let header = row(0, height.min(1));
+        let status_rows = u16::from(height >= 4);
+        let key_rows = u16::from(height >= 3);
+        let strip_rows = match height {
+            0..=13 => 0,
+            14..=21 => 2,
+            _ => 3,
+        };
+        let used = header.height + status_rows + key_rows + strip_rows;
+        let middle = row(header.height, height.saturating_sub(used));
+        let strip = row(middle.bottom(), strip_rows);
+        let status = row(strip.bottom(), status_rows);
+        let keys = row(status.bottom(), key_rows);
+        let (timeline, state) = if width >= WIDE {
+            let left = (width * 11 / 20).min(110);
+            (
+                Rect { width: left, ..middle },
+                Rect { x: left + 1, width: width - left - 1, ..middle },
+            )
+        } else if app.focus == Focus::State {
+            (Rect::default(), middle)
+        } else {
+            (middle, Rect::default())
+        };
+        Self { header, timeline, state, strip, status, keys }
+    }
+
+    /// Where a sheet in front stands.
+    #[must_use]
+    pub fn front(app: &App) -> Rect {
+        let layout = Self::of(app);
+        let below = layout.status.height + layout.keys.height;
+        Rect {
+            x: 0,
+            y: layout.header.height,
+            width: app.width,
+            height: app.height.saturating_sub(layout.header.height + below),
+        }
+    }
+
+    /// How many lines of a sheet are seen.
+    #[must_use]
+    pub fn sheet_rows(app: &App) -> usize {
+        usize::from(Self::front(app).height.saturating_sub(1)).max(1)
+    }
+
+    /// How many lines of the state are seen, under its two lines of title.
+    #[must_use]
+    pub fn state_rows(app: &App) -> usize {
+        usize::from(Self::of(app).state.height.saturating_sub(2)).max(1)
+    }
+
+    /// How many lines of the timeline are seen.
+    #[must_use]
+    pub fn timeline_rows(app: &App) -> usize {
+        usize::from(Self::of(app).timeline.height).max(1)
+    }
+}

@@ -1,0 +1,165 @@
+//! Sheets: texts in sections that fold, broken into the lines of a window.
+
+use crate::effect::{Failure, Line, Section, Sheet};
+use crate::keymap::{Keymap, Mode};
+use crate::theme::Tone;
+use forge_store::model::text::{Newlines, sanitise};
+use unicode_width::UnicodeWidthChar;
+
+/// A line as it stands in the window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The section it belongs to.
+    pub section: usize,
+    /// Whether it is the section's title.
+    pub heading: bool,
+    /// How it is to be seen.
+    pub tone: Tone,
+    /// What it says, indent included; safe to print.
+    pub text: String,
+}
+
+/// So many lines of one text are shown; a text longer than that is for a pager.
+const MAX_LINES: usize = 5000;
+
+/// The lines of a sheet in a window of so many columns.
+#[must_use]
+pub fn shown(sheet: &Sheet, width: u16) -> Vec<Shown> {
+    let mut lines = Vec::new();
+    for (section, part) in sheet.sections.iter().enumerate() {
+        if !part.title.is_empty() {
+            let mark = if part.folded { "+ " } else { "- " };
+            let count =
+                if part.folded { format!(" ({} lines)", part.lines.len()) } else { String::new() };
+            let text = format!("{mark}{}{count}", sanitise(&part.title, Newlines::Escape));
+            lines.push(Shown { section, heading: true, tone: Tone::Heading, text });
+        }
+        if part.folded {
+            continue;
+        }
+        for line in &part.lines {
+            let indent = usize::from(line.indent);
+            let room = usize::from(width).saturating_sub(indent).max(8);
+            let text = sanitise(&line.text, Newlines::Keep);
+            for row in text.split('\n') {
+                for piece in wrapped(row, room) {
+                    let text = format!("{}{piece}", " ".repeat(indent));
+                    lines.push(Shown { section, heading: false, tone: line.tone, text });
+                    if lines.len() >= MAX_LINES {
+                        return lines;
+                    }
+                }
+            }
+        }
+    }
+    lines
+}
+
+/// A line in pieces of at most so many columns.
+fn wrapped(line: &str, room: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let (mut start, mut blank, mut columns) = (0, None, 0);
+    for (place, letter) in line.char_indices() {
+        let wide = letter.width().unwrap_or(0);
+        if columns + wide > room && place > start {
+            let cut = blank.filter(|blank| *blank > start).unwrap_or(place);
+            pieces.push(line.get(start..cut).unwrap_or_default().trim_end());
+            start = cut;
+            let carried = line.get(start..place).unwrap_or_default();
+            columns = carried.chars().map(|letter| letter.width().unwrap_or(0)).sum();
+            blank = None;
+        }
+        if letter == ' ' {
+            blank = Some(place + 1);
+        }
+        columns += wide;
+    }
+    pieces.push(line.get(start..).unwrap_or_default());
+    pieces
+}
+
+/// A line of a sheet.
+#[must_use]
+pub fn line(tone: Tone, indent: u16, text: impl Into<String>) -> Line {
+    Line { tone, indent, text: text.into() }
+}
+
+/// A section that is open.
+#[must_use]
+pub fn section(title: impl Into<String>, lines: Vec<Line>) -> Section {
+    Section { title: title.into(), lines, folded: false }
+}
+
+/// What went wrong, to read.
+#[must_use]
+pub fn failure(failure: &Failure) -> Sheet {
+    let lines = vec![
+        line(Tone::Bad, 0, failure.message.clone()),
+        line(Tone::Plain, 0, failure.advice.clone()),
+    ];
+    let title = if failure.damaged { "damaged" } else { "this cannot be shown" };
+    Sheet { title: title.to_owned(), sections: vec![section("", lines)], ..Sheet::default() }
+}
+
+/// The help: every key, by where it counts.
+#[must_use]
+pub fn help(keymap: &Keymap) -> Sheet {
+    let modes = [
+        ("timeline", Mode::Timeline),
+        ("state", Mode::State),
+        ("details, comparisons and this help", Mode::Sheet),
+        ("charts", Mode::Charts),
+        ("sessions", Mode::Sessions),
+        ("while typing", Mode::Input),
+        ("yes or no", Mode::Confirm),
+    ];
+    let mut sections: Vec<Section> = Vec::new();
+    for (title, mode) in modes {
+        let lines = keymap.of(mode).map(|binding| {
+            let keys: Vec<String> = binding.keys.iter().map(ToString::to_string).collect();
+            let tone = if mode == Mode::Timeline { Tone::Plain } else { Tone::Dim };
+            line(tone, 2, format!("{:<22}{} [{}]", keys.join(" "), binding.about, binding.name))
+        });
+        sections.push(section(title, lines.collect()));
+    }
+    let words = [
+        "Words find what holds them all: messages, commands, descriptions, ids.",
+        "kind:command  tag:start  trigger:compaction  branch:main  session:NAME",
+        "since:\"2 hours ago\"  until:14:30  narrow it down; all must fit.",
+    ];
+    let words = words.map(|text| line(Tone::Plain, 2, text)).to_vec();
+    sections.push(section("search", words));
+    let times = [
+        "2 hours ago, yesterday 14:30, 2025-01-20 14:30, 10m, #42, a tag, a branch, HEAD~3,",
+        "before last compaction, when H3 was rejected, before commit 1a2b3c4, start",
+    ];
+    let times = times.map(|text| line(Tone::Plain, 2, text)).to_vec();
+    sections.push(section("moments to go to", times));
+    Sheet { title: "help".to_owned(), sections, ..Sheet::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_break_at_blanks_and_wide_letters_count_twice() {
+        assert_eq!(wrapped("the quick brown fox", 10), ["the quick", "brown fox"]);
+        assert_eq!(wrapped("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(wrapped("日本語", 4), ["日本", "語"]);
+        assert_eq!(wrapped("", 4), [""]);
+    }
+
+    #[test]
+    fn a_folded_section_shows_its_title_and_how_much_it_hides() {
+        let mut sheet = Sheet {
+            sections: vec![section("a", vec![line(Tone::Plain, 2, "x\ny\u{1b}")])],
+            ..Sheet::default()
+        };
+        let texts =
+            |sheet: &Sheet| shown(sheet, 20).into_iter().map(|line| line.text).collect::<Vec<_>>();
+        assert_eq!(texts(&sheet), ["- a", "  x", "  y\\x1b"]);
+        sheet.sections[0].folded = true;
+        assert_eq!(texts(&sheet), ["+ a (1 lines)"]);
+    }
+}

@@ -1,0 +1,54 @@
+//! Putting text into cells. Every text goes through the sanitiser on its way in.
+
+use crate::theme::{Theme, Tone};
+use forge_store::model::text::{Newlines, sanitise};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Puts a text on the first line of an area, cut where it ends; returns what is left of the area.
+pub(super) fn put(buffer: &mut Buffer, area: Rect, text: &str, style: Style) -> Rect {
+    let area = area.intersection(buffer.area);
+    if area.width == 0 || area.height == 0 {
+        return area;
+    }
+    let safe = sanitise(text, Newlines::Escape);
+    let room = usize::from(area.width);
+    let shown = if safe.width() > room { cut(&safe, room) } else { safe.into_owned() };
+    let (end, _) = buffer.set_stringn(area.x, area.y, &shown, room, style);
+    let used = end.saturating_sub(area.x).min(area.width);
+    Rect { x: area.x + used, width: area.width - used, ..area }
+}
+
+/// The beginning of a text that fits, with a sign that there is more.
+fn cut(text: &str, room: usize) -> String {
+    let mut columns = 0;
+    let mut kept = String::new();
+    for letter in text.chars() {
+        columns += letter.width().unwrap_or(0);
+        if columns >= room {
+            break;
+        }
+        kept.push(letter);
+    }
+    kept.push('…');
+    kept
+}
+
+/// Puts lines into an area from the top, each broken where it is too long.
+pub(super) fn put_lines(buffer: &mut Buffer, area: Rect, lines: &[(Tone, String)], theme: Theme) {
+    use crate::effect::Sheet;
+    use crate::sheet::{line, section, shown};
+    let lines = lines.iter().map(|(tone, text)| line(*tone, 0, text.clone())).collect();
+    let sheet = Sheet { sections: vec![section("", lines)], ..Sheet::default() };
+    for (row, line) in shown(&sheet, area.width).into_iter().take(area.height.into()).enumerate() {
+        put(buffer, below(area, row), &line.text, theme.style(line.tone));
+    }
+}
+
+/// The line of an area so many rows from its top.
+pub(super) fn below(area: Rect, rows: usize) -> Rect {
+    let rows = u16::try_from(rows).unwrap_or(u16::MAX).min(area.height);
+    Rect { y: area.y + rows, height: u16::from(rows < area.height), ..area }
+}

@@ -1,0 +1,119 @@
+//! Charts, in letters: each hypothesis has its own.
+
+use super::canvas::{below, put};
+use super::strip;
+use crate::app::App;
+use crate::effect::ChartData;
+use crate::theme::Tone;
+use forge_store::model::Timestamp;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+/// The columns in front of a chart: its scale.
+const SCALE: u16 = 10;
+
+pub(super) fn draw(app: &App, data: &ChartData, area: Rect, buffer: &mut Buffer) {
+    let theme = app.theme;
+    let heading = theme.style(Tone::Heading);
+    put(buffer, area, "confidence over time", heading);
+    let legend_rows = if data.confidence.is_empty() { 0 } else { 1 };
+    let below_plot: usize = 4 + legend_rows;
+    let rows = usize::from(area.height).saturating_sub(1 + below_plot);
+    plot(
+        app,
+        data,
+        Rect { y: area.y + 1, height: u16::try_from(rows).unwrap_or(0), ..area },
+        buffer,
+    );
+    let mut line = 1 + rows;
+    if legend_rows > 0 {
+        let names: Vec<String> = data
+            .confidence
+            .iter()
+            .zip('A'..='Z')
+            .map(|(series, letter)| {
+                let last = series.points.last().map_or(0.0, |(_, value)| *value);
+                format!("{letter} {} {last:.2}", series.name)
+            })
+            .collect();
+        put(buffer, below(area, line), &names.join("   "), theme.style(Tone::Plain));
+        line += 1;
+    }
+    let columns = usize::from(area.width.saturating_sub(SCALE));
+    let mut marks = |label: &str, times: &[Timestamp], tone: Tone, line: usize| {
+        let rest = put(buffer, below(area, line), &format!("{label:<10}"), theme.style(Tone::Dim));
+        let mut counts = vec![0_u32; columns];
+        for time in times {
+            if let Some(count) = place(*time, data, columns).and_then(|at| counts.get_mut(at)) {
+                *count += 1;
+            }
+        }
+        let text: String = counts
+            .iter()
+            .map(|count| match count {
+                0 => theme.glyph("·", ".").to_owned(),
+                1..=9 => count.to_string(),
+                _ => "+".to_owned(),
+            })
+            .collect();
+        put(buffer, rest, &text, theme.style(tone));
+    };
+    marks("passed", &data.activity.passes, Tone::Good, line);
+    marks("failed", &data.activity.failures, Tone::Bad, line + 1);
+    let rest = put(buffer, below(area, line + 2), "activity  ", theme.style(Tone::Dim));
+    let counts = &data.activity.counts;
+    let text: String = (0..columns)
+        .map(|column| {
+            let from = column * counts.len() / columns.max(1);
+            strip::bar(counts.get(from).copied().unwrap_or(0), theme.ascii)
+        })
+        .collect();
+    put(buffer, rest, &text, theme.style(Tone::Id));
+    let span = format!("{:10}{} to {}", "", app.zone.show(data.from), app.zone.show(data.to));
+    put(buffer, below(area, line + 3), &span, theme.style(Tone::Dim));
+}
+
+/// The column of a time.
+fn place(time: Timestamp, data: &ChartData, columns: usize) -> Option<usize> {
+    let span = i128::from(data.to.micros_since(data.from)).max(1);
+    let offset = i128::from(time.micros_since(data.from)).clamp(0, span);
+    usize::try_from(offset * columns.saturating_sub(1) as i128 / span).ok()
+}
+
+/// Each hypothesis as a line of its letter, level until it changes.
+fn plot(app: &App, data: &ChartData, area: Rect, buffer: &mut Buffer) {
+    let theme = app.theme;
+    if data.confidence.is_empty() {
+        put(buffer, area, "no hypotheses at this moment", theme.style(Tone::Dim));
+        return;
+    }
+    let rows = usize::from(area.height);
+    let columns = usize::from(area.width.saturating_sub(SCALE));
+    if rows < 2 || columns < 2 {
+        return;
+    }
+    for (row, label) in [(0, "1.0"), (rows / 2, "0.5"), (rows - 1, "0.0")] {
+        put(buffer, below(area, row), &format!("{label:>8} "), theme.style(Tone::Dim));
+    }
+    for (series, letter) in data.confidence.iter().zip('A'..='Z') {
+        let mut value = None;
+        let mut points = series.points.iter().peekable();
+        for column in 0..columns {
+            while let Some((_, new)) = points
+                .next_if(|(time, _)| place(*time, data, columns).is_some_and(|at| at <= column))
+            {
+                value = Some(*new);
+            }
+            let Some(value) = value else { continue };
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "within rows"
+            )]
+            let down = ((1.0 - value.clamp(0.0, 1.0)) * (rows - 1) as f64).round() as usize;
+            let x = area.x + SCALE + u16::try_from(column).unwrap_or(0);
+            let cell = Rect { x, width: 1, ..below(area, down) };
+            put(buffer, cell, &letter.to_string(), theme.style(Tone::Id));
+        }
+    }
+}

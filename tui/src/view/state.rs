@@ -1,0 +1,132 @@
+//! The state at the moment stood at.
+
+use super::ago;
+use super::canvas::{below, put, put_lines};
+use crate::app::{App, Focus};
+use crate::effect::{Item, Novelty, Tab, View};
+use crate::theme::{Theme, Tone};
+use forge_store::model::Kind;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use unicode_width::UnicodeWidthStr;
+
+pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
+    let theme = app.theme;
+    if let Some(failure) = &app.state.failure {
+        let title = if failure.damaged { "damaged: " } else { "" };
+        let lines = [
+            (Tone::Bad, format!("{title}{}", failure.message)),
+            (Tone::Warning, format!("What to do: {}.", failure.advice)),
+        ];
+        put_lines(buffer, area, &lines, theme);
+        return;
+    }
+    let Some(view) = &app.state.view else {
+        put_lines(buffer, area, &[(Tone::Dim, "reading ...".to_owned())], theme);
+        return;
+    };
+    title(app, view, area, buffer);
+    tabs(app, view, below(area, 1), buffer);
+    let rows = usize::from(area.height.saturating_sub(2));
+    if view.items.is_empty() {
+        let said = if view.tab == app.state.tab {
+            format!("no {} here", view.tab.word())
+        } else {
+            "reading ...".to_owned()
+        };
+        put(buffer, below(area, 2), &said, theme.style(Tone::Dim));
+    }
+    let shown = view.items.iter().enumerate().skip(app.state.top).take(rows);
+    for (place, item) in shown {
+        let line = below(area, 2 + place - app.state.top);
+        draw_item(app, item, line, buffer);
+        if place == app.state.cursor && app.focus == Focus::State {
+            buffer.set_style(line, theme.cursor(true));
+        }
+    }
+}
+
+fn title(app: &App, view: &View, area: Rect, buffer: &mut Buffer) {
+    let theme = app.theme;
+    let mut rest = put(buffer, area, &view.target.to_string(), theme.style(Tone::Id));
+    let revision = match (view.target, view.revision) {
+        (crate::effect::Target::Sequence(own), Some(revision)) if own == revision => String::new(),
+        (_, Some(revision)) => format!(" (claims of #{revision})"),
+        (_, None) => " (no claims yet)".to_owned(),
+    };
+    rest = put(buffer, rest, &revision, theme.style(Tone::Dim));
+    if let Some(time) = view.time {
+        let time = format!("  {}, {} ago", app.zone.show(time), ago(time, app.now));
+        rest = put(buffer, rest, &time, theme.style(Tone::Plain));
+    }
+    put(buffer, rest, &format!("  on {}", view.branch), theme.style(Tone::Dim));
+}
+
+fn tabs(app: &App, view: &View, area: Rect, buffer: &mut Buffer) {
+    let word = |tab: Tab| {
+        let count = |list: &[(Tab, usize)]| {
+            list.iter().find(|(one, _)| *one == tab).map_or(0, |(_, count)| *count)
+        };
+        let number = match count(&view.counts) {
+            0 => String::new(),
+            number => format!(" {number}"),
+        };
+        let moved = if count(&view.moved) > 0 { "~" } else { "" };
+        let word = format!("{}{number}{moved}", tab.word());
+        if tab == app.state.tab { format!("[{word}]") } else { word }
+    };
+    // The tab that is shown stays in sight: those before it go first.
+    let room = usize::from(area.width);
+    let chosen = Tab::ALL.iter().position(|tab| *tab == app.state.tab).unwrap_or(0);
+    let mut from = 0;
+    let width = |from: usize| -> usize {
+        Tab::ALL.iter().take(chosen + 1).skip(from).map(|tab| word(*tab).width() + 1).sum()
+    };
+    while from < chosen && width(from) > room {
+        from += 1;
+    }
+    let mut rest = area;
+    for tab in Tab::ALL.iter().skip(from) {
+        let tone = if *tab == app.state.tab { Tone::Heading } else { Tone::Dim };
+        rest = put(buffer, rest, &word(*tab), app.theme.style(tone));
+        rest = put(buffer, rest, " ", app.theme.style(Tone::Plain));
+    }
+}
+
+/// How sure somebody is, as a bar and a number.
+fn bar(confidence: f64, theme: Theme) -> String {
+    const CELLS: usize = 5;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 5")]
+    let full = (confidence.clamp(0.0, 1.0) * CELLS as f64).round() as usize;
+    let filled = theme.glyph("█", "#").repeat(full);
+    format!("{filled}{} {confidence:.2} ", theme.glyph("░", ".").repeat(CELLS - full))
+}
+
+fn draw_item(app: &App, item: &Item, line: Rect, buffer: &mut Buffer) {
+    let theme = app.theme;
+    let (mark, tone) = match item.novelty {
+        Novelty::New => ("+", Tone::Added),
+        Novelty::Changed => ("~", Tone::Warning),
+        Novelty::Same => (" ", Tone::Plain),
+    };
+    let mut rest = put(buffer, line, mark, theme.style(tone));
+    if item.depth > 0 {
+        let indent = "  ".repeat(usize::from(item.depth) - 1) + theme.glyph("└ ", "` ");
+        rest = put(buffer, rest, &indent, theme.style(Tone::Dim));
+    }
+    // Ids of messages say nothing to a person; their times do.
+    if item.key.kind.is_claim() && item.key.kind != Kind::Dependency {
+        rest = put(buffer, rest, &format!("{} ", item.key.id), theme.style(Tone::Id));
+    } else if !item.key.kind.is_claim() && line.width >= 50 {
+        let time = app.zone.show(item.time);
+        let time = format!("{} ", time.get(11..19).unwrap_or(&time));
+        rest = put(buffer, rest, &time, theme.style(Tone::Dim));
+    }
+    if let Some(confidence) = item.confidence {
+        rest = put(buffer, rest, &bar(confidence, theme), theme.style(item.tone));
+    }
+    if !item.status.is_empty() {
+        rest = put(buffer, rest, &format!("({}) ", item.status), theme.style(item.tone));
+    }
+    put(buffer, rest, &item.title, theme.style(Tone::Plain));
+}

@@ -1,0 +1,120 @@
+//! The list of moments.
+
+use super::ago;
+use super::canvas::{below, put, put_lines};
+use super::lane::Graph;
+use crate::app::{App, Focus};
+use crate::effect::{Row, Sign, Target};
+use crate::theme::{Theme, Tone};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+/// The sign of a row, with what it means, for the legend in the documentation.
+pub(super) fn glyph(sign: Sign, theme: Theme) -> &'static str {
+    match sign {
+        Sign::Head => theme.glyph("○", "@"),
+        Sign::Manual => theme.glyph("◆", "#"),
+        Sign::Automatic => theme.glyph("◇", "o"),
+        Sign::Scheduled => theme.glyph("◷", "t"),
+        Sign::Compaction => "C",
+        Sign::Revision => theme.glyph("•", "."),
+        Sign::Status => "!",
+        Sign::Restore => theme.glyph("↶", "<"),
+        Sign::Merge => "M",
+        Sign::Fact => theme.glyph("·", "-"),
+        Sign::Passed => theme.glyph("✓", "v"),
+        Sign::Failed => theme.glyph("✗", "x"),
+    }
+}
+
+const fn tone(row: &Row) -> Tone {
+    match (row.sign, row.weight) {
+        (Sign::Failed, _) => Tone::Bad,
+        (Sign::Passed, _) => Tone::Good,
+        (Sign::Compaction, _) => Tone::Warning,
+        (Sign::Fact, 0) => Tone::Dim,
+        (_, 3) => Tone::Heading,
+        _ => Tone::Plain,
+    }
+}
+
+pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
+    let timeline = &app.timeline;
+    if timeline.rows.is_empty() {
+        let said = if timeline.loading {
+            "looking ..."
+        } else if timeline.typed.is_empty() {
+            "nothing here yet"
+        } else {
+            "nothing passes the filter: <esc> clears it"
+        };
+        put_lines(buffer, area, &[(Tone::Dim, said.to_owned())], app.theme);
+        return;
+    }
+    let graph = Graph::of(&app.session.lines, &app.session.branch);
+    let shown = timeline.rows.iter().enumerate().skip(timeline.top).take(area.height.into());
+    for (place, row) in shown {
+        let line = below(area, place - timeline.top);
+        let newer = place.checked_sub(1).and_then(|newer| timeline.rows.get(newer));
+        draw_row(app, &graph, row, newer, line, buffer);
+        if place == timeline.cursor {
+            buffer.set_style(line, app.theme.cursor(app.focus == Focus::Timeline));
+        }
+    }
+}
+
+fn draw_row(
+    app: &App,
+    graph: &Graph<'_>,
+    row: &Row,
+    newer: Option<&Row>,
+    line: Rect,
+    buffer: &mut Buffer,
+) {
+    let theme = app.theme;
+    let here = app.target() == row.target && app.row().is_some_and(|one| one.place == row.place);
+    let marked = app.mark == Some(row.target);
+    let pointer = match (here, marked) {
+        (true, true) => "M",
+        (true, false) => ">",
+        (false, true) => "m",
+        (false, false) => " ",
+    };
+    let mut rest = put(buffer, line, pointer, theme.style(Tone::Warning));
+    let cells = graph.cells(row, newer, glyph(row.sign, theme), theme);
+    // A narrow window has no room for all lanes.
+    let room = usize::from(line.width / 4).max(2);
+    let cells: String = cells.chars().take(room).collect();
+    rest = put(buffer, rest, &cells, theme.style(Tone::Id));
+    let weight = match row.weight {
+        3 => theme.glyph("★", "*"),
+        2 => theme.glyph("•", "+"),
+        _ => " ",
+    };
+    rest = put(buffer, rest, weight, theme.style(Tone::Warning));
+    if line.width >= 34 {
+        let ago = format!("{:>7} ", ago(row.place.time, app.now));
+        rest = put(buffer, rest, &ago, theme.style(Tone::Dim));
+    }
+    if line.width >= 44 {
+        let time = app.zone.show(row.place.time);
+        let part = if line.width >= 64 { 5..19 } else { 11..16 };
+        let time = format!("{} ", time.get(part).unwrap_or(&time));
+        rest = put(buffer, rest, &time, theme.style(Tone::Dim));
+    }
+    if let Target::Sequence(sequence) = row.target
+        && line.width >= 70
+    {
+        rest = put(buffer, rest, &format!("#{sequence} "), theme.style(Tone::Id));
+    }
+    rest = put(buffer, rest, &row.title, theme.style(tone(row)));
+    if !row.tags.is_empty() {
+        rest = put(buffer, rest, &format!("  [{}]", row.tags.join(" ")), theme.style(Tone::Tag));
+    }
+    if !row.by.is_empty() {
+        rest = put(buffer, rest, &format!("  {}", row.by), theme.style(Tone::Dim));
+    }
+    if row.branch != app.session.branch {
+        put(buffer, rest, &format!("  on {}", row.branch), theme.style(Tone::Dim));
+    }
+}

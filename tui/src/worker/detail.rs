@@ -1,0 +1,192 @@
+//! Everything about one entity or one moment.
+
+use super::point;
+use super::row::{one_line, says, trigger_word};
+use crate::app::Zone;
+use crate::effect::{Line, Row, Sheet, Target, quoted, text_of};
+use crate::sheet::{line, section};
+use crate::theme::Tone;
+use forge_store::diff::{What, describe};
+use forge_store::error::{Error, Result};
+use forge_store::model::claim::references;
+use forge_store::model::{Key, Kind, TextRef, Value};
+use forge_store::store::{Point, Session};
+
+/// Of a long text so many bytes are shown.
+const MAX_TEXT_BYTES: usize = 200_000;
+/// So many steps of a history are shown.
+const MAX_STEPS: usize = 200;
+
+pub(super) fn entity(
+    session: &Session,
+    point: &Point,
+    target: Target,
+    key: &Key,
+    zone: Zone,
+) -> Result<Sheet> {
+    let mut sections = Vec::new();
+    if key.kind.is_claim() {
+        let entry = session.claim(point, key)?;
+        let entry = entry.ok_or_else(|| Error::not_found(key.kind.name(), key.id.clone()))?;
+        let mut lines = vec![line(Tone::Dim, 2, format!("added {}", zone.show(entry.added_at)))];
+        fields(session, None, &entry.value, &mut lines)?;
+        sections.push(section("fields", lines));
+        let history = session.history(point, key)?;
+        let mut lines = Vec::new();
+        for step in history.iter().take(MAX_STEPS) {
+            let revision = &step.revision;
+            let head =
+                format!("#{} {} {}", revision.sequence, zone.show(revision.time), revision.verb);
+            lines.push(line(Tone::Id, 2, head));
+            for change in describe(std::slice::from_ref(&step.change)) {
+                let [old, new] = [&change.old, &change.new]
+                    .map(|value| one_line(&value.as_ref().map(text_of).unwrap_or_default()));
+                let (tone, text) = match (change.change, change.field) {
+                    (What::Added, _) => (Tone::Added, "+ added".to_owned()),
+                    (What::Removed, _) => (Tone::Removed, "- removed".to_owned()),
+                    (_, field) => {
+                        (Tone::Plain, format!("{}: {old} -> {new}", field.unwrap_or_default()))
+                    }
+                };
+                lines.push(line(tone, 6, text));
+            }
+        }
+        sections.push(section(format!("history ({} changes)", history.len()), lines));
+        sections.push(section("what depends on it", dependents(session, point, key)?));
+    } else {
+        let upto = point.time();
+        let versions = session.fact_versions(key.kind, &key.id)?;
+        let known =
+            versions.iter().rev().find(|known| upto.is_none_or(|upto| known.fact.at <= upto));
+        let known = known.ok_or_else(|| Error::not_found(key.kind.name(), key.id.clone()))?;
+        let happened = format!("happened {}", zone.show(known.fact.at));
+        let mut lines = vec![line(Tone::Dim, 2, happened)];
+        fields(session, known.source.as_deref(), &known.fact.value, &mut lines)?;
+        sections.push(section("fields", lines));
+        if versions.len() > 1 {
+            let lines = versions.iter().rev().take(MAX_STEPS).map(|known| {
+                let status = known.fact.value.field("status").map(text_of).unwrap_or_default();
+                line(Tone::Plain, 2, format!("{} {status}", zone.show(known.fact.at)))
+            });
+            sections.push(section(format!("versions ({})", versions.len()), lines.collect()));
+        }
+    }
+    let command = format!(
+        "forge {} show {} --at {}",
+        key.kind.name().replace('_', "-"),
+        quoted(&key.id),
+        quoted(&target.to_string())
+    );
+    Ok(Sheet { title: key.to_string(), command, id: key.id.clone(), sections })
+}
+
+/// The fields of a value, long texts whole.
+fn fields(
+    session: &Session,
+    source: Option<&str>,
+    value: &Value,
+    lines: &mut Vec<Line>,
+) -> Result<()> {
+    let Value::Map(map) = value else {
+        lines.push(line(Tone::Plain, 2, text_of(value)));
+        return Ok(());
+    };
+    for (name, value) in map {
+        let text = match TextRef::from_value(value) {
+            None => text_of(value),
+            Some(text) => {
+                let bytes = session.text_bytes(source, &text)?;
+                let shown = bytes.get(..MAX_TEXT_BYTES).unwrap_or(&bytes);
+                let more = bytes.len() - shown.len();
+                let mut whole = String::from_utf8_lossy(shown).into_owned();
+                if more > 0 {
+                    whole.push_str(&format!("\n… {more} bytes more"));
+                }
+                whole
+            }
+        };
+        if text.contains('\n') {
+            lines.push(line(Tone::Dim, 2, format!("{name}:")));
+            let patch = name == "patch";
+            for row in text.lines() {
+                let tone = match row.as_bytes().first() {
+                    Some(b'+') if patch => Tone::Added,
+                    Some(b'-') if patch => Tone::Removed,
+                    Some(b'@') if patch => Tone::Id,
+                    _ => Tone::Plain,
+                };
+                lines.push(line(tone, 4, row));
+            }
+        } else {
+            lines.push(line(Tone::Plain, 2, format!("{name}: {text}")));
+        }
+    }
+    Ok(())
+}
+
+/// The claims that refer to this one.
+fn dependents(session: &Session, point: &Point, key: &Key) -> Result<Vec<Line>> {
+    let state = session.state(point)?;
+    let mut lines = Vec::new();
+    for kind in [Kind::Hypothesis, Kind::Evidence, Kind::Belief, Kind::Dependency, Kind::Gap] {
+        for (id, entry) in state.claims_of(kind)? {
+            if references(kind, &entry.value).contains(key) {
+                let text = format!("{kind} {id}: {}", says(kind, &entry.value));
+                lines.push(line(Tone::Plain, 2, text));
+            }
+        }
+    }
+    if lines.is_empty() {
+        lines.push(line(Tone::Dim, 2, "nothing"));
+    }
+    Ok(lines)
+}
+
+pub(super) fn moment(session: &Session, row: &Row, zone: Zone) -> Result<Sheet> {
+    let mut lines = vec![
+        line(Tone::Plain, 2, format!("moment: {}", row.target)),
+        line(Tone::Plain, 2, format!("time: {}", zone.show(row.place.time))),
+        line(Tone::Plain, 2, format!("branch: {}", row.branch)),
+        line(Tone::Plain, 2, format!("id: {}", row.id)),
+        line(Tone::Plain, 2, format!("what: {}", row.title)),
+    ];
+    let mut sections = Vec::new();
+    let mut command = format!("forge checkpoint at {}", quoted(&row.target.to_string()));
+    let found = point(session, row.target)?;
+    if let Some(checkpoint) = found.named_checkpoint() {
+        command = format!("forge checkpoint show '#{}'", checkpoint.sequence);
+        lines.push(line(Tone::Plain, 2, format!("trigger: {}", trigger_word(checkpoint.trigger))));
+        lines.push(line(Tone::Tag, 2, format!("tags: {}", checkpoint.tags.join(", "))));
+        if let Some(revision) = checkpoint.revision {
+            lines.push(line(Tone::Plain, 2, format!("claims: those of #{revision}")));
+        }
+        if checkpoint.body != Value::Null {
+            let mut body = Vec::new();
+            fields(session, None, &checkpoint.body, &mut body)?;
+            sections.push(section("body", body));
+        }
+    } else if row.sign == crate::effect::Sign::Fact
+        || matches!(row.sign, crate::effect::Sign::Passed | crate::effect::Sign::Failed)
+    {
+        let kind: Kind = row.by.parse().map_err(|_| Error::not_found("kind", row.by.clone()))?;
+        return entity(session, &found, row.target, &Key::new(kind, row.id.clone()), zone);
+    } else if let Target::Sequence(sequence) = row.target {
+        let mut changed = Vec::new();
+        for change in describe(&session.changes_of(sequence)?) {
+            let [old, new] = [&change.old, &change.new]
+                .map(|value| one_line(&value.as_ref().map(text_of).unwrap_or_default()));
+            let name = format!("{} {}", change.kind, change.id);
+            let (tone, text) = match (change.change, change.field) {
+                (What::Added, _) => (Tone::Added, format!("+ {name}: {new}")),
+                (What::Removed, _) => (Tone::Removed, format!("- {name}: {old}")),
+                (_, field) => {
+                    (Tone::Plain, format!("~ {name} {}: {old} -> {new}", field.unwrap_or_default()))
+                }
+            };
+            changed.push(line(tone, 2, text));
+        }
+        sections.push(section(format!("changes ({})", changed.len()), changed));
+    }
+    sections.insert(0, section("", lines));
+    Ok(Sheet { title: row.title.clone(), command, id: row.id.clone(), sections })
+}

@@ -1,0 +1,127 @@
+//! What changed between two moments: grouped by kind, with line diffs in texts.
+
+use super::point;
+use super::row::{one_line, says};
+use crate::effect::{Line, Section, Sheet, Target, quoted, text_of};
+use crate::sheet::{line, section};
+use crate::theme::Tone;
+use forge_store::diff::{TypedChange, What};
+use forge_store::error::Result;
+use forge_store::model::{Kind, Value};
+use forge_store::store::Session;
+use similar::{ChangeTag, TextDiff};
+use std::collections::BTreeMap;
+
+/// A group longer than this is folded at first.
+const FOLDED_FROM: usize = 60;
+/// So many entities of a group are shown.
+const MAX_ENTITIES: usize = 500;
+
+pub(super) fn sheet(
+    session: &Session,
+    from: Target,
+    to: Target,
+    preview: bool,
+) -> Result<(Sheet, bool)> {
+    let comparison = session.compare(&point(session, from)?, &point(session, to)?)?;
+    let mut changes = comparison.changes;
+    if preview {
+        // A restore leaves facts alone.
+        changes.retain(|change| change.kind.is_claim());
+    }
+    let any = !changes.is_empty();
+    let mut sections = vec![section("", vec![line(Tone::Plain, 0, comparison.summary)])];
+    if preview {
+        let words = "y makes the claims what they were then, as a new revision; u takes it back";
+        sections = vec![section("", vec![line(Tone::Warning, 0, words)])];
+    }
+    let mut groups: BTreeMap<Kind, BTreeMap<&str, Vec<&TypedChange>>> = BTreeMap::new();
+    for change in &changes {
+        groups.entry(change.kind).or_default().entry(&change.id).or_default().push(change);
+    }
+    for (kind, entities) in groups {
+        let count = entities.len();
+        let mut lines = Vec::new();
+        for (id, changes) in entities.into_iter().take(MAX_ENTITIES) {
+            entity(kind, id, &changes, &mut lines);
+        }
+        if count > MAX_ENTITIES {
+            lines.push(line(Tone::Dim, 2, format!("and {} more", count - MAX_ENTITIES)));
+        }
+        let folded = lines.len() > FOLDED_FROM;
+        sections.push(Section { title: format!("{} ({count})", kind.plural()), lines, folded });
+    }
+    let title = if preview { format!("restore {to}") } else { format!("from {from} to {to}") };
+    let [from, to] = [from, to].map(|target| quoted(&target.to_string()));
+    let command = if preview {
+        format!("forge checkpoint restore {to}")
+    } else {
+        format!("forge checkpoint diff {from} {to}")
+    };
+    Ok((Sheet { title, command, id: String::new(), sections }, any))
+}
+
+fn entity(kind: Kind, id: &str, changes: &[&TypedChange], lines: &mut Vec<Line>) {
+    let whole =
+        |value: &Option<Value>| value.as_ref().map(|value| says(kind, value)).unwrap_or_default();
+    match changes {
+        [one] if one.change == What::Added => {
+            lines.push(line(Tone::Added, 2, format!("+ {id}  {}", whole(&one.new))));
+        }
+        [one] if one.change == What::Removed => {
+            lines.push(line(Tone::Removed, 2, format!("- {id}  {}", whole(&one.old))));
+        }
+        several => {
+            lines.push(line(Tone::Id, 2, format!("~ {id}")));
+            for change in several {
+                field(change, lines);
+            }
+        }
+    }
+}
+
+fn field(change: &TypedChange, lines: &mut Vec<Line>) {
+    let name = change.field.as_deref().unwrap_or("value");
+    let [old, new] =
+        [&change.old, &change.new].map(|value| value.as_ref().map(text_of).unwrap_or_default());
+    if !old.contains('\n') && !new.contains('\n') && old.len() + new.len() <= 120 {
+        let shown =
+            |text: &str| if text.is_empty() { "nothing".to_owned() } else { one_line(text) };
+        let text = format!("{name}: {} -> {}", shown(&old), shown(&new));
+        lines.push(line(Tone::Plain, 6, text));
+        return;
+    }
+    lines.push(line(Tone::Dim, 6, format!("{name}:")));
+    text_difference(&old, &new, lines);
+}
+
+/// The lines in which two texts differ, with one line around.
+fn text_difference(old: &str, new: &str, lines: &mut Vec<Line>) {
+    let difference = TextDiff::from_lines(old, new);
+    for group in difference.grouped_ops(1) {
+        for op in group {
+            for change in difference.iter_changes(&op) {
+                let (mark, tone) = match change.tag() {
+                    ChangeTag::Delete => ('-', Tone::Removed),
+                    ChangeTag::Insert => ('+', Tone::Added),
+                    ChangeTag::Equal => (' ', Tone::Dim),
+                };
+                let text = change.value().trim_end_matches(['\n', '\r']);
+                lines.push(line(tone, 8, format!("{mark} {text}")));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_long_texts_only_the_lines_that_differ_are_shown() {
+        let mut lines = Vec::new();
+        text_difference("a\nb\nc\nd\ne\n", "a\nb\nC\nd\ne\n", &mut lines);
+        let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(texts, ["  b", "- c", "+ C", "  d"]);
+    }
+}

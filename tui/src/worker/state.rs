@@ -1,0 +1,254 @@
+//! The state at a moment, as lines.
+
+use super::row::{one_line, says};
+use crate::effect::{Item, Novelty, Series, Tab, Target, View, text_of};
+use crate::theme::Tone;
+use forge_store::error::{Error, Result};
+use forge_store::format::decode_key;
+use forge_store::model::claim::Dependency;
+use forge_store::model::{Entry, Fact, Key, Kind, Timestamp, Value};
+use forge_store::store::{Point, Session, StateAt};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// So many lines of one kind are shown.
+const MAX_ITEMS: usize = 2000;
+/// So many facts of one kind are read.
+const MAX_FACTS: usize = 300;
+
+pub(super) fn view(
+    session: &Session,
+    target: Target,
+    point: &Point,
+    since: Option<&Point>,
+    tab: Tab,
+) -> Result<View> {
+    let state = session.state(point)?;
+    let mut by_kind: BTreeMap<u8, usize> = BTreeMap::new();
+    for (key, _) in state.claims().encoded() {
+        if let Some(code) = key.first() {
+            *by_kind.entry(*code).or_default() += 1;
+        }
+    }
+    let of_tab = |counts: &BTreeMap<u8, usize>, tab: Tab| -> usize {
+        tab.kinds().iter().filter_map(|kind| counts.get(&kind.code())).sum()
+    };
+    let counts = Tab::ALL.iter().map(|tab| (*tab, of_tab(&by_kind, *tab))).collect();
+
+    let (mut changed, mut gone) = (BTreeMap::new(), Vec::new());
+    let mut moved_kinds: BTreeMap<u8, usize> = BTreeMap::new();
+    if let Some(since) = since {
+        for (key, old, new) in session.changed(since, point)?.iter() {
+            let key = decode_key(key).map_err(Error::corrupt("a delta"))?;
+            *moved_kinds.entry(key.kind.code()).or_default() += 1;
+            match (old, new) {
+                (_, None) => gone.push(key),
+                (None, Some(_)) => _ = changed.insert(key, Novelty::New),
+                (Some(_), Some(_)) => _ = changed.insert(key, Novelty::Changed),
+            }
+        }
+    }
+    let moved = Tab::ALL.iter().map(|tab| (*tab, of_tab(&moved_kinds, *tab))).collect();
+    gone.retain(|key| tab.kinds().contains(&key.kind));
+
+    let novelty = |key: &Key| changed.get(key).copied().unwrap_or(Novelty::Same);
+    let mut items = Vec::new();
+    for kind in tab.kinds() {
+        if kind.is_claim() {
+            claims(&state, *kind, &novelty, &mut items)?;
+        } else {
+            let after = since.and_then(Point::time);
+            for known in session.recent_facts(point, *kind, MAX_FACTS)? {
+                items
+                    .push(fact_item(&known.fact, after.is_some_and(|after| known.fact.at > after)));
+            }
+        }
+    }
+    if tab.kinds().iter().any(|kind| !kind.is_claim()) {
+        items.sort_by_key(|item| std::cmp::Reverse(item.time));
+    }
+    items.truncate(MAX_ITEMS);
+    Ok(View {
+        target,
+        time: state.time()?,
+        branch: state.current_branch()?,
+        revision: point.revision(),
+        tab,
+        items,
+        counts,
+        gone,
+        moved,
+    })
+}
+
+fn claims(
+    state: &StateAt,
+    kind: Kind,
+    novelty: &impl Fn(&Key) -> Novelty,
+    items: &mut Vec<Item>,
+) -> Result<()> {
+    let mut all = state.claims_of(kind)?;
+    let field = |entry: &Entry, name: &str| entry.value.field(name).map(text_of);
+    let rank = |words: &[&str], word: Option<String>, other: usize| {
+        word.and_then(|word| words.iter().position(|known| *known == word)).unwrap_or(other)
+    };
+    match kind {
+        Kind::Hypothesis => all.sort_by_key(|(_, entry)| {
+            let words = ["under_test", "active", "confirmed", "rejected", "archived"];
+            rank(&words, field(entry, "status"), 1)
+        }),
+        Kind::Gap => all.sort_by_key(|(_, entry)| {
+            let open = rank(&["open", "filling"], field(entry, "status"), 0);
+            let closed = usize::from(!matches!(
+                field(entry, "status").as_deref(),
+                None | Some("open" | "filling")
+            ));
+            let words = ["critical", "high", "medium", "low"];
+            (closed, rank(&words, field(entry, "criticality"), 2), open)
+        }),
+        Kind::Belief => return beliefs(state, &all, novelty, items),
+        _ => {}
+    }
+    items.extend(all.iter().map(|(id, entry)| claim_item(kind, id, entry, 0, novelty)));
+    Ok(())
+}
+
+/// Beliefs as a tree: what rests on a belief stands under it.
+fn beliefs(
+    state: &StateAt,
+    all: &[(String, Entry)],
+    novelty: &impl Fn(&Key) -> Novelty,
+    items: &mut Vec<Item>,
+) -> Result<()> {
+    let mut above: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut rests: BTreeSet<String> = BTreeSet::new();
+    for (_, entry) in state.claims_of(Kind::Dependency)? {
+        if let Ok(dependency) = Dependency::from_value(&entry.value)
+            && let Some((upper, lower)) = dependency.rests_on()
+        {
+            above.entry(lower.to_owned()).or_default().push(upper.to_owned());
+            rests.insert(upper.to_owned());
+        }
+    }
+    let entries: BTreeMap<&str, &Entry> =
+        all.iter().map(|(id, entry)| (id.as_str(), entry)).collect();
+    let mut seen = BTreeSet::new();
+    // Those that rest on nothing first; then whatever only circles lead to.
+    let roots = all.iter().filter(|(id, _)| !rests.contains(id)).chain(all);
+    for (id, _) in roots {
+        let mut waiting = vec![(id.as_str(), 0)];
+        while let Some((id, depth)) = waiting.pop() {
+            let Some(entry) = entries.get(id) else { continue };
+            if !seen.insert(id) {
+                continue;
+            }
+            items.push(claim_item(Kind::Belief, id, entry, depth, novelty));
+            let under = above.get(id).into_iter().flatten().rev();
+            waiting.extend(under.map(|upper| (upper.as_str(), (depth + 1).min(8))));
+        }
+    }
+    Ok(())
+}
+
+fn claim_item(
+    kind: Kind,
+    id: &str,
+    entry: &Entry,
+    depth: u16,
+    novelty: &impl Fn(&Key) -> Novelty,
+) -> Item {
+    let key = Key::new(kind, id);
+    let value = &entry.value;
+    let text = |name: &str| value.field(name).map(text_of);
+    let mut status = match kind {
+        Kind::Hypothesis => text("status").unwrap_or_else(|| "active".to_owned()),
+        Kind::Gap => {
+            let status = text("status").unwrap_or_else(|| "open".to_owned());
+            let critical = text("criticality").unwrap_or_else(|| "medium".to_owned());
+            format!("{status}, {critical}")
+        }
+        Kind::Evidence => {
+            let strength = value.field("strength").and_then(Value::as_f64).unwrap_or(0.0);
+            format!("{strength:+.2} {}", text("hypothesis").unwrap_or_default())
+        }
+        Kind::Belief if value.field("in_doubt") == Some(&Value::Bool(true)) => {
+            "in doubt".to_owned()
+        }
+        Kind::Belief => text("kind").unwrap_or_default(),
+        _ => text("status").unwrap_or_default(),
+    };
+    status = status.replace('_', " ");
+    let tone = match status.split(',').next().unwrap_or_default() {
+        "confirmed" | "filled" => Tone::Good,
+        "rejected" | "unfillable" => Tone::Removed,
+        "in doubt" => Tone::Warning,
+        "archived" | "obsolete" => Tone::Dim,
+        "open" if status.ends_with("critical") => Tone::Bad,
+        _ => Tone::Plain,
+    };
+    let confidence = match kind {
+        Kind::Hypothesis => Some(value.field("confidence").and_then(Value::as_f64).unwrap_or(0.5)),
+        _ => value.field("confidence").and_then(Value::as_f64),
+    };
+    let novelty = novelty(&key);
+    let title = says(kind, value);
+    Item { key, title, status, confidence, tone, depth, novelty, time: entry.added_at }
+}
+
+fn fact_item(fact: &Fact, new: bool) -> Item {
+    let value = &fact.value;
+    let text = |name: &str| value.field(name).map(text_of);
+    let status = match fact.kind {
+        Kind::Command => {
+            match (value.field("exit_code").and_then(Value::as_i64), text("outcome")) {
+                (Some(code), _) => format!("exit {code}"),
+                (None, Some(outcome)) => outcome,
+                (None, None) => String::new(),
+            }
+        }
+        Kind::Message => text("role").unwrap_or_default(),
+        Kind::Prompt => "asked".to_owned(),
+        Kind::Code => match (text("lines_added"), text("lines_removed")) {
+            (Some(added), Some(removed)) => format!("+{added} -{removed}"),
+            _ => String::new(),
+        },
+        Kind::Measurement | Kind::Inference => String::new(),
+        _ => text("status").unwrap_or_default().replace('_', " "),
+    };
+    let tone = match status.as_str() {
+        "passed" | "completed" | "exit 0" => Tone::Good,
+        "failed" | "error" | "timed out" | "refused" => Tone::Bad,
+        other if other.starts_with("exit ") => Tone::Bad,
+        "asked" => Tone::Warning,
+        _ => Tone::Plain,
+    };
+    Item {
+        key: Key::new(fact.kind, fact.id.clone()),
+        title: one_line(&says(fact.kind, value)),
+        status,
+        confidence: None,
+        tone,
+        depth: 0,
+        novelty: if new { Novelty::New } else { Novelty::Same },
+        time: fact.at,
+    }
+}
+
+/// How sure somebody was of each hypothesis, over time.
+pub(super) fn confidence(session: &Session, point: &Point, to: Timestamp) -> Result<Vec<Series>> {
+    const MOST: usize = 12;
+    let state = session.state(point)?;
+    let mut series = Vec::new();
+    for (id, _) in state.claims_of(Kind::Hypothesis)?.into_iter().rev().take(MOST) {
+        let mut points = Vec::new();
+        for entry in session.history(point, &Key::new(Kind::Hypothesis, id.clone()))? {
+            if let Some(new) = &entry.change.new {
+                let value = new.value.field("confidence").and_then(Value::as_f64).unwrap_or(0.5);
+                points.push((entry.revision.time.min(to), value));
+            }
+        }
+        points.reverse();
+        series.push(Series { name: id, points });
+    }
+    series.reverse();
+    Ok(series)
+}

@@ -1,0 +1,84 @@
+//! A hand on the keys: effects run at once, screens come out as text.
+
+use chrono::FixedOffset;
+use forge_store::model::Timestamp;
+use forge_store::store::Store;
+use forge_tui::action::Action;
+use forge_tui::app::{App, Zone};
+use forge_tui::effect::Effect;
+use forge_tui::key::Chord;
+use forge_tui::update::{begin, update};
+use forge_tui::worker::Worker;
+use forge_tui::{theme, view};
+use std::collections::VecDeque;
+
+/// A browser without a terminal.
+pub(crate) struct Hand {
+    pub(crate) app: App,
+    worker: Worker,
+    /// What was copied.
+    pub(crate) copied: Vec<String>,
+}
+
+pub(crate) fn at(text: &str) -> Timestamp {
+    Timestamp::parse_rfc3339(text).unwrap()
+}
+
+impl Hand {
+    /// A browser on this store, an hour after the example's end.
+    pub(crate) fn on(store: Store, width: u16, height: u16) -> Self {
+        let zone = Zone::Fixed(FixedOffset::east_opt(0).unwrap());
+        let app = App::new(width, height, at("2025-03-11T13:11:00Z"), zone);
+        let mut hand = Self { app, worker: Worker::new(store, zone), copied: Vec::new() };
+        hand.app.theme.name = theme::ThemeName::None;
+        let effects = begin(&mut hand.app, None);
+        hand.settle(effects);
+        hand
+    }
+
+    /// A browser on the example.
+    pub(crate) fn on_example(width: u16, height: u16) -> Self {
+        let store = Store::in_memory().unwrap();
+        forge_testkit::example::fill(&store).unwrap();
+        Self::on(store, width, height)
+    }
+
+    fn settle(&mut self, effects: Vec<Effect>) {
+        let mut waiting = VecDeque::from(effects);
+        while let Some(effect) = waiting.pop_front() {
+            match effect {
+                Effect::Ask { generation, request } => {
+                    let reply = Box::new(self.worker.answer(generation, request));
+                    waiting.extend(update(&mut self.app, Action::Reply(reply)));
+                }
+                Effect::Copy(text) => self.copied.push(text),
+                Effect::Suspend | Effect::Redraw => {}
+            }
+        }
+    }
+
+    /// Something happens.
+    pub(crate) fn act(&mut self, action: Action) -> &mut Self {
+        let effects = update(&mut self.app, action);
+        self.settle(effects);
+        self
+    }
+
+    /// Keys are pressed.
+    pub(crate) fn press(&mut self, keys: &str) -> &mut Self {
+        for chord in Chord::parse_all(keys).unwrap() {
+            self.act(Action::Key(chord));
+        }
+        self
+    }
+
+    /// A text is typed, blanks included.
+    pub(crate) fn type_in(&mut self, text: &str) -> &mut Self {
+        self.act(Action::Paste(text.to_owned()))
+    }
+
+    /// The screen, blanks at the ends of lines left out.
+    pub(crate) fn screen(&self) -> String {
+        format!("\n{}", view::text(&self.app))
+    }
+}

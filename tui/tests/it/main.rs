@@ -1,0 +1,5 @@
+//! The browser from the outside: keys in, screens out.
+
+mod hand;
+mod law;
+mod screen;
