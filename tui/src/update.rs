@@ -167,6 +167,7 @@ fn browse(app: &mut App, command: Command) -> Vec<Effect> {
 }
 
 fn push_sheet(app: &mut App, sheet: Option<crate::effect::Sheet>) {
+    app.status = None;
     app.fronts.push(Front::Sheet(Reading { sheet, ..Reading::default() }));
 }
 
