@@ -82,7 +82,7 @@ impl Hand {
         let mut screen = "\n".to_owned();
         for word in view::text(&self.app).split_inclusive([' ', '\n']) {
             let id = word.trim_end();
-            if id.len() >= 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            if id.len() >= 32 && id.bytes().all(|byte| b"0123456789abcdef".contains(&byte)) {
                 screen.push_str(&word.replace(id, "[id]"));
             } else {
                 screen.push_str(word);
