@@ -1,6 +1,7 @@
 //! forge-store from the outside, and the rules of the project's own files. One binary, one module a topic.
 
 mod backend;
+mod browse;
 #[cfg(test)]
 mod capture;
 mod docs;

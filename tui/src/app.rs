@@ -1,8 +1,8 @@
 //! All that the browser knows: plain data.
 
 use crate::effect::{
-    Change, ChartData, Effect, Failure, Overview, Request, Row, SessionRow, Sheet, Slot, Tab,
-    Target, View,
+    Change, ChartData, Effect, Failure, Overview, Request, Row, SessionRow, Sheet, Slot, Strip,
+    Tab, Target, View,
 };
 use crate::keymap::{Keymap, Mode};
 use crate::query::{Filter, Level};
@@ -10,7 +10,7 @@ use crate::theme::Theme;
 use chrono::{FixedOffset, Local};
 use forge_store::model::Timestamp;
 use forge_store::model::when::civil_time;
-use forge_store::store::{Activity, Place};
+use forge_store::store::Place;
 use std::collections::BTreeMap;
 
 /// In which zone times are shown and read.
@@ -208,7 +208,7 @@ pub struct App {
     /// The moment marked to compare with.
     pub mark: Option<Target>,
     /// The strip.
-    pub strip: Option<Activity>,
+    pub strip: Option<Strip>,
     /// What the last line says.
     pub status: Option<Status>,
     /// The latest request of each pane.

@@ -602,6 +602,17 @@ pub struct ChartData {
     pub activity: Activity,
 }
 
+/// How much happened over the whole session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Strip {
+    /// Its first moment.
+    pub from: Timestamp,
+    /// Its last.
+    pub to: Timestamp,
+    /// What happened between them.
+    pub activity: Activity,
+}
+
 /// A session to choose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionRow {
@@ -649,7 +660,7 @@ pub enum Answer {
     /// Charts.
     Charts(Box<ChartData>),
     /// The strip.
-    Strip(Box<Activity>),
+    Strip(Box<Strip>),
     /// A place to go to; `None`: there is none that way.
     Found {
         /// Where.

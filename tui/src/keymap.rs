@@ -45,6 +45,7 @@ pub struct Binding {
 const BROWSE: &[Mode] = &[Timeline, State];
 const LISTS: &[Mode] = &[Timeline, State, Sheet, Sessions];
 const SHOWN: &[Mode] = &[Timeline, State, Sheet, Charts, Sessions];
+const MOVING: &[Mode] = &[Timeline, State, Sheet, Charts, Sessions, Confirm];
 const ASKING: &[Mode] = &[Input, Confirm];
 
 type Line = (Command, &'static str, &'static str, &'static [Mode], &'static str, &'static str);
@@ -88,12 +89,12 @@ const DEFAULTS: &[Line] = &[
     (Command::Export, "export", "e", SHOWN, "write this view to a file", "export"),
     (Command::Fold, "fold", "<space> x", &[Sheet], "fold or unfold a section", "fold"),
     (Command::FoldAll, "fold-all", "z", &[Sheet], "fold or unfold all sections", ""),
-    (Command::Down, "down", "j <down> <c-n>", SHOWN, "down: back in time", ""),
-    (Command::Up, "up", "k <up> <c-p>", SHOWN, "up: on in time", ""),
-    (Command::PageDown, "page-down", "<pgdn> <c-f> <c-d>", SHOWN, "a page down", ""),
-    (Command::PageUp, "page-up", "<pgup> <c-b> <c-u>", SHOWN, "a page up", ""),
-    (Command::First, "first", "g <home>", SHOWN, "to the top: the head, which is followed", ""),
-    (Command::Last, "last", "G <end>", SHOWN, "to the bottom: the beginning", ""),
+    (Command::Down, "down", "j <down> <c-n>", MOVING, "down: back in time", ""),
+    (Command::Up, "up", "k <up> <c-p>", MOVING, "up: on in time", ""),
+    (Command::PageDown, "page-down", "<pgdn> <c-f> <c-d>", MOVING, "a page down", ""),
+    (Command::PageUp, "page-up", "<pgup> <c-b> <c-u>", MOVING, "a page up", ""),
+    (Command::First, "first", "g <home>", MOVING, "to the top: the head, which is followed", ""),
+    (Command::Last, "last", "G <end>", MOVING, "to the bottom: the beginning", ""),
     (Command::OlderCheckpoint, "older-checkpoint", "]", BROWSE, "to the checkpoint before", ""),
     (Command::NewerCheckpoint, "newer-checkpoint", "[", BROWSE, "to the checkpoint after", ""),
     (Command::OlderTag, "older-tag", ")", BROWSE, "to the tag before", ""),

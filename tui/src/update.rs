@@ -41,11 +41,13 @@ pub fn update(app: &mut App, action: Action) -> Vec<Effect> {
         }
         Action::Tick(now) => {
             app.now = now;
+            let mut effects = outgrown(app);
             if app.watching || app.stage == Stage::Loading {
-                return Vec::new();
+                return effects;
             }
             app.watching = true;
-            vec![app.ask(Request::Watch)]
+            effects.push(app.ask(Request::Watch));
+            effects
         }
         Action::Reply(reply) => {
             let latest = app.asked.get(&reply.slot) == Some(&reply.generation);
@@ -56,6 +58,17 @@ pub fn update(app: &mut App, action: Action) -> Vec<Effect> {
             }
         }
     }
+}
+
+/// The strip is counted again at most this often while others write.
+const STRIP_MICROS: i64 = 2_000_000;
+
+/// Asks for the strip again if the session has gone on since.
+fn outgrown(app: &mut App) -> Vec<Effect> {
+    let counted = app.strip.as_ref().map(|strip| (Some(strip.from), Some(strip.to)));
+    let old = counted.is_some_and(|range| range != (app.session.first, app.session.last));
+    let rested = app.strip_asked.is_none_or(|asked| app.now.micros_since(asked) >= STRIP_MICROS);
+    if old && rested { strip(app) } else { Vec::new() }
 }
 
 /// Asks for the strip as wide as the window.
@@ -167,6 +180,7 @@ fn browse(app: &mut App, command: Command) -> Vec<Effect> {
 }
 
 fn push_sheet(app: &mut App, sheet: Option<crate::effect::Sheet>) {
+    app.status = None;
     app.fronts.push(Front::Sheet(Reading { sheet, ..Reading::default() }));
 }
 
@@ -322,11 +336,11 @@ fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
         return Vec::new();
     }
     if layout.strip.contains(at)
-        && let (Some(first), Some(last)) = (app.session.first, app.session.last)
+        && let Some(strip) = &app.strip
     {
-        let span = i128::from(last.micros_since(first));
+        let span = i128::from(strip.to.micros_since(strip.from));
         let offset = span * i128::from(x + 1) / i128::from(app.width.max(1));
-        let time = first.plus_micros(i64::try_from(offset).unwrap_or(0));
+        let time = strip.from.plus_micros(i64::try_from(offset).unwrap_or(0));
         return moves::seek(app, Place { time, rank: Rank::Sequence(u64::MAX) });
     }
     Vec::new()

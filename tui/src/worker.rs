@@ -9,7 +9,7 @@ mod state;
 
 use crate::app::Zone;
 use crate::effect::{
-    Answer, ChartData, Failure, Overview, PageFrom, Reply, Request, SessionRow, Slot, Target,
+    Answer, ChartData, Failure, Overview, PageFrom, Reply, Request, SessionRow, Slot, Strip, Target,
 };
 use crate::query::{Filter, Level};
 use forge_store::error::{Error, ErrorKind, Result};
@@ -104,10 +104,11 @@ impl Worker {
                 let session = self.session()?;
                 let summary = session.summary()?;
                 let (first, last) = (summary.first_event, summary.last_event);
-                let Some((first, last)) = first.zip(last) else {
+                let Some((from, to)) = first.zip(last) else {
                     return Ok(Answer::Strip(Box::default()));
                 };
-                Ok(Answer::Strip(Box::new(session.activity(first, last, stretches)?)))
+                let activity = session.activity(from, to, stretches)?;
+                Ok(Answer::Strip(Box::new(Strip { from, to, activity })))
             }
             Request::Find { wanted, from, way } => find::next(self.session()?, wanted, from, way),
             Request::Jump { text, now } => find::jump(self.session()?, &text, now, self.zone),

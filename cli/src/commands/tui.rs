@@ -57,7 +57,9 @@ pub fn run(args: &TuiArgs, context: &mut Context) -> Result<(), CommandError> {
             .hinted("'forge checkpoint timeline --json' lists the moments"));
     }
     let keys = keys(args, context)?;
-    let store = workplace::open(context, Access::Write)?;
+    // Where nothing can be written there is still everything to look at.
+    let store = workplace::open(context, Access::Write)
+        .or_else(|_| workplace::open(context, Access::Read))?;
     let session = context.session().map(str::to_owned);
     let name = match args.theme {
         _ if context.color() == Color::Never => ThemeName::None,

@@ -10,9 +10,6 @@ use crate::sheet;
 use crate::theme::Tone;
 use forge_store::store::{Place, Rank};
 
-/// The strip is counted again at most this often while others write.
-const STRIP_MICROS: i64 = 2_000_000;
-
 pub(super) fn take(app: &mut App, reply: Reply) -> Vec<Effect> {
     match reply.answer {
         Ok(answer) => taken(app, answer),
@@ -83,7 +80,7 @@ fn taken(app: &mut App, answer: Answer) -> Vec<Effect> {
                 *shown = Some(*data);
             }
         }
-        Answer::Strip(activity) => app.strip = Some(*activity),
+        Answer::Strip(strip) => app.strip = Some(*strip),
         Answer::Found { place: Some(place), what } => {
             app.say(Tone::Plain, what);
             return moves::seek(app, place);
@@ -148,9 +145,6 @@ fn opened(app: &mut App, overview: Overview) -> Vec<Effect> {
     }
     if app.target() == Target::Head {
         effects.push(moves::follow(app));
-    }
-    if app.strip_asked.is_none_or(|asked| app.now.micros_since(asked) >= STRIP_MICROS) {
-        effects.extend(strip(app));
     }
     effects
 }

@@ -28,8 +28,8 @@ fn column(time: Timestamp, first: Timestamp, last: Timestamp, width: u16) -> u16
 }
 
 pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
-    let (Some(first), Some(last)) = (app.session.first, app.session.last) else { return };
-    let Some(activity) = &app.strip else { return };
+    let Some(strip) = &app.strip else { return };
+    let (first, last, activity) = (strip.from, strip.to, &strip.activity);
     if area.height == 0 || area.width == 0 {
         return;
     }

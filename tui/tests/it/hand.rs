@@ -77,8 +77,17 @@ impl Hand {
         self.act(Action::Paste(text.to_owned()))
     }
 
-    /// The screen, blanks at the ends of lines left out.
+    /// The screen, blanks at the ends of lines left out. Ids, which are made by chance, are named.
     pub(crate) fn screen(&self) -> String {
-        format!("\n{}", view::text(&self.app))
+        let mut screen = "\n".to_owned();
+        for word in view::text(&self.app).split_inclusive([' ', '\n']) {
+            let id = word.trim_end();
+            if id.len() >= 32 && id.bytes().all(|byte| b"0123456789abcdef".contains(&byte)) {
+                screen.push_str(&word.replace(id, "[id]"));
+            } else {
+                screen.push_str(word);
+            }
+        }
+        screen
     }
 }

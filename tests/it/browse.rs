@@ -1,0 +1,110 @@
+//! The history in pieces: whatever the size of a page, nothing is left out and nothing comes twice.
+
+use forge_store::model::{Kind, Timestamp};
+use forge_store::store::{
+    ACTIVITY_LIMIT, PageItem, PageKinds, Place, Rank, Recorded, Session, Store, Way,
+};
+use forge_testkit::example;
+
+const ALL: PageKinds = PageKinds { revisions: true, checkpoints: true, facts: true };
+
+fn session() -> Session {
+    example::fill(&Store::in_memory().unwrap()).unwrap()
+}
+
+/// The whole history, page by page.
+fn walk(session: &Session, way: Way, limit: usize) -> Vec<PageItem> {
+    let (mut items, mut from) = (Vec::new(), None);
+    loop {
+        let page = session.page(ALL, None, from, way, limit).unwrap();
+        assert!(page.items.len() <= limit);
+        items.extend(page.items);
+        match page.next {
+            Some(next) => from = Some(next),
+            None => return items,
+        }
+    }
+}
+
+#[test]
+fn pages_of_any_size_and_either_way_hold_the_same_history() {
+    let session = session();
+    let whole = walk(&session, Way::Newer, 10_000);
+    assert!(whole.windows(2).all(|pair| pair[0].place < pair[1].place));
+    let summary = session.summary().unwrap();
+    assert_eq!(whole.len() as u64, summary.last_sequence + summary.facts);
+    for limit in [1, 2, 7, 64] {
+        assert!(walk(&session, Way::Newer, limit) == whole, "{limit}");
+        let mut back = walk(&session, Way::Older, limit);
+        back.reverse();
+        assert!(back == whole, "{limit}");
+    }
+}
+
+#[test]
+fn a_page_begins_behind_its_place_and_holds_one_branch_where_asked() {
+    let session = session();
+    let whole = walk(&session, Way::Newer, 10_000);
+    let middle = whole[40].place;
+    let page = session.page(ALL, None, Some(middle), Way::Newer, 3).unwrap();
+    assert_eq!(page.items, whole[41..44]);
+    let page = session.page(ALL, None, Some(middle), Way::Older, 3).unwrap();
+    let before: Vec<_> = whole[37..40].iter().rev().cloned().collect();
+    assert_eq!(page.items, before);
+    let kinds = PageKinds { facts: false, ..ALL };
+    let page = session.page(kinds, Some("dedup-cache"), None, Way::Older, 500).unwrap();
+    assert!(!page.items.is_empty());
+    assert!(page.items.iter().all(|item| item.branch == "dedup-cache"));
+    assert!(session.page(kinds, Some("nowhere"), None, Way::Older, 5).is_err());
+}
+
+#[test]
+fn a_revision_brings_its_changes_and_activity_counts_everything_once() {
+    let session = session();
+    let whole = walk(&session, Way::Newer, 10_000);
+    let changed = whole.iter().filter_map(|item| match &item.what {
+        Recorded::Revision { changes, .. } => Some(changes.len()),
+        _ => None,
+    });
+    assert!(changed.min() >= Some(1));
+    let summary = session.summary().unwrap();
+    let (first, last) = (summary.first_event.unwrap(), summary.last_event.unwrap());
+    let activity = session.activity(first, last, 37).unwrap();
+    assert_eq!(activity.counts.len(), 37);
+    assert!(activity.counts.iter().all(|count| *count < ACTIVITY_LIMIT));
+    assert_eq!(activity.counts.iter().sum::<u32>() as usize, whole.len());
+    assert_eq!(activity.compactions.len(), 1);
+    assert!(!activity.failures.is_empty() && !activity.passes.is_empty());
+    let one = session.activity(first, last, 1).unwrap();
+    assert_eq!(one.counts, [ACTIVITY_LIMIT.min(whole.len() as u32)]);
+}
+
+#[test]
+fn the_newest_facts_are_those_of_the_state() {
+    let session = session();
+    let point = session.at(Timestamp::parse_rfc3339("2025-03-11T10:30:00Z").unwrap()).unwrap();
+    let state = session.state(&point).unwrap();
+    for kind in Kind::facts() {
+        let mut recent = session.recent_facts(&point, kind, 1000).unwrap();
+        recent.sort_by(|a, b| (a.fact.at, &a.fact.id).cmp(&(b.fact.at, &b.fact.id)));
+        assert_eq!(recent, state.facts_of(kind).unwrap(), "{kind}");
+    }
+    assert_eq!(session.recent_facts(&point, Kind::Command, 2).unwrap().len(), 2);
+}
+
+#[test]
+fn branches_are_lines_that_begin_on_another() {
+    let session = session();
+    let lines = session.branch_lines().unwrap();
+    let names: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();
+    assert_eq!(names, ["main", "dedup-cache", "monotonic-lease"]);
+    assert_eq!(lines[0].base, None);
+    for line in &lines[1..] {
+        let Some((on, Some(base))) = &line.base else { panic!("{line:?}") };
+        assert_eq!(on, "main");
+        assert!(line.head.unwrap() > *base);
+    }
+    let head = session.place_of(&session.head().unwrap()).unwrap();
+    let last = session.summary().unwrap().last_event.unwrap();
+    assert_eq!(head, Some(Place { time: last, rank: Rank::Sequence(u64::MAX) }));
+}
