@@ -321,8 +321,8 @@ fn a_narrow_screen_holds_and_nothing_drives_the_terminal() {
         }
     }
     assert_snapshot!(environment.forge(["note", "list"]), @r"
-    Id  Time                  Says
-    N1  2026-02-01 13:00:13…  日本…
+    Id  Time            Says
+    N1  2026-02-01 13…  日本語 wide…
     ");
 }
 
