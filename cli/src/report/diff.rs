@@ -72,19 +72,24 @@ impl Report for Diff {
 
 /// Tells changes, claims before facts.
 pub fn tell(changes: &[TypedChange], screen: &mut Screen) {
+    tell_some(changes, usize::MAX, "'--json' has all", screen);
+}
+
+/// Tells so many changes of each kind; where there are more, `rest_is` says how to see them.
+pub fn tell_some(changes: &[TypedChange], limit: usize, rest_is: &str, screen: &mut Screen) {
     for &kind in Kind::ALL {
         let of_kind: Vec<_> = changes.iter().filter(|change| change.kind == kind).collect();
         if of_kind.is_empty() {
             continue;
         }
         screen.heading(&super::brief::named(kind.plural()));
-        let shown = if kind.is_claim() { of_kind.len() } else { FACTS_SHOWN };
+        let shown = limit.min(if kind.is_claim() { of_kind.len() } else { FACTS_SHOWN });
         for change in of_kind.iter().take(shown) {
             tell_one(change, screen);
         }
         let rest = of_kind.len().saturating_sub(shown);
         if rest > 0 {
-            screen.line(Tone::Dim, &format!("  and {rest} more ('--json' has all)"));
+            screen.line(Tone::Dim, &format!("  and {rest} more ({rest_is})"));
         }
     }
 }

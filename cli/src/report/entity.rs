@@ -49,8 +49,6 @@ impl Entity {
         };
         if let Known::Fact(fact) = known {
             put("at", fact.fact.at.to_string().into());
-            let origin = serde_json::to_value(fact.fact.origin).unwrap_or_default();
-            put("origin", origin.as_str().unwrap_or_default().into());
         }
         for field in claim::fields(known.kind()) {
             put(field.name, value.field(field.name).cloned().unwrap_or_default());

@@ -1,11 +1,14 @@
 //! What a restore did, or would do.
 
-use super::diff::tell;
+use super::diff::{tell, tell_some};
 use super::moment::RevisionJson;
 use crate::output::{Report, Screen, Tone};
 use forge_store::diff::TypedChange;
 use forge_store::model::Timestamp;
 use serde::Serialize;
+
+/// So many changes of a kind are told of a restore that is done: its summary counts them all.
+const CHANGES_SHOWN: usize = 10;
 
 /// What a restore did, or would do.
 #[derive(Debug, Serialize)]
@@ -61,7 +64,12 @@ impl Report for Recovery {
             );
         }
         screen.line(Tone::Heading, &self.summary);
-        tell(&self.changes, screen);
+        if self.dry_run {
+            tell(&self.changes, screen);
+        } else {
+            let rest_is = "'forge checkpoint diff HEAD~1 HEAD' has all";
+            tell_some(&self.changes, CHANGES_SHOWN, rest_is, screen);
+        }
         if self.revision.is_some() {
             screen.gap();
             screen.line(Tone::Dim, "'forge undo' takes this back.");

@@ -217,3 +217,21 @@ fn going_back_is_a_new_revision_and_facts_stay() {
     assert!(again["revision"].is_null(), "nothing to do");
     assert_eq!(list(&environment)["hypotheses"], before);
 }
+
+#[test]
+fn a_restore_of_many_claims_tells_some_and_where_the_rest_is() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.forge(["checkpoint", "create", "empty", "--tags", "empty"]).success();
+    for number in 0..12 {
+        environment.forge(["note", "add", format!("note {number}").as_str()]).success();
+    }
+    let would = environment.forge(["checkpoint", "restore", "empty", "--dry-run"]).success();
+    assert!(would.contains("note 11"), "{would}");
+    let done = environment.forge(["checkpoint", "restore", "empty"]).success();
+    assert!(done.contains("12 notes removed"), "{done}");
+    assert!(done.contains("and 2 more ('forge checkpoint diff HEAD~1 HEAD' has all)"), "{done}");
+    assert_eq!(done.matches("  - N").count(), 10, "{done}");
+    let all = environment.forge(["checkpoint", "diff", "HEAD~1", "HEAD"]).success();
+    assert_eq!(all.matches("  - N").count(), 12, "{all}");
+}

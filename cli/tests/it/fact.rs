@@ -226,3 +226,21 @@ fn facts_that_were_taken_back_are_not_counted_until_they_are_done_again() {
     environment.forge(["redo"]).success();
     assert_eq!(facts(), Some(2));
 }
+
+#[test]
+fn what_was_recorded_here_is_the_same_state_after_export_and_import() {
+    let environment = project();
+    environment.forge(["hypothesis", "add", "one"]).success();
+    environment.forge(["verification", "add", "unit tests", "--status", "passed"]).success();
+    let state = |session: &str| {
+        let args = ["checkpoint", "at", "now", "--json", "--session", session];
+        environment.forge(args).json()["state"].clone()
+    };
+    let recorded = state("project");
+    let stream = environment.forge(["export", "events"]).success();
+    let renamed = stream.replacen("\"name\":\"project\"", "\"name\":\"other\"", 1);
+    environment.write("project/other.jsonl", &renamed);
+    environment.forge(["import", "events", "other.jsonl"]).success();
+    assert_eq!(state("other"), recorded);
+    assert_eq!(recorded["verifications"][0]["status"], "passed");
+}
