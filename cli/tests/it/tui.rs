@@ -113,7 +113,7 @@ fn the_example_is_browsed_compared_and_left_in_a_real_terminal() {
     let note = ["note", "add", "written by somebody else", "--id", "N99"];
     let output = place.finished(&mut place.command(&note));
     assert_eq!(output.code, 0, "{output}");
-    terminal.sees("49 claims");
+    terminal.sees("49 clai");
 
     // Any size will do.
     terminal.tmux(&["resize-window", "-x", "20", "-y", "5"]);
