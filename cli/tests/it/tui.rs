@@ -144,6 +144,12 @@ fn suspend_and_sigterm_give_the_terminal_back() {
     let child = std::fs::read_to_string(children).unwrap();
     let killed = Command::new("kill").args(["-TERM", child.trim()]).status().unwrap();
     assert!(killed.success());
+    // Until it is gone, it reads what is typed.
+    let process = std::path::PathBuf::from(format!("/proc/{}", child.trim()));
+    let until = Instant::now() + Duration::from_secs(60);
+    while process.exists() {
+        assert!(Instant::now() < until, "it goes on after SIGTERM");
+    }
     terminal.run("stty -a | grep -o ' icanon' && echo in''put is whole");
     let screen = terminal.sees("input is whole");
     assert!(screen.contains("still here"), "{screen}");
