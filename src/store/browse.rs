@@ -295,7 +295,7 @@ impl Session {
         let mut items = Vec::with_capacity(rows.len());
         let mut facts = fact::Reader::default();
         for row in rows {
-            if let Some(item) = self.page_item(&view, row, &hidden, &mut facts)? {
+            if let Some(item) = self.page_item(&view, &row, &hidden, &mut facts)? {
                 items.push(item);
             }
         }
@@ -308,7 +308,7 @@ impl Session {
     fn page_item(
         &self,
         view: &View,
-        raw: Raw,
+        raw: &Raw,
         hidden: &BTreeSet<crate::model::OperationId>,
         facts: &mut fact::Reader,
     ) -> Result<Option<PageItem>> {

@@ -9,14 +9,14 @@ use forge_testkit::example;
 const ALL: PageKinds = PageKinds { revisions: true, checkpoints: true, facts: true };
 
 fn session() -> Session {
-    example::fill(&Store::in_memory().unwrap()).unwrap()
+    example::fill(&Store::in_memory().expect("a store")).expect("the example")
 }
 
 /// The whole history, page by page.
 fn walk(session: &Session, way: Way, limit: usize) -> Vec<PageItem> {
     let (mut items, mut from) = (Vec::new(), None);
     loop {
-        let page = session.page(ALL, None, from, way, limit).unwrap();
+        let page = session.page(ALL, None, from, way, limit).expect("a page");
         assert!(page.items.len() <= limit);
         items.extend(page.items);
         match page.next {

@@ -134,7 +134,7 @@ impl<W: Write> Seat<W> {
     fn run(&mut self, effects: Vec<Effect>) -> Result<(), Fault> {
         for effect in effects {
             if let Effect::Ask { generation, request } = effect {
-                self.requests.send((generation, request))?;
+                self.requests.send((generation, *request))?;
             }
         }
         Ok(())

@@ -281,7 +281,7 @@ impl App {
     pub fn ask(&mut self, request: Request) -> Effect {
         self.generation += 1;
         self.asked.insert(request.slot(), self.generation);
-        Effect::Ask { generation: self.generation, request }
+        Effect::Ask { generation: self.generation, request: Box::new(request) }
     }
 
     /// Says something in the last line.

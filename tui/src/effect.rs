@@ -350,7 +350,7 @@ pub enum Effect {
         /// What the answer is to carry.
         generation: u64,
         /// What.
-        request: Request,
+        request: Box<Request>,
     },
     /// Put this into the terminal's clipboard.
     Copy(String),

@@ -129,7 +129,7 @@ fn turn(
         for effect in std::mem::take(&mut effects) {
             match effect {
                 Effect::Ask { generation, request } => {
-                    requests.send((generation, request)).map_err(|_| RunError::Worker)?;
+                    requests.send((generation, *request)).map_err(|_| RunError::Worker)?;
                 }
                 Effect::Copy(text) => screen.copy(&text)?,
                 Effect::Suspend => screen.suspend()?,

@@ -69,8 +69,12 @@ impl Screen {
         self.terminal.draw(draw).map(|_| ())
     }
 
+    /// Draws everything afresh with the next frame.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
-        self.terminal.clear()
+        // Not `clear`, which asks the terminal for its cursor: the thread that reads keys would take the answer.
+        let area =
+            ratatui::layout::Rect::from((ratatui::layout::Position::ORIGIN, self.terminal.size()?));
+        self.terminal.resize(area)
     }
 
     /// Gives the terminal back and stops until the shell lets it go on.
@@ -78,7 +82,7 @@ impl Screen {
         leave();
         signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
         enter()?;
-        self.terminal.clear()
+        self.clear()
     }
 
     /// Puts a text into the clipboard, where the terminal knows how (OSC 52).

@@ -113,7 +113,7 @@ fn the_example_is_browsed_compared_and_left_in_a_real_terminal() {
     let note = ["note", "add", "written by somebody else", "--id", "N99"];
     let output = place.finished(&mut place.command(&note));
     assert_eq!(output.code, 0, "{output}");
-    terminal.sees("49 claims");
+    terminal.sees("49 clai");
 
     // Any size will do.
     terminal.tmux(&["resize-window", "-x", "20", "-y", "5"]);
@@ -144,6 +144,12 @@ fn suspend_and_sigterm_give_the_terminal_back() {
     let child = std::fs::read_to_string(children).unwrap();
     let killed = Command::new("kill").args(["-TERM", child.trim()]).status().unwrap();
     assert!(killed.success());
+    // Until it is gone, it reads what is typed.
+    let process = std::path::PathBuf::from(format!("/proc/{}", child.trim()));
+    let until = Instant::now() + Duration::from_secs(60);
+    while process.exists() {
+        assert!(Instant::now() < until, "it goes on after SIGTERM");
+    }
     terminal.run("stty -a | grep -o ' icanon' && echo in''put is whole");
     let screen = terminal.sees("input is whole");
     assert!(screen.contains("still here"), "{screen}");

@@ -48,7 +48,7 @@ impl Hand {
         while let Some(effect) = waiting.pop_front() {
             match effect {
                 Effect::Ask { generation, request } => {
-                    let reply = Box::new(self.worker.answer(generation, request));
+                    let reply = Box::new(self.worker.answer(generation, *request));
                     waiting.extend(update(&mut self.app, Action::Reply(reply)));
                 }
                 Effect::Copy(text) => self.copied.push(text),
