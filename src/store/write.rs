@@ -530,9 +530,11 @@ impl<'a> Write<'a> {
     fn is_wanted(&self, session: &SessionRefs, wanted: &NewCheckpoint) -> bool {
         wanted.trigger != Trigger::Automatic(AutoTrigger::SignificantTimePassed)
             || self.by_import
-            || session
-                .last_checkpoint
-                .is_none_or(|last| self.act.now.micros_since(last) > SIGNIFICANT_MICROS)
+            // What is imported makes these by its own times: else they would depend on when somebody wrote beside it.
+            || session.bookmarks.is_empty()
+                && session
+                    .last_checkpoint
+                    .is_none_or(|last| self.act.now.micros_since(last) > SIGNIFICANT_MICROS)
     }
 
     fn make_checkpoint(

@@ -192,3 +192,25 @@ fn what_cannot_be_is_refused_and_changes_nothing() -> Result<()> {
     assert_eq!(store.tail_bytes()?, before);
     Ok(())
 }
+
+/// A note written beside an imported transcript made a time checkpoint at the writer's clock, so the checkpoints of a
+/// session depended on whether its transcript had been imported at once or in pieces.
+#[test]
+fn a_session_that_is_imported_gets_no_time_checkpoints_from_those_who_write_beside_it() -> Result<()>
+{
+    use forge_store::model::AutoTrigger;
+    use forge_store::store::Taken;
+    let store = Store::in_memory()?;
+    let session = store.create_session(&act(0), NewSession::named("s"))?;
+    let write = |minute, id: &str| {
+        let act = act(minute);
+        session.write(&act).change(note(id, "x")).event(AutoTrigger::SignificantTimePassed).commit()
+    };
+    assert!(write(1, "a")?.checkpoint.is_some());
+    assert!(write(2, "b")?.checkpoint.is_none());
+    assert!(write(9, "c")?.checkpoint.is_some());
+    let taken = Taken { bytes: b"a line\n", lines: 1, keep: true, ..Taken::default() };
+    session.take(&act(10), store.new_operation()?, "transcript", taken)?;
+    assert!(write(90, "d")?.checkpoint.is_none());
+    Ok(())
+}

@@ -134,7 +134,7 @@ fn act_on(session: &Session, act: &Act, what: u8, which: u8) {
         10 => session
             .update_branch(act, branch, |status, metadata| {
                 *status = [BranchStatus::Abandoned, BranchStatus::Active][which as usize % 2];
-                metadata.approach = (which % 3 > 0).then(|| format!("a{which}"));
+                metadata.approach = (!which.is_multiple_of(3)).then(|| format!("a{which}"));
                 metadata.results.push(format!("r{which}"));
             })
             .map(|_| ()),

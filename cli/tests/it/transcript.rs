@@ -313,7 +313,7 @@ fn recorded() -> Vec<(Vec<u8>, Vec<usize>)> {
     for name in ["small", "review-e2e", "long"] {
         let path = folder.join("claude-code").join(format!("{name}.jsonl"));
         let Ok(text) = std::fs::read(&path) else {
-            writeln!(std::io::stderr(), "SKIPPED: no {}; set FORGE_DATA", path.display()).unwrap();
+            eprintln!("SKIPPED: no {}; set FORGE_DATA", path.display());
             continue;
         };
         let cuts = std::fs::read(path.with_extension("cuts.json")).unwrap();
