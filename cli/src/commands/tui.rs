@@ -35,7 +35,7 @@ pub struct TuiArgs {
     #[arg(long)]
     pub ascii: bool,
 
-    /// Bind commands to other keys, as in a TOML table 'down = "j <down>"'; without it `tui-keys.toml` beside the
+    /// Bind commands to other keys, as in a TOML table `down = "j <down>"`; without it `tui-keys.toml` beside the
     /// user's settings is read if it is there
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
