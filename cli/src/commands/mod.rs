@@ -9,6 +9,7 @@ pub mod code;
 pub mod command;
 pub mod completions;
 pub mod config;
+pub mod dependency;
 pub mod entity;
 pub mod evidence;
 pub mod export;
@@ -55,6 +56,9 @@ pub enum Command {
     /// Record what is held to be true and what it rests on
     #[command(subcommand)]
     Belief(belief::BeliefCommand),
+    /// List and show what beliefs rest on
+    #[command(subcommand)]
+    Dependency(dependency::DependencyCommand),
     /// Record what is not known and should be
     #[command(subcommand)]
     Gap(gap::GapCommand),
@@ -135,6 +139,7 @@ impl Command {
             Self::Hypothesis(command) => hypothesis::run(command, context),
             Self::Evidence(command) => evidence::run(command, context),
             Self::Belief(command) => belief::run(command, context),
+            Self::Dependency(command) => dependency::run(command, context),
             Self::Gap(command) => gap::run(command, context),
             Self::Verification(command) => verification::run(command, context),
             Self::Note(command) => note::run(command, context),

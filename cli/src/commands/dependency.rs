@@ -1,0 +1,45 @@
+//! `forge dependency`.
+
+use super::entity;
+use crate::args::select::{ClaimList, Show};
+use crate::context::Context;
+use crate::error::CommandError;
+use forge_store::model::{Kind, Value};
+
+/// List and show what beliefs rest on.
+#[derive(Debug, clap::Subcommand)]
+pub enum DependencyCommand {
+    /// List dependencies
+    List(ListArgs),
+    /// Show one dependency
+    Show(Show),
+}
+
+/// Arguments of `forge dependency list`.
+#[derive(Debug, clap::Args)]
+pub struct ListArgs {
+    /// List those that this belief is an end of
+    #[arg(long, value_name = "ID")]
+    pub belief: Option<String>,
+
+    /// Where and how many.
+    #[command(flatten)]
+    pub list: ClaimList,
+}
+
+/// Does it.
+pub fn run(command: &DependencyCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        DependencyCommand::List(args) => {
+            let is_end = |value: &Value, belief: &str| {
+                ["from", "to"]
+                    .iter()
+                    .any(|end| value.field(end).and_then(Value::as_text) == Some(belief))
+            };
+            entity::list_claims(Kind::Dependency, &args.list, context, |value| {
+                args.belief.as_deref().is_none_or(|belief| is_end(value, belief))
+            })
+        }
+        DependencyCommand::Show(args) => entity::show(Kind::Dependency, args, context),
+    }
+}
