@@ -172,22 +172,18 @@ impl Stream {
     /// Whether this stream's rows of a place's time come before, at or after it; the key of the place itself.
     fn cut(self, number: SessionNumber, place: Place, way: Way) -> Vec<u8> {
         let time = self.start(number).time(place.time);
-        let exact = |mut key: Vec<u8>| {
-            if way == Way::Newer {
-                key.push(0);
-            }
-            key
-        };
+        // A key may go on behind what names the place: the next one is behind all that begin so.
+        let exact = |key: KeyBuilder| if way == Way::Newer { key.end() } else { key.build() };
         match (self, place.rank) {
             (Self::Facts(_), Rank::Sequence(_)) => time.end(),
             (Self::Facts(kind), Rank::Fact { kind: other, place, hash }) => {
                 match kind.code().cmp(&other) {
                     std::cmp::Ordering::Less => time.end(),
-                    std::cmp::Ordering::Equal => exact(time.number(place).bytes(&hash).build()),
+                    std::cmp::Ordering::Equal => exact(time.number(place).bytes(&hash)),
                     std::cmp::Ordering::Greater => time.build(),
                 }
             }
-            (_, Rank::Sequence(sequence)) => exact(time.number(sequence).build()),
+            (_, Rank::Sequence(sequence)) => exact(time.number(sequence)),
             (_, Rank::Fact { .. }) => time.build(),
         }
     }
