@@ -107,6 +107,10 @@ fn beliefs_rest_on_others_and_contradict_them() {
     [exit 2]
     ");
     environment.forge(["belief", "depend", "B2", "B3"]).success();
+    let listed = environment.forge(["dependency", "list", "--belief", "B1", "--json"]).json();
+    assert_eq!(listed["dependencies"].as_array().unwrap().len(), 1);
+    let shown = environment.forge(["dependency", "show", "B1->B2", "--json"]).json();
+    assert_eq!(shown["schema"], "forge.dependency.show/1");
     assert_snapshot!(environment.forge(["belief", "depend", "B3", "B1"]), @r"
     [stderr]
     error: a dependency cycle: B3 -> B1 -> B2 -> B3; leave one of these out

@@ -26,6 +26,7 @@ fn claims_and_facts_are_listed() {
         ("hypothesis", "hypotheses"),
         ("evidence", "evidence"),
         ("belief", "beliefs"),
+        ("dependency", "dependencies"),
         ("gap", "gaps"),
         ("note", "notes"),
         ("verification", "verifications"),
