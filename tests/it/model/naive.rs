@@ -204,6 +204,11 @@ impl Naive {
         }
     }
 
+    /// How many facts count.
+    pub(super) fn facts_in_force(&self) -> usize {
+        self.facts.iter().filter(|(operation, _)| self.now.in_force.contains(operation)).count()
+    }
+
     pub(super) fn facts_at(&self, kind: Kind, at: Option<i64>) -> Vec<Fact> {
         let until = at.map_or(Timestamp::from_micros(i64::MAX), time);
         let seen: Vec<_> = self

@@ -32,7 +32,7 @@ fn summary(session: &Session, naive: &Naive) {
     assert_eq!(summary.branch, naive.branches[naive.now.current].name);
     assert_eq!(summary.claims, naive.head(naive.now.current).len() as u64);
     assert_eq!(summary.schedule_micros, naive.now.schedule);
-    assert_eq!(summary.facts, naive.facts.len() as u64);
+    assert_eq!(summary.facts, naive.facts_in_force() as u64);
     let last = naive.now.checkpoints.values().map(|one| one.time).max();
     assert_eq!(summary.last_checkpoint, last.map(time));
     assert_eq!(summary.first_event, naive.events.first().map(|at| time(*at)));
