@@ -17,7 +17,7 @@ use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{Effect, OperationRow, Record, RecordChange, SessionRefs};
-use crate::model::{Author, BranchNumber, CheckpointId, Operation, OperationId, Timestamp};
+use crate::model::{Author, BranchNumber, CheckpointId, Digest, Operation, OperationId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An operation in short.
@@ -347,8 +347,16 @@ impl Session {
         let session = session_refs(&desk.refs, self.number)?;
         let name = &session.branch(branch)?.name;
         let own = session.branch(branch)?;
-        let has_own =
-            own.head.is_some_and(|head| own.base.is_none_or(|(_, from)| head.sequence > from));
+        // Work that was taken back is no work: what counts is whether the claims are still those it began with.
+        let begun = match own.base {
+            None | Some((_, 0)) => (Digest::EMPTY, 0),
+            Some((base, from)) => {
+                let at = At { branch: base, sequence: from };
+                let (head, _) = timeline::head_at(&desk.view()?, self.number, at)?;
+                (head.digest, head.count)
+            }
+        };
+        let has_own = own.head.is_some_and(|head| (head.digest, head.count) != begun);
         let has_child = session
             .branches
             .iter()
