@@ -39,6 +39,11 @@ impl Point {
         self.time
     }
 
+    /// The time up to which facts count, the end of time where all do.
+    pub(crate) fn until(&self) -> Timestamp {
+        self.time.unwrap_or(Timestamp::from_micros(i64::MAX))
+    }
+
     /// The checkpoint that was named, if one was.
     #[must_use]
     pub fn named_checkpoint(&self) -> Option<&Checkpoint> {

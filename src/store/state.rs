@@ -131,7 +131,7 @@ impl Session {
         let claims =
             crate::engine::compare::compare(&view, &view.refs, self.number, from.at, to.at)?;
         let mut changes = diff::describe(&claims);
-        let times = (self.fact_time(&view, from)?, self.fact_time(&view, to)?);
+        let times = (from.until(), to.until());
         for kind in Kind::facts() {
             if times.0 != times.1 {
                 let old = fact::at(&view, &view.refs, self.number, kind, times.0, Clock::Happened)?;
@@ -146,11 +146,6 @@ impl Session {
         let time_delta_micros = delta.map(|(to, from)| to.micros_since(from));
         let summary = diff::summary(&changes, time_delta_micros);
         Ok(Comparison { claims, changes, time_delta_micros, summary })
-    }
-
-    /// The time up to which the facts of a point count.
-    fn fact_time(&self, _view: &View, point: &Point) -> Result<Timestamp> {
-        Ok(point.time.unwrap_or(Timestamp::from_micros(i64::MAX)))
     }
 
     /// The time that a point is shown with: its own, or that of the last thing recorded.
@@ -234,7 +229,7 @@ impl StateAt {
     }
 
     fn until(&self) -> Timestamp {
-        self.point.time.unwrap_or(Timestamp::from_micros(i64::MAX))
+        self.point.until()
     }
 
     /// The time of this state: the point's own, or that of the last thing recorded.
