@@ -9,6 +9,7 @@
 //! * [`writing`]: how commands write: ids, automatic checkpoints.
 //! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
 //! * [`child`] and [`git`]: what is run outside.
+//! * [`integration`]: what makes forge part of a coding agent.
 //! * [`error`]: what went wrong, the exit code, and what to do next.
 
 pub mod args;
@@ -19,6 +20,7 @@ pub mod context;
 pub mod discovery;
 pub mod error;
 pub mod git;
+pub mod integration;
 pub mod output;
 mod panic;
 pub mod private;

@@ -15,6 +15,7 @@ pub mod evidence;
 pub mod export;
 pub mod fact;
 pub mod gap;
+pub mod hooks;
 pub mod hypothesis;
 pub mod import;
 pub mod init;
@@ -116,6 +117,9 @@ pub enum Command {
     /// Write out what is recorded
     #[command(subcommand)]
     Export(export::ExportCommand),
+    /// Make forge part of a coding agent, and take it out again
+    #[command(subcommand)]
+    Hooks(hooks::HooksCommand),
     /// Read and change settings
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -161,6 +165,7 @@ impl Command {
             Self::Checkpoint(command) => checkpoint::run(command, context),
             Self::Import(command) => import::run(command, context),
             Self::Export(command) => export::run(command, context),
+            Self::Hooks(command) => hooks::run(command, context),
             Self::Config(command) => config::run(command, context),
             Self::Maintain => maintain::run(context),
             Self::Completions(args) => completions::run(args, context),

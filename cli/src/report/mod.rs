@@ -8,6 +8,7 @@ pub mod checkpoint_made;
 pub mod config;
 pub mod diff;
 pub mod entity;
+pub mod hooks;
 pub mod import;
 pub mod log;
 pub mod man;
