@@ -42,15 +42,15 @@ pub fn room(event: &Event) -> Option<Room> {
     const UNITS: usize = 10_000;
     // 2,500 tokens; what is longer goes to a file that the model does not see.
     const CODEX_BYTES: usize = 7_500;
-    let taken = match (event.agent, &event.happening) {
+    let taken = matches!(
+        (event.agent, &event.happening),
         (Agent::Cursor, Happening::SessionStart { .. })
-        | (
-            Agent::Claude | Agent::Codex | Agent::Gemini,
-            Happening::SessionStart { .. } | Happening::Prompt { .. },
-        )
-        | (Agent::OpenCode, Happening::PreCompact { .. } | Happening::BeforeModel) => true,
-        _ => false,
-    };
+            | (
+                Agent::Claude | Agent::Codex | Agent::Gemini,
+                Happening::SessionStart { .. } | Happening::Prompt { .. },
+            )
+            | (Agent::OpenCode, Happening::PreCompact { .. } | Happening::BeforeModel)
+    );
     let bytes = if event.agent == Agent::Codex { CODEX_BYTES } else { usize::MAX };
     taken.then_some(Room { units: UNITS, bytes })
 }

@@ -91,16 +91,16 @@ fn happening(agent: Agent, name: &str, fields: &Fields<'_>) -> Happening {
     // Cursor begins the names with a small letter; OpenCode has names of its own.
     let name = match (agent, name) {
         (Agent::OpenCode, name) => opencode(name),
-        (Agent::Cursor, "beforeSubmitPrompt") => "UserPromptSubmit",
-        (Agent::Cursor, "afterShellExecution" | "afterFileEdit") => "PostToolUse",
-        (Agent::Cursor, "preCompact") => "PreCompact",
         (Agent::Cursor, "sessionStart") => "SessionStart",
+        (Agent::Cursor, "beforeSubmitPrompt") | (Agent::Gemini, "BeforeAgent") => {
+            "UserPromptSubmit"
+        }
+        (Agent::Cursor, "afterShellExecution" | "afterFileEdit") | (Agent::Gemini, "AfterTool") => {
+            "PostToolUse"
+        }
+        (Agent::Cursor, "stop") | (Agent::Gemini, "AfterAgent") => "Stop",
+        (Agent::Cursor, "preCompact") | (Agent::Gemini, "PreCompress") => "PreCompact",
         (Agent::Cursor, "sessionEnd") => "SessionEnd",
-        (Agent::Cursor, "stop") => "Stop",
-        (Agent::Gemini, "PreCompress") => "PreCompact",
-        (Agent::Gemini, "BeforeAgent") => "UserPromptSubmit",
-        (Agent::Gemini, "AfterTool") => "PostToolUse",
-        (Agent::Gemini, "AfterAgent") => "Stop",
         (_, name) => name,
     };
     let automatic = || fields.text(&["trigger"]).map(|trigger| trigger != "manual");
