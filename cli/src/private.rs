@@ -34,7 +34,8 @@ pub fn replace_file_with(path: &Path, contents: &[u8], mode: u32) -> io::Result<
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = target.with_file_name(name);
-    let written = write_new(&temporary, contents, mode).and_then(|()| fs::rename(&temporary, &target));
+    let written =
+        write_new(&temporary, contents, mode).and_then(|()| fs::rename(&temporary, &target));
     if written.is_err() {
         // What remains of it is of no use; the first error is the one to tell.
         let _ = fs::remove_file(&temporary);

@@ -98,7 +98,9 @@ fn scope(agent: Agent, args: ScopeArgs) -> Result<Scope, CommandError> {
         return Err(CommandError::invalid(format!(
             "{title} has no settings for one person in one project"
         ))
-        .hinted("'--user' is for you in all projects; where a project has no store, nothing is done")
+        .hinted(
+            "'--user' is for you in all projects; where a project has no store, nothing is done",
+        )
         .hinted("'--project' is for everybody who works in this project"));
     }
     Ok(scope)
@@ -123,8 +125,7 @@ fn install(args: &InstallArgs, context: &mut Context) -> Result<(), CommandError
         notes: notes(&plan, &place, context),
     };
     if !plan.is_installed() {
-        let question =
-            format!("Install this for {} ({})?", args.agent.title(), scope.name());
+        let question = format!("Install this for {} ({})?", args.agent.title(), scope.name());
         if args.yes || context.out.ask(&question, |screen| told(&report, screen))? {
             plan.install(&receipts)?;
             report.outcome = Installed::Now;
@@ -254,9 +255,10 @@ pub fn installed(agent: Agent, place: &Place) -> Vec<ScopeStatus> {
         })
         .filter(|status| {
             // A section in a page that several agents read says nothing of this one.
-            status.parts.iter().any(|part| {
-                part.part != Part::Section && (part.installed || part.error.is_some())
-            })
+            status
+                .parts
+                .iter()
+                .any(|part| part.part != Part::Section && (part.installed || part.error.is_some()))
         })
         .collect()
 }

@@ -96,17 +96,17 @@ impl Agent {
             (Self::Claude, Scope::Project) => &[
                 "Claude Code asks each person once whether the server of '.mcp.json' may be used.",
             ],
-            (Self::Codex, Scope::User) => {
-                &["Codex runs new hooks only after you trusted them: start 'codex' and say '/hooks'."]
-            }
+            (Self::Codex, Scope::User) => &[
+                "Codex runs new hooks only after you trusted them: start 'codex' and say '/hooks'.",
+            ],
             (Self::Codex, _) => &[
                 "Codex reads the settings of a project that you trust, and runs new hooks only after \
                  you trusted them too: start 'codex' and say '/hooks'.",
             ],
             (Self::Gemini, Scope::User) => &[],
-            (Self::Gemini, _) => {
-                &["Gemini CLI warns of new hooks of a project, and reads its settings if you trust it."]
-            }
+            (Self::Gemini, _) => &[
+                "Gemini CLI warns of new hooks of a project, and reads its settings if you trust it.",
+            ],
             (Self::Cursor, Scope::User) => &[
                 "Cursor keeps your own rules in its settings: no section was written for them.",
                 "Cursor can allow a whole program only, so no permission rules are written.",
@@ -275,7 +275,9 @@ impl Place {
         })?;
         let found = super::binary::on_path(environment, "forge");
         let word = match found.and_then(|found| found.canonicalize().ok()) {
-            Some(found) if Some(&found) == binary.canonicalize().ok().as_ref() => "forge".to_owned(),
+            Some(found) if Some(&found) == binary.canonicalize().ok().as_ref() => {
+                "forge".to_owned()
+            }
             _ => shell_word(&forge),
         };
         let project = discovery::place_for(&context.cwd);
@@ -360,10 +362,7 @@ fn server(place: &Place, above: &[&str]) -> Form {
     Form::Json(vec![Edit::Member {
         path: path(above),
         name: "forge".to_owned(),
-        value: object([
-            ("command", place.forge.as_str().into()),
-            ("args", texts(["mcp"])),
-        ]),
+        value: object([("command", place.forge.as_str().into()), ("args", texts(["mcp"]))]),
         keep: false,
     }])
 }

@@ -52,7 +52,10 @@ pub fn read(file: &Path, within: &Path) -> Result<Settings, CommandError> {
         return Err(refused(file, "is larger than any settings"));
     }
     if about.nlink() > 1 {
-        return Err(refused(file, "has several names (hard links), of which only one would change"));
+        return Err(refused(
+            file,
+            "has several names (hard links), of which only one would change",
+        ));
     }
     let bytes = fs::read(&path)
         .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
@@ -90,8 +93,9 @@ fn missing(file: &Path, within: &Path) -> Result<Settings, CommandError> {
 }
 
 fn refused(file: &Path, why: &str) -> CommandError {
-    CommandError::invalid(format!("'{}' {why}: it is left alone", file.display()))
-        .hinted("nothing was changed; put it right, or choose another of --local, --project, --user")
+    CommandError::invalid(format!("'{}' {why}: it is left alone", file.display())).hinted(
+        "nothing was changed; put it right, or choose another of --local, --project, --user",
+    )
 }
 
 /// Gives a file this text, or takes it away, if it still is as it was read.

@@ -145,12 +145,7 @@ pub fn look(agent: Agent, scope: Scope, place: &Place) -> Vec<Found> {
         .collect()
 }
 
-fn look_in(
-    agent: Agent,
-    text: &str,
-    form: &Form,
-    found: &mut Found,
-) -> Result<(), json::Unusable> {
+fn look_in(agent: Agent, text: &str, form: &Form, found: &mut Found) -> Result<(), json::Unusable> {
     match form {
         Form::Json(edits) => {
             let values = json::values(text)?;

@@ -68,8 +68,14 @@ impl Plan {
                 None => files.push((wanted.file.clone(), vec![wanted])),
             }
         }
-        let mut plan =
-            Self { agent, scope, project, forge: place.forge.clone(), files: Vec::new(), left_out: Vec::new() };
+        let mut plan = Self {
+            agent,
+            scope,
+            project,
+            forge: place.forge.clone(),
+            files: Vec::new(),
+            left_out: Vec::new(),
+        };
         for (path, wanted) in files {
             let step = plan.step(path, &wanted, place, receipt.as_ref(), &others)?;
             plan.files.push(step);
@@ -126,7 +132,8 @@ impl Plan {
         }
         if without.is_none() {
             // A file that is made is one change, whatever it took to make it.
-            splices = Splice::between("", with.as_deref().unwrap_or_default()).into_iter().collect();
+            splices =
+                Splice::between("", with.as_deref().unwrap_or_default()).into_iter().collect();
         }
         Ok(Step { file: path, parts, now, without, with, splices, noted, shared })
     }
@@ -148,9 +155,8 @@ impl Plan {
         for wanted in wanted {
             match &wanted.form {
                 Form::Json(edits) => {
-                    let ours = |path: &[String], value: &_| {
-                        found::is_ours(self.agent, edits, path, value)
-                    };
+                    let ours =
+                        |path: &[String], value: &_| found::is_ours(self.agent, edits, path, value);
                     text = json::without(&text, &ours)?;
                 }
                 Form::Toml(table) => {
@@ -220,7 +226,12 @@ impl Plan {
                 file::remove_empty(&noted.directories);
             }
         }
-        receipts.keep(&Receipt::new(self.agent, self.scope, self.project.as_deref(), &self.forge))?;
+        receipts.keep(&Receipt::new(
+            self.agent,
+            self.scope,
+            self.project.as_deref(),
+            &self.forge,
+        ))?;
         Ok(gone.len())
     }
 }
@@ -281,9 +292,9 @@ fn applied(
             if text.is_none() {
                 step("{}\n".to_owned(), &mut now);
             }
-            edits.iter().try_for_each(|edit| {
-                json::edited(&now, edit).map(|next| step(next, &mut now))
-            })
+            edits
+                .iter()
+                .try_for_each(|edit| json::edited(&now, edit).map(|next| step(next, &mut now)))
         }
         Form::Toml(table) => toml::edited(&now, table).map(|next| step(next, &mut now)),
         Form::Section(section) => {

@@ -78,9 +78,10 @@ impl Receipts {
     /// If there is no directory of the user's.
     pub fn of(environment: &Environment) -> Result<Self, CommandError> {
         let absolute = |path: &PathBuf| path.is_absolute();
-        let state = environment.path("XDG_STATE_HOME").filter(absolute).or_else(|| {
-            Some(environment.path("HOME").filter(absolute)?.join(".local/state"))
-        });
+        let state = environment
+            .path("XDG_STATE_HOME")
+            .filter(absolute)
+            .or_else(|| Some(environment.path("HOME").filter(absolute)?.join(".local/state")));
         let state = state.ok_or_else(|| {
             CommandError::not_found("there is no place to note what is installed")
                 .hinted("set HOME or XDG_STATE_HOME")
@@ -129,7 +130,10 @@ impl Receipts {
     pub fn keep(&self, receipt: &Receipt) -> Result<(), CommandError> {
         let path = self.path(receipt.agent, receipt.scope, receipt.project.as_deref());
         let failed = |error| {
-            CommandError::io(&format!("cannot note what is installed in '{}'", path.display()), error)
+            CommandError::io(
+                &format!("cannot note what is installed in '{}'", path.display()),
+                error,
+            )
         };
         if receipt.files.is_empty() {
             return match fs::remove_file(&path) {

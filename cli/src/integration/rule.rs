@@ -2,12 +2,13 @@
 //! back, throws away, changes settings, or runs what it is given.
 
 /// The commands, by the words behind `forge`.
-pub const ALLOWED: [&str; 61] = [
+pub const ALLOWED: [&str; 62] = [
     "status",
     "brief",
     "log",
     "blame",
     "why",
+    "doctor",
     "session list",
     "session show",
     "hypothesis add",

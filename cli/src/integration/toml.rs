@@ -13,7 +13,8 @@ pub struct WantedTable {
 }
 
 fn parse(text: &str) -> Result<DocumentMut, Unusable> {
-    text.parse::<DocumentMut>().map_err(|error| Unusable::Broken("TOML", error.message().to_owned()))
+    text.parse::<DocumentMut>()
+        .map_err(|error| Unusable::Broken("TOML", error.message().to_owned()))
 }
 
 /// The text with this table in it; the same text if it is there already.
@@ -89,7 +90,9 @@ fn remove(table: &mut Table, path: &[String], is_ours: &dyn Fn(&Item) -> bool) -
             found
         }
         [name, rest @ ..] => {
-            let Some(inner) = table.get_mut(name).and_then(Item::as_table_mut) else { return false };
+            let Some(inner) = table.get_mut(name).and_then(Item::as_table_mut) else {
+                return false;
+            };
             let found = remove(inner, rest, is_ours);
             if found && inner.is_empty() && inner.is_implicit() {
                 table.remove(name);

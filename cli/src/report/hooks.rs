@@ -121,10 +121,7 @@ impl Report for Installation {
                 remarks(self, screen);
             }
             Installed::Now => {
-                screen.line(
-                    Tone::Good,
-                    &format!("Installed for {title}, {}:", whom(self.scope)),
-                );
+                screen.line(Tone::Good, &format!("Installed for {title}, {}:", whom(self.scope)));
                 for change in &self.parts {
                     screen.line(
                         Tone::Plain,

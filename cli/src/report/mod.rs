@@ -7,6 +7,7 @@ pub mod checkpoint;
 pub mod checkpoint_made;
 pub mod config;
 pub mod diff;
+pub mod doctor;
 pub mod entity;
 pub mod hooks;
 pub mod import;

@@ -32,11 +32,7 @@ pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
     let rules = Form::Json(rule::ALLOWED.iter().map(allow).collect());
     vec![
         Wanted { file: settings.clone(), part: Part::Hooks, form: hooks },
-        Wanted {
-            file: settings.clone(),
-            part: Part::Server,
-            form: server(place, &["mcpServers"]),
-        },
+        Wanted { file: settings.clone(), part: Part::Server, form: server(place, &["mcpServers"]) },
         Wanted { file: page, part: Part::Section, form: Form::Section(section::text(&place.word)) },
         Wanted { file: settings, part: Part::Permissions, form: rules },
     ]

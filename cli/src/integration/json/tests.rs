@@ -90,28 +90,33 @@ fn jsonc() -> impl Strategy<Value = String> {
     let name = prop_oneof![Just("hooks"), Just("permissions"), Just("allow"), Just("a"), Just("é")];
     let gap_of = gap.boxed();
     let of = gap_of.clone();
-    scalar.prop_recursive(3, 20, 4, move |inner| {
-        let (gap, gap2) = (of.clone(), of.clone());
-        let array = (prop::collection::vec((gap.clone(), inner.clone(), gap), 0..4), any::<bool>())
-            .prop_map(|(elements, comma)| {
-                let parts: Vec<String> =
-                    elements.into_iter().map(|(a, value, b)| [a, value, b].concat()).collect();
+    scalar
+        .prop_recursive(3, 20, 4, move |inner| {
+            let (gap, gap2) = (of.clone(), of.clone());
+            let array =
+                (prop::collection::vec((gap.clone(), inner.clone(), gap), 0..4), any::<bool>())
+                    .prop_map(|(elements, comma)| {
+                        let parts: Vec<String> = elements
+                            .into_iter()
+                            .map(|(a, value, b)| [a, value, b].concat())
+                            .collect();
+                        let end = if comma && !parts.is_empty() { "," } else { "" };
+                        format!("[{}{end}]", parts.join(","))
+                    });
+            let members =
+                prop::collection::btree_map(name.clone(), (gap2.clone(), inner, gap2), 0..4);
+            let object = (members, any::<bool>()).prop_map(|(members, comma)| {
+                let parts: Vec<String> = members
+                    .into_iter()
+                    .map(|(name, (a, value, b))| format!("{a}\"{name}\":{b}{value}{a}"))
+                    .collect();
                 let end = if comma && !parts.is_empty() { "," } else { "" };
-                format!("[{}{end}]", parts.join(","))
+                format!("{{{}{end}}}", parts.join(","))
             });
-        let members = prop::collection::btree_map(name.clone(), (gap2.clone(), inner, gap2), 0..4);
-        let object = (members, any::<bool>()).prop_map(|(members, comma)| {
-            let parts: Vec<String> = members
-                .into_iter()
-                .map(|(name, (a, value, b))| format!("{a}\"{name}\":{b}{value}{a}"))
-                .collect();
-            let end = if comma && !parts.is_empty() { "," } else { "" };
-            format!("{{{}{end}}}", parts.join(","))
-        });
-        prop_oneof![1 => array, 3 => object]
-    })
-    .prop_flat_map(move |text| (gap_of.clone(), Just(text), gap_of.clone()))
-    .prop_map(|(a, text, b)| [a, text, b].concat())
+            prop_oneof![1 => array, 3 => object]
+        })
+        .prop_flat_map(move |text| (gap_of.clone(), Just(text), gap_of.clone()))
+        .prop_map(|(a, text, b)| [a, text, b].concat())
 }
 
 proptest! {

@@ -187,9 +187,10 @@ fn a_broken_file_stops_all_and_changes_nothing() {
         let house = House::new();
         let files: Vec<PathBuf> =
             agent.wanted(scope, &house.place).into_iter().map(|it| it.file).collect();
-        for file in files.iter().filter(|file| {
-            file.extension().is_some_and(|it| it == "json" || it == "toml")
-        }) {
+        for file in files
+            .iter()
+            .filter(|file| file.extension().is_some_and(|it| it == "json" || it == "toml"))
+        {
             house.write(file, "{ \"a\": ");
             let before = house.tree();
             let error = house.plan(agent, scope).unwrap_err();
@@ -287,8 +288,12 @@ fn settings() -> impl Strategy<Value = (String, String, String)> {
         Just(""),
         Just("{\n\t\"hooks\": {},\n\t\"permissions\": {\"allow\": [], \"deny\": [\"x\"]}\n}"),
         Just("// top\n{ \"mcpServers\": { /* none */ }, \"hooks\": { \"Stop\": [ ] }, }\n"),
-        Just("{\"version\":1,\"hooks\":{\"preCompact\":[{\"command\":\"x\"},],},\"tools\":{\"allowed\":[\"a\",\n\"b\"]}}"),
-        Just("\u{feff}{\r\n  \"mcp\": {\"other\": {}}, // é\r\n  \"permission\": {\"bash\": {\"*\": \"ask\"}}\r\n}\r\n"),
+        Just(
+            "{\"version\":1,\"hooks\":{\"preCompact\":[{\"command\":\"x\"},],},\"tools\":{\"allowed\":[\"a\",\n\"b\"]}}"
+        ),
+        Just(
+            "\u{feff}{\r\n  \"mcp\": {\"other\": {}}, // é\r\n  \"permission\": {\"bash\": {\"*\": \"ask\"}}\r\n}\r\n"
+        ),
     ];
     let toml = prop_oneof![
         Just(""),
