@@ -75,13 +75,13 @@ fn health(
     // A compaction fires its hook two to four times at once.
     let mut seen = 0;
     let mut last: Option<&Line> = None;
-    for line in before {
+    for line in &before {
         let again = last.is_some_and(|last| {
             last.session == line.session
                 && line.time.as_micros() - last.time.as_micros() < 10_000_000
         });
         seen += u64::from(!again);
-        last = Some(line);
+        last = Some(**line);
     }
     AgentHealth {
         agent,

@@ -21,7 +21,10 @@ const LONG_TAIL_BYTES: u64 = 16 << 20;
 
 /// What is known of the store in this directory, the compactions in it, and what is wrong with it.
 #[must_use]
-pub fn examine(path: &Path, options: Options) -> (StoreHealth, Vec<Compaction>, Vec<Finding>) {
+pub fn examine(
+    path: &Path,
+    lock_timeout: Duration,
+) -> (StoreHealth, Vec<Compaction>, Vec<Finding>) {
     let mut findings = Vec::new();
     let (bytes, files) = size(path);
     let generations = generations(&path.join("index"));
@@ -76,7 +79,7 @@ pub fn examine(path: &Path, options: Options) -> (StoreHealth, Vec<Compaction>, 
         ));
     }
     let mut compactions = Vec::new();
-    match read(path, options, &mut health) {
+    match read(path, lock_timeout, &mut health) {
         Ok(found) => compactions = found,
         Err(error) => findings.push(unusable(&error)),
     }
@@ -111,10 +114,10 @@ fn unusable(error: &CommandError) -> Finding {
 /// Reads what a healthy store can be read for: each session's present state is checked against its digest.
 fn read(
     path: &Path,
-    options: Options,
+    lock_timeout: Duration,
     health: &mut StoreHealth,
 ) -> Result<Vec<Compaction>, CommandError> {
-    let store = Store::open(path, Options { read_only: true, ..options })?;
+    let store = Store::open(path, Options { read_only: true, lock_timeout })?;
     health.opens = true;
     health.tail_bytes = Some(store.tail_bytes()?);
     let sessions = store.sessions()?;
@@ -183,9 +186,8 @@ fn holder(lock: &Path) -> Option<Option<u32>> {
     let file = File::open(lock).ok()?;
     for _ in 0..TRIES {
         match file.try_lock_shared() {
-            Ok(()) => return None,
             Err(TryLockError::WouldBlock) => thread::park_timeout(PAUSE),
-            Err(TryLockError::Error(_)) => return None,
+            Ok(()) | Err(TryLockError::Error(_)) => return None,
         }
     }
     let inode = file.metadata().ok()?.ino();

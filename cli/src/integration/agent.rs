@@ -92,7 +92,6 @@ impl Agent {
     #[must_use]
     pub fn notes(self, scope: Scope) -> &'static [&'static str] {
         match (self, scope) {
-            (Self::Claude, Scope::Local | Scope::User) => &[],
             (Self::Claude, Scope::Project) => &[
                 "Claude Code asks each person once whether the server of '.mcp.json' may be used.",
             ],
@@ -103,8 +102,7 @@ impl Agent {
                 "Codex reads the settings of a project that you trust, and runs new hooks only after \
                  you trusted them too: start 'codex' and say '/hooks'.",
             ],
-            (Self::Gemini, Scope::User) => &[],
-            (Self::Gemini, _) => &[
+            (Self::Gemini, Scope::Project) => &[
                 "Gemini CLI warns of new hooks of a project, and reads its settings if you trust it.",
             ],
             (Self::Cursor, Scope::User) => &[
@@ -114,7 +112,7 @@ impl Agent {
             (Self::Cursor, _) => {
                 &["Cursor can allow a whole program only, so no permission rules are written."]
             }
-            (Self::OpenCode, _) => &[],
+            (Self::Claude | Self::Gemini | Self::OpenCode, _) => &[],
         }
     }
 }

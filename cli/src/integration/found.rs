@@ -21,14 +21,15 @@ pub fn is_ours(agent: Agent, edits: &[Edit], path: &[String], value: &Value) -> 
     };
     match (agent, names.as_slice()) {
         // An element of an array has no name.
-        (Agent::Cursor, ["hooks", _, ""]) => hook_binary(agent, value).is_some(),
+        (Agent::Cursor, ["hooks", _, ""]) | (_, ["hooks", _, "", "hooks", ""]) => {
+            hook_binary(agent, value).is_some()
+        }
         (_, ["hooks", _, ""]) => {
             let handlers = value.get("hooks").and_then(Value::as_array);
             handlers.is_some_and(|handlers| {
                 !handlers.is_empty() && handlers.iter().all(|it| hook_binary(agent, it).is_some())
             })
         }
-        (_, ["hooks", _, "", "hooks", ""]) => hook_binary(agent, value).is_some(),
         (_, [.., "forge"]) => is_server(),
         (Agent::Claude, ["permissions", "allow", ""]) => value.as_str().is_some_and(|rule| {
             let tool = rule.strip_prefix("mcp__forge__");

@@ -130,7 +130,7 @@ proptest! {
             return Ok(());
         };
         let splice = Splice::between(&text, &with).unwrap();
-        prop_assert_eq!(splice.taken_back(&with), Some(text.clone()));
+        prop_assert_eq!(splice.taken_back(&with), Some(text));
         prop_assert_eq!(&edited(&with, &edit).unwrap(), &with);
         // Nothing of what was there is gone but what stands between two places of one change.
         let after = values(&with).unwrap();
