@@ -76,9 +76,10 @@ fn taken(app: &mut App, answer: Answer) -> Vec<Effect> {
             }
         }
         Answer::Charts(data) => {
-            if let Some(Front::Charts(shown)) = app.fronts.last_mut() {
-                *shown = Some(*data);
+            if let Some(Front::Charts(charts)) = app.fronts.last_mut() {
+                charts.load(*data);
             }
+            moves::scroll(app);
         }
         Answer::Strip(strip) => app.strip = Some(*strip),
         Answer::Found { place: Some(place), what } => {
