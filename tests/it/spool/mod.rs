@@ -300,7 +300,7 @@ fn a_damaged_file_of_the_spool_is_named_and_put_aside_and_holds_nobody_up() {
 
     assert_eq!(held(&reader(&folder.path))[1], names(["whole"]));
     let waiting = store.waiting().unwrap();
-    let mut lost = vec![broken.clone(), swapped.clone()];
+    let mut lost = vec![broken.clone(), swapped];
     lost.sort();
     assert_eq!((waiting.writes, waiting.damaged), (1, lost.clone()));
     save(&session, "next").unwrap();
