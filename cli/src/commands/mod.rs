@@ -25,6 +25,8 @@ pub mod maintain;
 pub mod man;
 pub mod measurement;
 pub mod note;
+pub mod progress;
+pub mod run;
 pub mod session;
 pub mod status;
 pub mod tui;
@@ -119,6 +121,12 @@ pub enum Command {
     Export(export::ExportCommand),
     /// Take what a coding agent tells its hook on stdin; always ends well
     Hook(hook::HookArgs),
+    /// Record workflow runs of items through steps, and go on with them
+    #[command(subcommand)]
+    Run(run::RunCommand),
+    /// Save how far long pipelines have come, and go on with them
+    #[command(subcommand)]
+    Progress(progress::ProgressCommand),
     /// Read and change settings
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -165,6 +173,8 @@ impl Command {
             Self::Import(command) => import::run(command, context),
             Self::Export(command) => export::run(command, context),
             Self::Hook(args) => hook::run(args, context),
+            Self::Run(command) => run::run(command, context),
+            Self::Progress(command) => progress::run(command, context),
             Self::Config(command) => config::run(command, context),
             Self::Maintain => maintain::run(context),
             Self::Completions(args) => completions::run(args, context),
