@@ -181,7 +181,7 @@ pub fn fields(kind: Kind) -> &'static [Field] {
         },
         Kind::Run => unchecked! {
             "status": "How far it is: running, finished, failed.",
-            "input": "What it was given.",
+            "input": "What it was given; alone in the claim `input`, all else in the claim `run`.",
             "started_at": "When it began.",
             "ended_at": "When it ended.",
             "error": "Why it failed.",

@@ -1,7 +1,7 @@
 //! Loading items: everything, or an error that names what is missing.
 
 use super::model::{Item, Output, output_id};
-use super::plan::missing;
+use super::plan::{input_key, missing, read_input, run_key};
 use super::{Run, RunState};
 use crate::error::{Error, Result};
 use crate::model::{Entry, Key, Kind, Value};
@@ -65,8 +65,10 @@ impl Run {
     /// # Errors
     /// As every read.
     pub fn state(&self) -> Result<RunState> {
-        let held = self.session.claim(&self.session.head()?, &self.own_key())?;
-        Ok(held.map(|entry| RunState::read(&entry.value)).unwrap_or_default())
+        let held = self.session.claims(&self.session.head()?, &[run_key(), input_key()])?;
+        let mut held = held.into_iter().map(|entry| entry.map(|entry| entry.value));
+        let (run, input) = (held.next().flatten(), held.next().flatten());
+        Ok(state_of(run.as_ref(), input.as_ref()))
     }
 
     /// Where an item is, now, without its outputs.
@@ -172,7 +174,8 @@ impl Run {
     /// As [`Run::resume`].
     pub fn resume_at(&self, point: &Point) -> Result<Resume> {
         let state = self.session.state(point)?;
-        let run = state.claim(Kind::Run, &self.key)?;
+        let [run, input] = [run_key(), input_key()].map(|key| state.claim(Kind::Run, &key.id));
+        let run = state_of(run?.as_ref(), input?.as_ref());
         let mut items: BTreeMap<String, LoadedItem> = BTreeMap::new();
         for item in items_of(&state)? {
             items.insert(item.item.clone(), LoadedItem { item, outputs: Vec::new() });
@@ -195,7 +198,7 @@ impl Run {
         for loaded in &mut items {
             loaded.arrange(&self.key)?;
         }
-        Ok(Resume { run: run.as_ref().map(RunState::read).unwrap_or_default(), items })
+        Ok(Resume { run, items })
     }
 }
 
@@ -213,6 +216,12 @@ impl LoadedItem {
         }
         Ok(())
     }
+}
+
+/// What is kept of a run as a whole: from how far it is, and what it was given.
+fn state_of(run: Option<&Value>, input: Option<&Value>) -> RunState {
+    let state = run.map(RunState::read).unwrap_or_default();
+    RunState { input: input.and_then(read_input), ..state }
 }
 
 /// The items of a state, sorted by name.

@@ -1,6 +1,6 @@
 //! Workflow runs: many items, each taken through steps, and the output of every step.
 //!
-//! A run is a session of kind `run`. In it stand one [`RunState`] (kind `run`), one [`Item`] an item, which says where
+//! A run is a session of kind `run`. In it stand one [`RunState`] (kind `run`, with its input beside it), one [`Item`] an item, which says where
 //! it is and which way it came, and one [`Output`] for each step that an item has finished, under the id `ITEM/STEP`.
 //! What is recorded of a step is one revision: output, item and run together or not at all. So an item that is loaded
 //! has all its outputs, or loading it fails and names those that are missing.
@@ -93,10 +93,6 @@ impl Run {
         &self.session
     }
 
-    fn own_key(&self) -> Key {
-        Key::new(Kind::Run, self.key.clone())
-    }
-
     /// Begins it, or goes on with one that was ended: its status is `running`. Items named by the input are there from
     /// then on, without a step: see [`plan::items_of_input`].
     ///
@@ -104,12 +100,10 @@ impl Run {
     /// As every write.
     pub fn start(&self, act: &Act, input: Option<&Value>) -> Result<Committed> {
         let registered = input.map(plan::items_of_input).unwrap_or_default();
-        let items: Vec<Key> =
-            registered.iter().map(|(item, _)| Key::new(Kind::Item, item.clone())).collect();
-        let keys = std::iter::once(self.own_key()).chain(items).collect();
-        let edit = move |known: &[Option<Value>]| {
-            Ok(plan::start(&self.key, known, input, &registered, act.now))
-        };
+        let items = registered.iter().map(|(item, _)| Key::new(Kind::Item, item.clone()));
+        let keys = [plan::run_key(), plan::input_key()].into_iter().chain(items).collect();
+        let edit =
+            move |known: &[Option<Value>]| Ok(plan::start(known, input, &registered, act.now));
         self.session.write(act).edit(keys, edit).commit()
     }
 
@@ -126,15 +120,13 @@ impl Run {
     /// # Errors
     /// As [`Run::record`].
     pub fn record_all(&self, act: &Act, records: &[StepRecord]) -> Result<Committed> {
-        let mut keys = vec![self.own_key()];
+        let mut keys = vec![plan::run_key()];
         for record in records {
             keys.push(Key::new(Kind::Item, record.item.clone()));
             keys.push(Key::new(Kind::Output, output_id(&record.item, &record.step)?));
         }
         let wanted = keys.clone();
-        let edit = move |known: &[Option<Value>]| {
-            plan::record(&self.key, &wanted, known, records, act.now)
-        };
+        let edit = move |known: &[Option<Value>]| plan::record(&wanted, known, records, act.now);
         self.session.write(act).edit(keys, edit).commit()
     }
 
@@ -145,9 +137,9 @@ impl Run {
     pub fn end(&self, act: &Act, status: RunStatus, error: Option<&str>) -> Result<Committed> {
         let edit = move |known: &[Option<Value>]| {
             let old = known.first().and_then(Option::as_ref);
-            Ok(plan::end(&self.key, old, status, error, act.now))
+            Ok(plan::end(old, status, error, act.now))
         };
-        self.session.write(act).edit(vec![self.own_key()], edit).commit()
+        self.session.write(act).edit(vec![plan::run_key()], edit).commit()
     }
 
     /// Clears the outputs of steps of an item, so that these are done again; what they were stays in the history. The
@@ -156,7 +148,7 @@ impl Run {
     /// # Errors
     /// [`Error::NotFound`] if one of them has no output.
     pub fn forget(&self, act: &Act, item: &str, steps: &[String]) -> Result<Committed> {
-        let mut keys = vec![self.own_key(), Key::new(Kind::Item, item)];
+        let mut keys = vec![plan::run_key(), Key::new(Kind::Item, item)];
         for step in steps {
             keys.push(Key::new(Kind::Output, output_id(item, step)?));
         }

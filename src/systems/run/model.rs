@@ -62,7 +62,7 @@ impl ItemStatus {
 pub struct RunState {
     /// How far it is.
     pub status: RunStatus,
-    /// What it was given.
+    /// What it was given. Kept in a claim of its own: it may be large, and counts change often.
     pub input: Option<Value>,
     /// When it began.
     pub started_at: Option<Timestamp>,
@@ -141,7 +141,7 @@ impl RunState {
         let count = |field| value.field(field).and_then(Value::as_i64).unwrap_or(0);
         Self {
             status: RunStatus::read(&text(value, "status").unwrap_or_default()),
-            input: value.field("input").cloned(),
+            input: None,
             started_at: time(value, "started_at"),
             ended_at: time(value, "ended_at"),
             error: text(value, "error"),
@@ -153,7 +153,6 @@ impl RunState {
     pub(super) fn to_value(&self) -> Value {
         Value::from([
             ("status", self.status.word().into()),
-            ("input", self.input.clone().unwrap_or_default()),
             ("started_at", time_value(self.started_at)),
             ("ended_at", time_value(self.ended_at)),
             ("error", self.error.clone().into()),

@@ -58,29 +58,42 @@ pub(super) fn items_of_input(input: &Value) -> Vec<(String, Option<Value>)> {
 }
 
 /// A change of the run's own claim, if there is one.
-fn run_change(run: &str, old: Option<&Value>, new: &RunState) -> Option<ClaimChange> {
+fn run_change(old: Option<&Value>, new: &RunState) -> Option<ClaimChange> {
     let new = new.to_value();
-    (old != Some(&new)).then(|| ClaimChange::put(Key::new(Kind::Run, run), new))
+    (old != Some(&new)).then(|| ClaimChange::put(run_key(), new))
+}
+
+/// The claim that says how far the run is.
+pub(super) fn run_key() -> Key {
+    Key::new(Kind::Run, "run")
+}
+
+/// The claim that says what the run was given.
+pub(super) fn input_key() -> Key {
+    Key::new(Kind::Run, "input")
+}
+
+const INPUT: &str = "input";
+
+/// What the claim of the input holds.
+pub(super) fn read_input(value: &Value) -> Option<Value> {
+    value.field(INPUT).cloned()
 }
 
 pub(super) fn start(
-    run: &str,
     known: &[Option<Value>],
     input: Option<&Value>,
     registered: &[(String, Option<Value>)],
     now: Timestamp,
 ) -> Vec<ClaimChange> {
-    let (own, items) = match known.split_first() {
-        Some((own, items)) => (own.as_ref(), items),
-        None => (None, [].as_slice()),
+    let (own, items) = match known {
+        [own, _, items @ ..] => (own.as_ref(), items),
+        _ => (None, [].as_slice()),
     };
     let mut state = own.map(RunState::read).unwrap_or_default();
     state.status = RunStatus::Running;
     state.started_at = state.started_at.or(Some(now));
     (state.ended_at, state.error) = (None, None);
-    if let Some(input) = input {
-        state.input = Some(input.clone());
-    }
     let mut changes: BTreeMap<&str, ClaimChange> = BTreeMap::new();
     for ((item, data), _) in registered.iter().zip(items).filter(|(_, known)| known.is_none()) {
         let new = Item {
@@ -92,11 +105,12 @@ pub(super) fn start(
         changes.insert(item, ClaimChange::put(Key::new(Kind::Item, item.clone()), new.to_value()));
     }
     state.items += i64::try_from(changes.len()).unwrap_or(i64::MAX);
-    run_change(run, own, &state).into_iter().chain(changes.into_values()).collect()
+    let given = input.map(|input| Value::from([(INPUT, input.clone())]));
+    let given = given.map(|given| ClaimChange::put(input_key(), given));
+    run_change(own, &state).into_iter().chain(given).chain(changes.into_values()).collect()
 }
 
 pub(super) fn end(
-    run: &str,
     old: Option<&Value>,
     status: RunStatus,
     error: Option<&str>,
@@ -109,7 +123,7 @@ pub(super) fn end(
     state.error = error.map(str::to_owned);
     let same = (known.status, &known.error) == (state.status, &state.error);
     state.ended_at = known.ended_at.filter(|_| same).or(Some(now));
-    run_change(run, old, &state).into_iter().collect()
+    run_change(old, &state).into_iter().collect()
 }
 
 /// The claims of a write as they become, one record after the other.
@@ -133,7 +147,6 @@ impl Draft {
 }
 
 pub(super) fn record(
-    run: &str,
     keys: &[Key],
     known: &[Option<Value>],
     records: &[StepRecord],
@@ -142,8 +155,7 @@ pub(super) fn record(
     let olds: BTreeMap<Key, Option<Value>> =
         keys.iter().cloned().zip(known.iter().cloned()).collect();
     let mut draft = Draft { olds, changes: BTreeMap::new() };
-    let own = Key::new(Kind::Run, run);
-    let old_run = draft.held(&own).cloned();
+    let old_run = draft.held(&run_key()).cloned();
     let mut state = old_run.as_ref().map(RunState::read).unwrap_or_default();
     for (record, keys) in records.iter().zip(keys.get(1..).unwrap_or_default().chunks(2)) {
         if let [item, output] = keys {
@@ -156,7 +168,7 @@ pub(super) fn record(
     state.started_at = state.started_at.or(Some(now));
     settle(&mut state, now);
     let changes = draft.changes.into_values();
-    Ok(run_change(run, old_run.as_ref(), &state).into_iter().chain(changes).collect())
+    Ok(run_change(old_run.as_ref(), &state).into_iter().chain(changes).collect())
 }
 
 /// A run of which something is recorded is running, unless that was the end of its last item.
@@ -254,7 +266,7 @@ pub(super) fn forget(
     state.terminal -= i64::from(was_terminal);
     settle(&mut state, now);
     let mut changes = Vec::with_capacity(steps.len() + 2);
-    changes.extend(run_change(run, own.as_ref(), &state));
+    changes.extend(run_change(own.as_ref(), &state));
     changes.push(ClaimChange::put(Key::new(Kind::Item, item_name), item.to_value()));
     for step in steps {
         let id = super::output_id(item_name, step)?;
