@@ -6,6 +6,7 @@
 //! * [`workplace`]: the store and the session a command works in.
 //! * [`reading`] and [`text`]: what is known at a moment, and the texts in it.
 //! * [`transcript`]: recorded agent sessions on their way into the store.
+//! * [`given`]: texts given as themselves, as a file, or on standard input.
 //! * [`writing`]: how commands write: ids, automatic checkpoints.
 //! * [`hook`]: what happens when a coding agent calls one of its hooks.
 //! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
@@ -22,6 +23,7 @@ pub mod discovery;
 pub mod doctor;
 pub mod error;
 pub mod git;
+pub mod given;
 pub mod hook;
 pub mod integration;
 pub mod output;

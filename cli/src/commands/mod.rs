@@ -27,6 +27,8 @@ pub mod maintain;
 pub mod man;
 pub mod measurement;
 pub mod note;
+pub mod progress;
+pub mod run;
 pub mod session;
 pub mod status;
 pub mod tui;
@@ -126,6 +128,12 @@ pub enum Command {
     Hooks(hooks::HooksCommand),
     /// Say whether forge works here, and what to do where it does not
     Doctor,
+    /// Record workflow runs of items through steps, and go on with them
+    #[command(subcommand)]
+    Run(run::RunCommand),
+    /// Save how far long pipelines have come, and go on with them
+    #[command(subcommand)]
+    Progress(progress::ProgressCommand),
     /// Read and change settings
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -174,6 +182,8 @@ impl Command {
             Self::Hook(args) => hook::run(args, context),
             Self::Hooks(command) => hooks::run(command, context),
             Self::Doctor => doctor::run(context),
+            Self::Run(command) => run::run(command, context),
+            Self::Progress(command) => progress::run(command, context),
             Self::Config(command) => config::run(command, context),
             Self::Maintain => maintain::run(context),
             Self::Completions(args) => completions::run(args, context),
