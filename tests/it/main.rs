@@ -16,6 +16,8 @@ mod source;
 mod store;
 mod stream;
 #[cfg(test)]
+mod thread;
+#[cfg(test)]
 mod together;
 
 use std::collections::BTreeSet;
