@@ -140,6 +140,8 @@ pub struct Write<'a> {
     auto: bool,
     by_import: bool,
     durability: Durability,
+    /// The revision that must be the branch's head.
+    expected: Option<Option<u64>>,
 }
 
 impl<'a> Write<'a> {
@@ -159,6 +161,7 @@ impl<'a> Write<'a> {
             auto: false,
             by_import: false,
             durability: Durability::Now,
+            expected: None,
         }
     }
 
@@ -171,6 +174,13 @@ impl<'a> Write<'a> {
     /// On this branch, not the current one.
     pub fn on(mut self, branch: impl Into<String>) -> Self {
         self.branch = Some(branch.into());
+        self
+    }
+
+    /// Only if this point, the head of the branch as somebody has read it, is still its head: else nothing is written
+    /// and [`Error::Conflict`] says so.
+    pub fn expecting(mut self, head: &super::Point) -> Self {
+        self.expected = Some(head.revision());
         self
     }
 
@@ -385,6 +395,15 @@ impl<'a> Write<'a> {
                 .branch_named(name)
                 .ok_or_else(|| Error::not_found("branch", name.clone()))?,
         };
+        if let Some(expected) = self.expected
+            && session.branch(branch)?.head.map(|head| head.sequence) != expected
+        {
+            return Err(Error::Conflict(format!(
+                "somebody else has written to the {} '{}' meanwhile: read it again",
+                kind_word(session.info.kind),
+                session.info.name
+            )));
+        }
         let time = self.time.unwrap_or(self.act.now);
         let place = Place { session: number, branch, time, operation };
         let mut done = Committed {
@@ -584,6 +603,16 @@ impl<'a> Write<'a> {
             }
         }
         Ok(Some(checkpoint))
+    }
+}
+
+const fn kind_word(kind: SessionKind) -> &'static str {
+    match kind {
+        SessionKind::Debug => "session",
+        SessionKind::Run => "run",
+        SessionKind::Progress => "progress",
+        SessionKind::Program => "program",
+        SessionKind::Thread => "thread",
     }
 }
 

@@ -484,6 +484,7 @@ impl Tab {
                 Kind::Progress,
                 Kind::ThreadMessage,
                 Kind::Program,
+                Kind::Thread,
                 Kind::Inference,
             ],
         }

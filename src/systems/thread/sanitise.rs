@@ -19,6 +19,8 @@ pub enum Orphans {
     Answer,
     /// It is cut out.
     Remove,
+    /// It stays as it is: for where the call may still be running.
+    Leave,
 }
 
 /// How to sanitise.
@@ -51,7 +53,7 @@ pub struct Sanitised {
     pub form: Form,
     /// The messages, as JSON.
     pub messages: Vec<String>,
-    /// Which message of the history each is; `None` for those put in, and those that were changed.
+    /// Which message of the history each is or was made of; `None` for those put in.
     pub sources: Vec<Option<usize>>,
     /// What was done, in order.
     pub actions: Vec<Action>,
@@ -78,7 +80,8 @@ pub fn form_of<T: AsRef<str>>(messages: &[T]) -> Result<Form, MixedForms> {
     shown_form(&parsed)
 }
 
-fn shown_form(objects: &[Option<Object<'_>>]) -> Result<Form, MixedForms> {
+/// The form that these messages show.
+pub(super) fn shown_form(objects: &[Option<Object<'_>>]) -> Result<Form, MixedForms> {
     let (mut strong, mut weak): (Option<(usize, Form)>, Option<Form>) = (None, None);
     for (index, object) in objects.iter().enumerate() {
         match object.as_ref().map_or(Evidence::None, evidence) {
@@ -169,7 +172,7 @@ impl<'a> Plan<'a> {
         match (self.options.results.get(&call.id), self.options.orphans) {
             (Some(result), _) => result_message(self.form, call, result),
             (None, Orphans::Answer) => result_message(self.form, call, &CallResult::unknown()),
-            (None, Orphans::Remove) => None,
+            (None, Orphans::Remove | Orphans::Leave) => None,
         }
     }
 
@@ -193,7 +196,10 @@ impl<'a> Plan<'a> {
             for (place, call) in self.looked[index].calls.iter().enumerate() {
                 match self.pairs.call(index, place) {
                     Assigned::Doubled => cut.push((FaultKind::DoubledCall, Some(call.id.clone()))),
-                    Assigned::Nothing if self.made_result(call).is_none() => {
+                    Assigned::Nothing
+                        if self.options.orphans != Orphans::Leave
+                            && self.made_result(call).is_none() =>
+                    {
                         cut.push((FaultKind::OrphanedCall, Some(call.id.clone())));
                     }
                     Assigned::Nothing | Assigned::To(..) => {}
@@ -342,7 +348,7 @@ impl<'a> Plan<'a> {
                 pieces.extend(self.emptied(index));
             }
             if !self.looked[index].calls.is_empty() {
-                pieces.push(self.results_of(index, hosts.get(&index).copied()));
+                pieces.extend(self.results_of(index, hosts.get(&index).copied()));
             }
         }
         pieces
@@ -443,7 +449,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The message of the results of the calls of this one.
-    fn results_of(&self, index: usize, host: Option<usize>) -> Piece {
+    fn results_of(&self, index: usize, host: Option<usize>) -> Option<Piece> {
         let mut more = Vec::new();
         let mut problems = Vec::new();
         let mut moved: Vec<(usize, usize)> = Vec::new();
@@ -456,8 +462,10 @@ impl<'a> Plan<'a> {
                     moved.push((message, place));
                 }
                 _ => {
-                    problems.push((FaultKind::OrphanedCall, Some(call.id.clone())));
-                    made.extend(self.made_result(call));
+                    if let Some(result) = self.made_result(call) {
+                        problems.push((FaultKind::OrphanedCall, Some(call.id.clone())));
+                        made.push(result);
+                    }
                 }
             }
         }
@@ -468,7 +476,7 @@ impl<'a> Plan<'a> {
         more.extend(made);
         let Some(host) = host else {
             let text = Some(form::results_message(&more));
-            return Piece { source: None, text, problems, caller: index };
+            return (!more.is_empty()).then_some(Piece { source: None, text, problems, caller: index });
         };
         let mut piece = Piece::kept(host, &self.looked[host]);
         let kept: Vec<usize> = self.answers_for(host, index).collect();
@@ -481,7 +489,7 @@ impl<'a> Plan<'a> {
             piece.text = Some(text);
             piece.problems.extend(problems);
         }
-        piece
+        Some(piece)
     }
 
     /// The outcome, and the steps that lead to it.
@@ -497,7 +505,7 @@ impl<'a> Plan<'a> {
         let mut messages = Vec::with_capacity(pieces.len());
         let mut sources = Vec::with_capacity(pieces.len());
         for piece in pieces {
-            sources.push(piece.source.filter(|_| piece.text.is_none()));
+            sources.push(piece.source);
             let kept = piece.source.map(|source| &self.looked[source].text);
             messages
                 .push(piece.text.or_else(|| kept.map(|text| text.to_string())).unwrap_or_default());

@@ -136,9 +136,7 @@ proptest! {
         history.truncate(cut.index(history.len() + 1));
         let done = check(form, &history, Orphans::Answer)?;
         prop_assert!(done.faults.iter().all(|fault| fault.fault.word() == "orphaned_call"));
-        let kept = done.sources.iter().flatten().count();
-        // Anthropic's results may have to go into the last message.
-        prop_assert!(kept == history.len() || form == "anthropic" && kept + 1 == history.len());
+        prop_assert_eq!(done.sources.iter().flatten().count(), history.len());
     }
 
     #[test]
