@@ -2,7 +2,7 @@
 //!
 //! The layers, top to bottom; an arrow never points up (`tests/it/layering.rs` checks it):
 //!
-//! * [`systems`]: programs and threads, on the store.
+//! * [`systems`]: workflow runs, progress of pipelines, programs of agents, message threads: each small, on the store.
 //! * [`store`]: the facade, what library users work with.
 //! * `engine`: commit, index, materialize, look up, keyframes.
 //! * [`error`]: what can go wrong, grouped by what to do next.
