@@ -58,10 +58,12 @@ impl Document {
             let messages = vec![compact(text).into_owned()];
             return Ok(Self { shape: Shape::Lines, messages });
         }
-        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let lines: Vec<&str> =
+            text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         if !lines.iter().any(|line| Object::parse(line).is_some()) {
             return Err(NoHistory(
-                "no line of it is a message: give a JSON list of messages, or one message a line".to_owned(),
+                "no line of it is a message: give a JSON list of messages, or one message a line"
+                    .to_owned(),
             ));
         }
         Ok(Self { shape: Shape::Lines, messages: lines.into_iter().map(str::to_owned).collect() })
@@ -93,7 +95,9 @@ impl Document {
 #[must_use]
 pub fn preview(message: &str) -> String {
     const CHARACTERS: usize = 200;
-    let Some(object) = Object::parse(message) else { return message.chars().take(CHARACTERS).collect() };
+    let Some(object) = Object::parse(message) else {
+        return message.chars().take(CHARACTERS).collect();
+    };
     let nested = ["data", "kwargs"].iter().find_map(|field| object.object(field));
     let body = nested.as_ref().unwrap_or(&object);
     let mut said = Vec::new();
@@ -103,7 +107,8 @@ pub fn preview(message: &str) -> String {
         }
         for block in body.list(field).unwrap_or_default() {
             let Some(block) = Object::parse(block) else { continue };
-            let shown = ["text", "thinking", "name", "content"].iter().find_map(|name| block.text(name));
+            let shown =
+                ["text", "thinking", "name", "content"].iter().find_map(|name| block.text(name));
             said.extend(shown.map(Cow::into_owned));
         }
     }
@@ -129,7 +134,11 @@ mod tests {
             ("[{\"a\": 1},\n {\"b\":\n 2}]", 2, "[{\"a\": 1},{\"b\":2}]\n"),
             ("{\"a\": 1}\n\n  {\"b\":2}\n{\"torn", 3, "{\"a\": 1}\n{\"b\":2}\n{\"torn\n"),
             ("{\n \"a\":\n 1}", 1, "{\"a\":1}\n"),
-            ("{\"model\":\"m\",\"messages\":[{\"a\":1}],\"n\":1.50}", 1, "{\"model\":\"m\",\"messages\":[{\"a\":1}],\"n\":1.50}\n"),
+            (
+                "{\"model\":\"m\",\"messages\":[{\"a\":1}],\"n\":1.50}",
+                1,
+                "{\"model\":\"m\",\"messages\":[{\"a\":1}],\"n\":1.50}\n",
+            ),
             ("{\"input\":[1]}", 1, "{\"input\":[1]}\n"),
         ] {
             let document = Document::parse(text).unwrap();
@@ -151,7 +160,10 @@ mod tests {
     fn a_preview_says_what_a_message_says() {
         for (message, said) in [
             (r#"{"role":"user","content":"hi"}"#, "hi"),
-            (r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"tool_use","name":"f"}]}"#, "a f"),
+            (
+                r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"tool_use","name":"f"}]}"#,
+                "a f",
+            ),
             (r#"{"type":"ai","data":{"content":"","tool_calls":[{"name":"f","args":{}}]}}"#, "f()"),
             (r#"{"role":"assistant","tool_calls":[{"function":{"name":"g"}}]}"#, "g()"),
             (r#"{"type":"function_call_output","output":"done"}"#, "done"),

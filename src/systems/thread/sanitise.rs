@@ -476,7 +476,12 @@ impl<'a> Plan<'a> {
         more.extend(made);
         let Some(host) = host else {
             let text = Some(form::results_message(&more));
-            return (!more.is_empty()).then_some(Piece { source: None, text, problems, caller: index });
+            return (!more.is_empty()).then_some(Piece {
+                source: None,
+                text,
+                problems,
+                caller: index,
+            });
         };
         let mut piece = Piece::kept(host, &self.looked[host]);
         let kept: Vec<usize> = self.answers_for(host, index).collect();

@@ -75,17 +75,8 @@ fn answered(steps: &[Step]) -> Vec<String> {
     answered
 }
 
-fn cases() -> ProptestConfig {
-    let asked = std::env::var("FORGE_THREAD_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig {
-        cases: asked.unwrap_or(512),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
 proptest! {
-    #![proptest_config(cases())]
+    #![proptest_config(ProptestConfig { cases: super::cases(512), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_goes_in_a_valid_history_comes_out(

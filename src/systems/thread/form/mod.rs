@@ -15,7 +15,9 @@ use super::json::{Object, quoted};
 use std::borrow::Cow;
 
 /// The form in which messages are given.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
     /// `role` and `content` alone, which several providers take.
@@ -94,7 +96,20 @@ impl Speaker {
 }
 
 /// Whose calls a result may answer: only those of its own sort.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Sort {
     #[default]
     Function,
