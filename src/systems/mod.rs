@@ -9,6 +9,7 @@
 mod key;
 pub mod progress;
 pub mod run;
+pub mod thread;
 
 pub use key::{MAX_KEY_BYTES, join, split};
 
