@@ -7,6 +7,7 @@ pub mod brief;
 pub mod checkpoint;
 pub mod code;
 pub mod command;
+pub mod compaction;
 pub mod completions;
 pub mod config;
 pub mod dependency;
@@ -119,6 +120,9 @@ pub enum Command {
     Export(export::ExportCommand),
     /// Take what a coding agent tells its hook on stdin; always ends well
     Hook(hook::HookArgs),
+    /// See when an agent's context was compacted and what its summary left out
+    #[command(subcommand)]
+    Compaction(compaction::CompactionCommand),
     /// Read and change settings
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -164,6 +168,7 @@ impl Command {
             Self::Checkpoint(command) => checkpoint::run(command, context),
             Self::Import(command) => import::run(command, context),
             Self::Export(command) => export::run(command, context),
+            Self::Compaction(command) => compaction::run(command, context),
             Self::Hook(args) => hook::run(args, context),
             Self::Config(command) => config::run(command, context),
             Self::Maintain => maintain::run(context),
