@@ -62,7 +62,8 @@ impl Bench {
         for file in 0..FILES {
             let folder = self.project().join(format!("src/part{}", file % 20));
             fs::create_dir_all(&folder).unwrap();
-            let text: String = (0..80).map(|line| format!("line {line} of file {file}\n")).collect();
+            let text: String =
+                (0..80).map(|line| format!("line {line} of file {file}\n")).collect();
             fs::write(folder.join(format!("file{file}.rs")), text).unwrap();
         }
         for args in [
@@ -108,7 +109,8 @@ impl Bench {
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
-            let _ = write!(output, "test module{}::case_{:x} ... ok\\n", random % 40, random % 9973);
+            let _ =
+                write!(output, "test module{}::case_{:x} ... ok\\n", random % 40, random % 9973);
         }
         let common = format!("\"sessionId\":\"bench\",\"timestamp\":\"{at}\",\"cwd\":\"/w\"");
         let _ = write!(

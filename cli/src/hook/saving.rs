@@ -10,7 +10,7 @@ use crate::transcript::{How, Importer};
 use forge_agents::hook::{Agent, Event, Happening, Start, tool_facts};
 use forge_store::model::{AutoTrigger, Checkpoint, Fact, Kind, Origin, SessionKind, Value, claim};
 use forge_store::store::{Act, NewSession, Options, Session, Store, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
@@ -167,21 +167,22 @@ impl<'c> Desk<'c> {
     ///
     /// As reading the file and every write.
     pub fn import(&mut self) -> Result<(), CommandError> {
-        let (Some(path), Some(id)) = (&self.event.transcript, &self.event.session) else {
-            return Ok(());
-        };
-        if !path.is_file() {
-            return Ok(());
+        let Some(id) = &self.event.session else { return Ok(()) };
+        let there = |path: &&PathBuf| path.is_file();
+        if let Some(path) = self.event.transcript.as_ref().filter(there) {
+            self.tail = tail::tail(path, self.store.hash_key(), id)?;
         }
-        self.tail = tail::tail(path, self.store.hash_key(), id)?;
         if self.event.agent != Agent::Claude {
             return Ok(());
         }
         let how = How { live: true, ..How::default() };
-        let taken = Importer::new(&self.store, &self.act, how, &|_| {}).file(path)?;
-        if taken.bytes > 0 {
-            self.saved = true;
-            self.store.sync()?;
+        let mut importer = Importer::new(&self.store, &self.act, how, &|_| {});
+        let files = [&self.event.transcript, &self.event.sub_transcript];
+        for path in files.into_iter().flatten().filter(there) {
+            if importer.file(path)?.bytes > 0 {
+                self.saved = true;
+                self.store.sync()?;
+            }
         }
         if self.session.is_none() {
             self.session = self.store.agent_session(id)?;

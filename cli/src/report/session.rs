@@ -58,7 +58,8 @@ pub struct Line {
     pub schedule_seconds: Option<i64>,
     /// What was imported into it.
     pub sources: Vec<Source>,
-    /// The agents' own ids of sessions that joined it.
+    /// The agents' own ids of sessions that joined it; absent if none did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub joined: Vec<String>,
 }
 

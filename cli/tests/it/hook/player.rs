@@ -42,7 +42,8 @@ impl Player {
             "cwd": self.environment.path("project"),
             "hook_event_name": event,
         });
-        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let Value::Object(more) = more else { unreachable!("more fields are an object") };
+        input.as_object_mut().unwrap().extend(more);
         let mut command = self.environment.command(["hook", "claude", event]);
         command.env("FORGE_TEST_NOW", at.to_string());
         (command, input.to_string())
