@@ -8,6 +8,7 @@
 //! * [`transcript`]: recorded agent sessions on their way into the store.
 //! * [`given`]: texts given as themselves, as a file, or on standard input.
 //! * [`writing`]: how commands write: ids, automatic checkpoints.
+//! * [`compaction`]: compactions of an agent's context, and what is lost in them.
 //! * [`hook`]: what happens when a coding agent calls one of its hooks.
 //! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
 //! * [`child`] and [`git`]: what is run outside.
@@ -17,6 +18,7 @@
 pub mod args;
 pub mod child;
 pub mod commands;
+pub mod compaction;
 pub mod config;
 pub mod context;
 pub mod discovery;

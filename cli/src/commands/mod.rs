@@ -7,6 +7,7 @@ pub mod brief;
 pub mod checkpoint;
 pub mod code;
 pub mod command;
+pub mod compaction;
 pub mod completions;
 pub mod config;
 pub mod dependency;
@@ -134,6 +135,9 @@ pub enum Command {
     /// Save how far long pipelines have come, and go on with them
     #[command(subcommand)]
     Progress(progress::ProgressCommand),
+    /// See when an agent's context was compacted and what its summary left out
+    #[command(subcommand)]
+    Compaction(compaction::CompactionCommand),
     /// Read and change settings
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -179,6 +183,7 @@ impl Command {
             Self::Checkpoint(command) => checkpoint::run(command, context),
             Self::Import(command) => import::run(command, context),
             Self::Export(command) => export::run(command, context),
+            Self::Compaction(command) => compaction::run(command, context),
             Self::Hook(args) => hook::run(args, context),
             Self::Hooks(command) => hooks::run(command, context),
             Self::Doctor => doctor::run(context),

@@ -5,6 +5,7 @@ pub mod branch;
 pub mod brief;
 pub mod checkpoint;
 pub mod checkpoint_made;
+pub mod compaction;
 pub mod config;
 pub mod diff;
 pub mod doctor;
