@@ -8,6 +8,7 @@
 //! * [`transcript`]: recorded agent sessions on their way into the store.
 //! * [`writing`]: how commands write: ids, automatic checkpoints.
 //! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
+//! * [`mcp`]: the same commands for coding agents, over the Model Context Protocol.
 //! * [`child`] and [`git`]: what is run outside.
 //! * [`error`]: what went wrong, the exit code, and what to do next.
 
@@ -19,6 +20,7 @@ pub mod context;
 pub mod discovery;
 pub mod error;
 pub mod git;
+pub mod mcp;
 pub mod output;
 mod panic;
 pub mod private;

@@ -22,6 +22,7 @@ pub mod log;
 pub mod look;
 pub mod maintain;
 pub mod man;
+pub mod mcp;
 pub mod measurement;
 pub mod note;
 pub mod session;
@@ -119,6 +120,8 @@ pub enum Command {
     /// Read and change settings
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// Serve coding agents over the Model Context Protocol
+    Mcp(mcp::McpArgs),
     /// Bring the store's index up to date and compact it
     Maintain,
     /// Print a completion script for a shell
@@ -162,6 +165,7 @@ impl Command {
             Self::Import(command) => import::run(command, context),
             Self::Export(command) => export::run(command, context),
             Self::Config(command) => config::run(command, context),
+            Self::Mcp(args) => mcp::run(args, context),
             Self::Maintain => maintain::run(context),
             Self::Completions(args) => completions::run(args, context),
             Self::Man(args) => man::run(args, context),

@@ -14,6 +14,7 @@ mod fact;
 mod fault;
 mod known;
 mod manual;
+mod mcp;
 mod moment;
 mod output;
 mod reference;
