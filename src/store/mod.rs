@@ -40,7 +40,7 @@ pub use history::{HistoryEntry, LogEntry, LogItem};
 pub use import::{BLOCK_BYTES, Bookmark, SourceChange, Taken};
 pub use maintainer::Maintainer;
 pub use resolve::Point;
-pub use session::{BranchSummary, NewSession, Session, SessionSummary};
+pub use session::{BranchSummary, NewSession, Session, SessionOf, SessionSummary};
 pub use state::{Comparison, RevisionSummary, StateAt};
 pub use stream::{Open, Resolve, Stream, StreamTaken};
 pub use undo::{OperationSummary, Undone};
@@ -210,6 +210,35 @@ impl Store {
         find_session(&refs, name).map(|number| self.at(number))
     }
 
+    /// The session of exactly this kind and name.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn session_of(&self, kind: SessionKind, name: &str) -> Result<Option<Session>> {
+        let (refs, _) = self.engine.live.refs()?;
+        let place = refs
+            .sessions
+            .iter()
+            .position(|session| session.info.kind == kind && session.info.name == name);
+        Ok(place.map(|place| self.at(place as SessionNumber)))
+    }
+
+    /// All sessions of a kind with their names and the time of the last event of each, the oldest first.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn sessions_of(&self, kind: SessionKind) -> Result<Vec<SessionOf>> {
+        let (refs, _) = self.engine.live.refs()?;
+        let of_kind = (0..).zip(&refs.sessions).filter(|(_, session)| session.info.kind == kind);
+        let found = of_kind.map(|(number, session)| SessionOf {
+            session: self.at(number),
+            name: session.info.name.clone(),
+            started_at: session.info.started_at,
+            last_event: session.last_event,
+        });
+        Ok(found.collect())
+    }
+
     /// The session that commands work in when they name none: the one pinned, else the one last used.
     ///
     /// # Errors
@@ -305,8 +334,17 @@ impl Store {
     /// Chooses the session that is current from now on; `None` lets the last one used be it.
     ///
     /// # Errors
-    /// As every write.
+    /// [`Error::Invalid`] if it is no debugging effort; as every write.
     pub fn pin_session(&self, act: &Act, session: Option<&Session>) -> Result<()> {
+        if let Some(session) = session {
+            let info = session.summary()?.info;
+            if info.kind != SessionKind::Debug {
+                return Err(Error::invalid(format!(
+                    "'{}' is no debugging effort, so it is never current: name one, or give this one with '--session'",
+                    info.name
+                )));
+            }
+        }
         let operation = act.operation()?;
         let session = session.map(|session| session.number);
         self.engine.commit(Durability::Now, &mut |desk| {

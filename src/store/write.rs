@@ -13,7 +13,8 @@ use crate::engine::state::State;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{
-    BookmarkRow, Bytes, DeltaPart, ObjectKind, Page, Record, RecordChange, SessionRefs, seal,
+    BookmarkRow, Bytes, DeltaPart, EntryBytes, ObjectKind, Page, Record, RecordChange, SessionRefs,
+    decode_entry, encode_key, seal,
 };
 use crate::model::rule::{Claims, Outcome, RuleError};
 use crate::model::{
@@ -105,10 +106,13 @@ impl Committed {
 }
 
 type Rule<'a> = Box<dyn Fn(&HeadClaims) -> Result<Outcome, RuleError> + 'a>;
+type Edit<'a> = Box<dyn Fn(&[Option<Value>]) -> Result<Vec<ClaimChange>> + 'a>;
 
 enum Step<'a> {
     Change(ClaimChange),
     Rule(Rule<'a>),
+    /// What becomes of claims, by what these are now.
+    Edit(Vec<Key>, Edit<'a>),
     /// These are all claims of these kinds.
     Whole(BTreeSet<Kind>, Vec<(Key, Value)>),
 }
@@ -197,6 +201,18 @@ impl<'a> Write<'a> {
     pub fn rule(mut self, rule: impl Fn(&HeadClaims) -> Result<Outcome, RuleError> + 'a) -> Self {
         self.steps.push(Step::Rule(Box::new(rule)));
         self.auto = true;
+        self
+    }
+
+    /// With what `edit` makes of these claims as they stand (with the changes before it), each `None` where it is not
+    /// there. Only these are looked up, so it costs the same in a state of any size. Runs again if somebody else is
+    /// faster.
+    pub fn edit(
+        mut self,
+        keys: Vec<Key>,
+        edit: impl Fn(&[Option<Value>]) -> Result<Vec<ClaimChange>> + 'a,
+    ) -> Self {
+        self.steps.push(Step::Edit(keys, Box::new(edit)));
         self
     }
 
@@ -338,7 +354,7 @@ impl<'a> Write<'a> {
                         *value = change.value.unwrap_or_default();
                     }
                 }
-                Step::Rule(_) => {}
+                Step::Rule(_) | Step::Edit(..) => {}
             }
         }
         for fact in &mut self.facts {
@@ -494,6 +510,17 @@ impl<'a> Write<'a> {
                         changes.push(change);
                     }
                 }
+                Step::Edit(keys, edit) => {
+                    *memo = None;
+                    let known = self.held(desk, branch, keys, &changes)?;
+                    for mut change in edit(&known)? {
+                        check_claim(&mut change)?;
+                        if let Some(head) = &mut head {
+                            head.changed.insert(change.key.clone(), change.value.clone());
+                        }
+                        changes.push(change);
+                    }
+                }
                 Step::Rule(rule) => {
                     // What a rule makes depends on the head, so nothing sealed before can be used again.
                     *memo = None;
@@ -517,6 +544,31 @@ impl<'a> Write<'a> {
             }
         }
         Ok(changes)
+    }
+
+    /// These claims as they stand at a branch's head with these changes.
+    fn held(
+        &self,
+        desk: &Desk<'_>,
+        branch: BranchNumber,
+        keys: &[Key],
+        changes: &[ClaimChange],
+    ) -> Result<Vec<Option<Value>>> {
+        let number = self.session.number;
+        let head = session_refs(&desk.refs, number)?.branch(branch)?.head;
+        let encoded: Vec<Vec<u8>> = keys.iter().map(encode_key).collect();
+        let entries = desk.engine.heads.entries(desk, number, branch, head.as_ref(), &encoded)?;
+        let held = |(key, entry): (&Key, Option<EntryBytes>)| {
+            if let Some(change) = changes.iter().rfind(|change| change.key == *key) {
+                return Ok(change.value.clone());
+            }
+            let damaged = Error::corrupt(format!("the {key}"));
+            entry.map(|bytes| decode_entry(&bytes)).transpose().map_or_else(
+                |error| Err(damaged(error)),
+                |entry| Ok(entry.map(|entry| entry.value)),
+            )
+        };
+        keys.iter().zip(entries).map(held).collect()
     }
 
     fn scheduled(&self, session: &SessionRefs) -> Option<NewCheckpoint> {

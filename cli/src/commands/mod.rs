@@ -15,6 +15,7 @@ pub mod evidence;
 pub mod export;
 pub mod fact;
 pub mod gap;
+pub mod hook;
 pub mod hypothesis;
 pub mod import;
 pub mod init;
@@ -117,6 +118,8 @@ pub enum Command {
     /// Write out what is recorded
     #[command(subcommand)]
     Export(export::ExportCommand),
+    /// Take what a coding agent tells its hook on stdin; always ends well
+    Hook(hook::HookArgs),
     /// Read and change settings
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -164,6 +167,7 @@ impl Command {
             Self::Checkpoint(command) => checkpoint::run(command, context),
             Self::Import(command) => import::run(command, context),
             Self::Export(command) => export::run(command, context),
+            Self::Hook(args) => hook::run(args, context),
             Self::Config(command) => config::run(command, context),
             Self::Mcp(args) => mcp::run(args, context),
             Self::Maintain => maintain::run(context),

@@ -12,6 +12,7 @@ mod environment;
 mod error;
 mod fact;
 mod fault;
+mod hook;
 mod known;
 mod manual;
 mod mcp;

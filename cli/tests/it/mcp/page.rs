@@ -95,7 +95,8 @@ fn section(tool: &Value, text: &mut String) {
         (_, Value::Bool(true)) => "It replaces the present state, and can be taken back.",
         _ => "It adds; what was there before is kept, at its moment.",
     };
-    writeln!(text, "\n### {}\n\n{} {effect}\n\nArguments:\n", of("name"), of("description")).unwrap();
+    writeln!(text, "\n### {}\n\n{} {effect}\n\nArguments:\n", of("name"), of("description"))
+        .unwrap();
     fields(&tool["inputSchema"], "", text);
     text.push_str("\nAnswer:\n\n");
     let answer = &tool["outputSchema"];
