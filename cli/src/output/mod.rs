@@ -1,5 +1,5 @@
 //! How results, errors and progress are printed. Results go to stdout as text for people or as one JSON document; all
-//! else goes to stderr. Only this folder writes to either.
+//! else goes to stderr. Only this folder writes to either; the lines of the MCP server go their own way.
 
 mod pager;
 pub mod progress;

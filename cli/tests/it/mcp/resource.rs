@@ -120,7 +120,7 @@ fn prompts_carry_what_is_known_as_data() {
     let brief: Value =
         serde_json::from_str(messages[1]["content"]["text"].as_str().unwrap()).unwrap();
     assert_eq!(brief["active"][0]["text"], "the cache is stale");
-    let changed = get(&mut server, "what_changed", json!({ "since": "start" }));
+    let changed = get(&mut server, "what_changed", json!({ "since": "#1" }));
     assert!(
         changed["result"]["messages"][1].to_string().contains("1 hypothesis added"),
         "{changed}"

@@ -204,7 +204,7 @@ fn pages_hold_everything_once() {
     };
     for (tool, arguments, rows) in [
         ("state", json!({}), "entries"),
-        ("diff", json!({ "from": "start" }), "changes"),
+        ("diff", json!({ "from": "#1" }), "changes"),
         ("timeline", json!({ "all": true }), "entries"),
     ] {
         let (whole, one) = pages(&mut server, tool, arguments.clone(), rows);
