@@ -18,6 +18,7 @@ mod page;
 mod record;
 mod refs;
 mod row;
+mod spooled;
 
 pub use chunk::{CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, Chunk, ChunkEntry, is_boundary};
 pub use codec::DecodeError;
@@ -42,3 +43,4 @@ pub use row::{
     BookmarkRow, CheckpointRow, Effect, FactRow, KeyframeChunk, KeyframeRow, OperationRow,
     RevisionRow, SegmentRow, SequenceRow,
 };
+pub use spooled::{Spooled, SpooledCheckpoint, SpooledNote, SpooledPage};

@@ -4,6 +4,7 @@
 //! What is read is a [`StateAt`] a moment, a diff between two, a history.
 
 mod act;
+mod aside;
 mod brief;
 mod browse;
 mod capture;
@@ -28,6 +29,7 @@ pub use crate::engine::maintain::APPLY_BYTES;
 pub use crate::engine::revise::{ClaimChange, Expect};
 pub use crate::engine::state::{DifferenceBytes, Differences, State};
 pub use act::Act;
+pub use aside::{Aside, Waiting};
 pub use brief::{Brief, BriefLine, title};
 pub use browse::{
     ACTIVITY_LIMIT, Activity, BranchLine, HistoryPage, PageItem, PageKinds, Place, Rank, Recorded,
@@ -49,14 +51,15 @@ pub use write::{Committed, HeadClaims, NewCheckpoint, Write};
 use crate::backend::journal::Journal;
 use crate::backend::memory::{MemoryIndex, MemoryLog};
 use crate::backend::rocks::RocksIndex;
-use crate::backend::{self, Index, Log};
+use crate::backend::spool::{SpoolFolder, folder_in};
+use crate::backend::{self, Index, Log, Spool};
 use crate::engine::checkpoint;
 use crate::engine::commit::{Durability, Engine, operation_id, random};
 use crate::engine::live::Live;
 use crate::engine::maintain::refs_record;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Marker, Record, RecordChange, Refs};
-use crate::model::{Checkpoint, OperationId, SessionId, SessionInfo, SessionKind, SessionNumber};
+use crate::model::{Checkpoint, OperationId, SessionKind, SessionNumber};
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -168,7 +171,8 @@ impl Store {
         options: Options,
         path: Option<&Path>,
     ) -> Self {
-        let engine = Engine::new(Live::new(log, index), marker, options);
+        let spool = path.map(|path| Arc::new(SpoolFolder::new(folder_in(path))) as Arc<dyn Spool>);
+        let engine = Engine::new(Live::new(log, index, spool), marker, options);
         Self { engine: Arc::new(engine), path: path.map(Path::to_owned) }
     }
 
@@ -283,17 +287,8 @@ impl Store {
     /// [`Error::Duplicate`] if its kind has one of that name; as every write.
     pub fn create_session(&self, act: &Act, new: NewSession) -> Result<Session> {
         let operation = act.operation()?;
-        let id = SessionId::from_bytes(random()?);
-        crate::model::claim::check_id(&new.name)
-            .map_err(|error| Error::invalid(error.to_string()))?;
-        let info = SessionInfo {
-            id,
-            name: new.name,
-            kind: new.kind,
-            agent: new.agent,
-            agent_session: new.agent_session,
-            started_at: new.started_at.unwrap_or(act.now),
-        };
+        let takes_over = new.takes_over;
+        let info = aside::info_of(act, new)?;
         let number = self.engine.commit(Durability::Now, &mut |desk| {
             let taken = |session: &crate::format::SessionRefs| {
                 session.info.kind == info.kind && session.info.name == info.name
@@ -303,13 +298,18 @@ impl Store {
             }
             let number = desk.refs.sessions.len() as SessionNumber;
             let mut changes = vec![RecordChange::Session { info: info.clone() }];
-            let takes_over = new.takes_over || desk.refs.last_used.is_none();
+            let takes_over = takes_over || desk.refs.last_used.is_none();
             if info.kind == SessionKind::Debug && takes_over {
                 changes.push(RecordChange::Used { session: number });
             }
             Ok((Some(Record { operation: operation.clone(), changes }), number))
-        })?;
-        Ok(self.at(number))
+        });
+        match number {
+            Err(error) if error.kind() == ErrorKind::Locked && self.engine.live.spool.is_some() => {
+                self.begin_aside(&operation, &info, takes_over)
+            }
+            number => Ok(self.at(number?)),
+        }
     }
 
     /// Begins a session, under the next free name if its own is taken: `name`, `name-2`, `name-3`.

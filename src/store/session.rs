@@ -403,6 +403,7 @@ impl Session {
                 changed: Vec::new(),
                 facts: 0,
                 warnings: Vec::new(),
+                spooled: false,
             };
             let planned = self.plan_reset(desk, place, to.at)?;
             let same = head.map_or((Digest::EMPTY, 0), |head| (head.digest, head.count));

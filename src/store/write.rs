@@ -1,6 +1,7 @@
 //! Writes: claims, facts and a checkpoint in one record with one sync.
 
 use super::act::Act;
+use super::aside;
 use super::session::Session;
 use crate::engine::checkpoint as checkpoints;
 use crate::engine::commit::{Desk, Durability, blob, random};
@@ -9,12 +10,13 @@ use crate::engine::lineage::At;
 use crate::engine::materialize::materialize;
 use crate::engine::refs::session as session_refs;
 use crate::engine::revise::{self, ClaimChange, Expect, Place, Planned, Sealed};
+use crate::engine::spool::is_reason;
 use crate::engine::state::State;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{
-    BookmarkRow, Bytes, DeltaPart, EntryBytes, ObjectKind, Page, Record, RecordChange, SessionRefs,
-    decode_entry, encode_key, seal,
+    BookmarkRow, Bytes, DeltaPart, EntryBytes, ObjectKind, Page, Record, RecordChange, Refs,
+    SessionRefs, Spooled, decode_entry, encode_key, seal,
 };
 use crate::model::rule::{Claims, Outcome, RuleError};
 use crate::model::{
@@ -95,6 +97,9 @@ pub struct Committed {
     pub facts: u64,
     /// What does not go together, and other things to be told.
     pub warnings: Vec<String>,
+    /// Whether it waits in the spool, since somebody holds the append lock or the store is damaged: it is durable and
+    /// seen at once; its numbers, and the id of a revision, are those it would have now.
+    pub spooled: bool,
 }
 
 impl Committed {
@@ -318,9 +323,21 @@ impl<'a> Write<'a> {
             .collect::<Result<Vec<_>>>()?;
         let mut memo: Option<Sealed> = None;
         let engine = std::sync::Arc::clone(&self.session.store.engine);
-        let (done, moved) = engine.commit(self.durability, &mut |desk| {
+        let committed = engine.commit(self.durability, &mut |desk| {
             self.plan(desk, &operation, &facts, &ids, &mut memo)
-        })?;
+        });
+        let (done, moved) = match committed {
+            Err(error) if is_reason(&error) => {
+                let session = self.session;
+                let (refs, _) =
+                    engine.live.refs().unwrap_or_else(|_| (engine.live.known_refs(), 0));
+                return match self.waiting(&refs, &operation, &facts, &ids)? {
+                    Some(waiting) => aside::keep(&session.store, &waiting, error),
+                    None => Err(error),
+                };
+            }
+            committed => committed?,
+        };
         if let Some((branch, planned)) = moved {
             engine.heads.moved(
                 engine.live.end(),
@@ -375,6 +392,57 @@ impl<'a> Write<'a> {
         Ok(())
     }
 
+    /// This write as it waits in the spool; `None` if it needs an expected head, or is a part of something larger.
+    fn waiting(
+        &self,
+        refs: &Refs,
+        operation: &Operation,
+        facts: &[RecordChange],
+        ids: &[CheckpointId],
+    ) -> Result<Option<Spooled>> {
+        let Some(session) = refs.sessions.get(self.session.number as usize) else {
+            return Ok(None);
+        };
+        if self.by_import || self.operation.is_some() {
+            return Ok(None);
+        }
+        let mut waiting = aside::begin(operation.clone(), session.info.clone())?;
+        waiting.used = session.info.kind == SessionKind::Debug;
+        let branch = match &self.branch {
+            Some(name) => session.branch_named(name).map(|number| (number, name.clone())),
+            None => session
+                .branches
+                .get(session.current_branch as usize)
+                .map(|branch| (session.current_branch, branch.name.clone())),
+        };
+        let number = branch.as_ref().map(|(number, _)| *number);
+        waiting.branch = self.branch.clone().or(branch.map(|(_, name)| name));
+        waiting.time = self.time.unwrap_or(self.act.now);
+        for step in &self.steps {
+            let Step::Change(change) = step else { return Ok(None) };
+            let Some(value) = change.value.as_ref().filter(|_| is_new_note(change)) else {
+                return Ok(None);
+            };
+            aside::note(&mut waiting, &change.key.id, value, change.added_at);
+        }
+        aside::pages(&mut waiting, facts);
+        for change in &self.extra {
+            let RecordChange::Object { object } = change else { return Ok(None) };
+            waiting.objects.push(object.clone());
+        }
+        let mut wanted = self.checkpoint.clone();
+        if wanted.is_none() && !waiting.is_session_only() {
+            wanted = self.scheduled(session);
+        }
+        let wanted = wanted.filter(|wanted| self.is_wanted(session, wanted));
+        let head = number.and_then(|number| session.branch(number).ok()?.head);
+        let seen = head.map(|head| head.sequence);
+        for (wanted, id) in self.checkpoints.iter().cloned().chain(wanted).zip(ids) {
+            aside::checkpoint(&mut waiting, wanted, *id, seen);
+        }
+        Ok(Some(waiting))
+    }
+
     /// The facts in pages.
     fn seal_facts(&mut self) -> Vec<RecordChange> {
         let facts = std::mem::take(&mut self.facts);
@@ -413,6 +481,7 @@ impl<'a> Write<'a> {
             changed: Vec::new(),
             facts: 0,
             warnings: Vec::new(),
+            spooled: false,
         };
         let mut wanted = self.checkpoint.clone();
         let claims = self.claims(desk, branch, memo, &mut wanted, &mut done)?;
@@ -677,7 +746,7 @@ fn automatic(trigger: AutoTrigger, tag: Option<&str>) -> NewCheckpoint {
     checkpoint
 }
 
-fn check_claim(change: &mut ClaimChange) -> Result<()> {
+pub(crate) fn check_claim(change: &mut ClaimChange) -> Result<()> {
     if !change.key.kind.is_claim() {
         return Err(Error::invalid(format!("a {} is a fact, not a claim", change.key.kind)));
     }
@@ -691,6 +760,11 @@ fn check_claim(change: &mut ClaimChange) -> Result<()> {
         return Err(Error::invalid("a claim cannot be taken out where it must not be"));
     }
     Ok(())
+}
+
+/// A plain addition: it needs to know nothing of what is there.
+fn is_new_note(change: &ClaimChange) -> bool {
+    change.key.kind == Kind::Note && change.expect == Expect::Absent
 }
 
 /// Tags are words: they stand in lists, moments and file names.

@@ -13,6 +13,8 @@ mod layering;
 #[cfg(test)]
 mod model;
 mod source;
+#[cfg(test)]
+mod spool;
 mod store;
 mod stream;
 #[cfg(test)]
