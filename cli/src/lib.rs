@@ -11,6 +11,7 @@
 //! * [`compaction`]: compactions of an agent's context, and what is lost in them.
 //! * [`hook`]: what happens when a coding agent calls one of its hooks.
 //! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
+//! * [`mcp`]: the same commands for coding agents, over the Model Context Protocol.
 //! * [`child`] and [`git`]: what is run outside.
 //! * [`integration`] and [`doctor`]: what makes forge part of a coding agent, and whether that works.
 //! * [`error`]: what went wrong, the exit code, and what to do next.
@@ -28,6 +29,7 @@ pub mod git;
 pub mod given;
 pub mod hook;
 pub mod integration;
+pub mod mcp;
 pub mod output;
 mod panic;
 pub mod private;

@@ -26,6 +26,7 @@ pub mod log;
 pub mod look;
 pub mod maintain;
 pub mod man;
+pub mod mcp;
 pub mod measurement;
 pub mod note;
 pub mod progress;
@@ -141,6 +142,8 @@ pub enum Command {
     /// Read and change settings
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// Serve coding agents over the Model Context Protocol
+    Mcp(mcp::McpArgs),
     /// Bring the store's index up to date and compact it
     Maintain,
     /// Print a completion script for a shell
@@ -190,6 +193,7 @@ impl Command {
             Self::Run(command) => run::run(command, context),
             Self::Progress(command) => progress::run(command, context),
             Self::Config(command) => config::run(command, context),
+            Self::Mcp(args) => mcp::run(args, context),
             Self::Maintain => maintain::run(context),
             Self::Completions(args) => completions::run(args, context),
             Self::Man(args) => man::run(args, context),

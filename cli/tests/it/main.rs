@@ -18,6 +18,7 @@ mod hook;
 mod hooks;
 mod known;
 mod manual;
+mod mcp;
 mod moment;
 mod output;
 mod page;
