@@ -8,6 +8,8 @@
 
 mod key;
 pub mod program;
+pub mod progress;
+pub mod run;
 pub mod thread;
 
 pub use key::{MAX_KEY_BYTES, join, split};
