@@ -11,6 +11,7 @@
 //! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
 //! * [`mcp`]: the same commands for coding agents, over the Model Context Protocol.
 //! * [`child`] and [`git`]: what is run outside.
+//! * [`integration`] and [`doctor`]: what makes forge part of a coding agent, and whether that works.
 //! * [`error`]: what went wrong, the exit code, and what to do next.
 
 pub mod args;
@@ -19,9 +20,11 @@ pub mod commands;
 pub mod config;
 pub mod context;
 pub mod discovery;
+pub mod doctor;
 pub mod error;
 pub mod git;
 pub mod hook;
+pub mod integration;
 pub mod mcp;
 pub mod output;
 mod panic;

@@ -10,12 +10,14 @@ pub mod command;
 pub mod completions;
 pub mod config;
 pub mod dependency;
+pub mod doctor;
 pub mod entity;
 pub mod evidence;
 pub mod export;
 pub mod fact;
 pub mod gap;
 pub mod hook;
+pub mod hooks;
 pub mod hypothesis;
 pub mod import;
 pub mod init;
@@ -120,6 +122,11 @@ pub enum Command {
     Export(export::ExportCommand),
     /// Take what a coding agent tells its hook on stdin; always ends well
     Hook(hook::HookArgs),
+    /// Make forge part of a coding agent, and take it out again
+    #[command(subcommand)]
+    Hooks(hooks::HooksCommand),
+    /// Say whether forge works here, and what to do where it does not
+    Doctor,
     /// Read and change settings
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -168,6 +175,8 @@ impl Command {
             Self::Import(command) => import::run(command, context),
             Self::Export(command) => export::run(command, context),
             Self::Hook(args) => hook::run(args, context),
+            Self::Hooks(command) => hooks::run(command, context),
+            Self::Doctor => doctor::run(context),
             Self::Config(command) => config::run(command, context),
             Self::Mcp(args) => mcp::run(args, context),
             Self::Maintain => maintain::run(context),

@@ -7,12 +7,15 @@
 mod branch;
 mod checkpoint;
 mod claims;
+mod client;
 mod config;
+mod doctor;
 mod environment;
 mod error;
 mod fact;
 mod fault;
 mod hook;
+mod hooks;
 mod known;
 mod manual;
 mod mcp;
