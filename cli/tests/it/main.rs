@@ -21,6 +21,7 @@ mod manual;
 mod moment;
 mod output;
 mod reference;
+mod rollout;
 mod store;
 mod story;
 mod transcript;
