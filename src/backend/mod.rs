@@ -251,6 +251,15 @@ pub trait Index: Send + Sync {
     /// As [`Index::snapshot`].
     fn try_applier(&self) -> Result<Option<Box<dyn Applier>>, Error>;
 
+    /// As [`Index::try_applier`], but begins with nothing: what is published takes the place of all there was. `None` too
+    /// where an index cannot do that.
+    ///
+    /// # Errors
+    /// As [`Index::snapshot`].
+    fn try_anew(&self) -> Result<Option<Box<dyn Applier>>, Error> {
+        Ok(None)
+    }
+
     /// Rewrites what is stored so that it takes the least room and nothing overwritten is left in it. `false` if
     /// somebody else is applying, or if there is nothing to do.
     ///

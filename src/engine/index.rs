@@ -1,6 +1,7 @@
 //! Turns records into rows: the one place that knows what each record means for the index. Readers use it on the
 //! journal's tail in memory, the applier uses it to write the next generation.
 
+use super::derive;
 use super::lineage::{self, At};
 use super::object;
 use super::refs::{advance_by, effective, session};
@@ -9,11 +10,11 @@ use crate::backend::{Direction, Position, RecordHash, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    BookmarkRow, CheckpointRow, Delta, DeltaPart, Effect, FactRow, Header, ObjectKind,
-    OperationRow, Page, Record, RecordChange, Refs, Reset, RevisionRow, SegmentRow, SequenceRow,
-    SideRange, entity_hash, open,
+    BookmarkRow, CheckpointRow, Delta, DeltaPart, Effect, Header, ObjectKind, OperationRow, Page,
+    Record, RecordChange, Refs, Reset, RevisionRow, SegmentRow, SequenceRow, SideRange,
+    entity_hash, open, sealed_id,
 };
-use crate::model::{Checkpoint, OperationId, SessionNumber};
+use crate::model::{Checkpoint, ObjectId, OperationId, SessionNumber};
 
 /// A record with where it stands in the journal.
 #[derive(Clone, Debug)]
@@ -145,7 +146,9 @@ impl Indexer<'_> {
             RecordChange::Switched { session: number, branch, time } => {
                 let row = of(*number).time(*time).number(self.placed.position).build();
                 self.rows.put(key::SWITCHES, row, branch.to_be_bytes().to_vec());
-                Ok(Some(Effect::Switched { old: session(refs, *number)?.current_branch }))
+                let old = session(refs, *number)?.current_branch;
+                let position = self.placed.position;
+                Ok(Some(Effect::Switched { old, branch: *branch, time: *time, position }))
             }
             RecordChange::Object { object } => {
                 self.object(&object.0)?;
@@ -173,8 +176,8 @@ impl Indexer<'_> {
                 Ok(Some(Effect::CheckpointHidden { old: Box::new(old) }))
             }
             RecordChange::Facts { session, page, count, .. } => {
-                self.facts(*session, page)?;
-                Ok(Some(Effect::Facts { count: *count }))
+                let (page, name) = self.facts(*session, page)?;
+                Ok(Some(Effect::Facts { count: *count, page, name }))
             }
             RecordChange::Bookmark { session, source, bookmark } => {
                 let place = of(*session).text(source).build();
@@ -242,25 +245,16 @@ impl Indexer<'_> {
             state_bytes,
         };
         let place = of(number).branch(on).number(sequence).build();
-        if let Some(reset) = &header.reset {
-            let target = match reset {
-                Reset::Empty => of(0).number(0),
-                Reset::To(parent) => {
-                    of(self.branch_of(number, parent.sequence)?).number(parent.sequence)
-                }
-            };
-            self.rows.put(key::RESETS, place.clone(), target.build());
-        }
+        let reset = match &header.reset {
+            Some(Reset::To(parent)) => self.branch_of(number, parent.sequence)?,
+            _ => 0,
+        };
         self.rows.put(key::REVISIONS, place, row.encode());
-        self.rows.put(
-            key::SEQUENCES,
-            of(number).number(sequence).build(),
-            SequenceRow::Revision(on).encode(),
-        );
-        let time_place = of(number).branch(on).time(time).number(sequence).build();
-        self.rows.put(key::TIMES, time_place, Vec::new());
-        let half: &[u8; 16] = id.as_bytes().first_chunk().expect("16 of 32 bytes");
-        self.rows.put(key::IDS, half.to_vec(), of(number).number(sequence).build());
+        let rows = &mut *self.rows;
+        derive::of_revision(number, &header, &id, time, reset, &mut |table, key, value| {
+            rows.put(table, key, value);
+            Ok(())
+        })?;
         Ok(Effect::Revision { branch: on, sequence })
     }
 
@@ -271,6 +265,11 @@ impl Indexer<'_> {
             (Some(Reset::To(parent)), _) | (None, Some(parent)) => parent.sequence,
         };
         let at = At { branch: self.branch_of(number, from)?, sequence: from };
+        let place = of(number).branch(at.branch).number(from).build();
+        if self.view().get(key::REVISIONS, &place)?.is_some_and(|row| row == RevisionRow::LOST) {
+            // Nobody knows any more; it only says when a keyframe is due.
+            return Ok(0);
+        }
         Ok(lineage::revision(&self.view(), number, at)?.state_bytes)
     }
 
@@ -295,30 +294,13 @@ impl Indexer<'_> {
             checkpoint: checkpoint.clone(),
             operation: self.placed.record.operation.id,
         };
-        let number = of(session).number(sequence).build();
-        self.rows.put(
-            key::CHECKPOINTS,
-            of(session).time(time).number(sequence).build(),
-            row.encode(),
-        );
-        self.rows.put(
-            key::CHECKPOINT_TIMES,
-            number.clone(),
-            time.as_micros().to_be_bytes().to_vec(),
-        );
-        let all = key::KeyBuilder::new().time(time).session(session).number(sequence).build();
-        self.rows.put(key::ALL_CHECKPOINTS, all, Vec::new());
-        for tag in &checkpoint.tags {
-            let place = of(session).text(tag).time(time).number(sequence).build();
-            self.rows.put(key::TAGS, place, Vec::new());
-        }
-        if let Some(event) = &checkpoint.key {
-            let place = of(session).text(event).build();
-            self.rows.put(key::CHECKPOINT_KEYS, place, key::checkpoint_id(&checkpoint.id));
-        }
-        self.rows.put(key::SEQUENCES, number, SequenceRow::Checkpoint(checkpoint.id).encode());
-        let place = of(session).number(sequence).build();
-        self.rows.put(key::IDS, key::checkpoint_id(&checkpoint.id), place);
+        let place = of(session).time(time).number(sequence).build();
+        self.rows.put(key::CHECKPOINTS, place, row.encode());
+        let rows = &mut *self.rows;
+        derive::of_checkpoint(session, checkpoint, &mut |table, key, value| {
+            rows.put(table, key, value);
+            Ok(())
+        })?;
         Ok(match old {
             Some(old) => Effect::CheckpointChanged { old: Box::new(old) },
             None => Effect::CheckpointMade { id: checkpoint.id },
@@ -342,7 +324,14 @@ impl Indexer<'_> {
         self.rows.delete(key::IDS, key::checkpoint_id(&old.id));
     }
 
-    fn facts(&mut self, session: SessionNumber, page: &DeltaPart) -> Result<()> {
+    /// Gives the page's number and name.
+    fn facts(&mut self, session: SessionNumber, page: &DeltaPart) -> Result<(u64, ObjectId)> {
+        let name = match page {
+            DeltaPart::Inline(sealed) => {
+                sealed_id(&sealed.0).map_err(Error::corrupt("a page of facts"))?
+            }
+            DeltaPart::Named(name) => *name,
+        };
         let number = self.part(page)?;
         let content = match page {
             DeltaPart::Inline(sealed) => {
@@ -351,32 +340,13 @@ impl Indexer<'_> {
             DeltaPart::Named(_) => object::content(&self.view(), ObjectKind::Page, number)?,
         };
         let page = Page::decode(&content).map_err(Error::corrupt("a page of facts"))?;
-        for (ordinal, fact) in page.facts.iter().enumerate() {
-            let row = FactRow {
-                page: number,
-                ordinal: ordinal as u32,
-                origin: fact.origin,
-                operation: self.placed.record.operation.id,
-            };
-            let value = row.encode();
-            let by_time = of(session)
-                .kind(fact.kind)
-                .time(fact.at)
-                .number(fact.place)
-                .text(&fact.id)
-                .number(number)
-                .build();
-            let by_id = of(session)
-                .kind(fact.kind)
-                .text(&fact.id)
-                .time(fact.at)
-                .number(fact.place)
-                .number(number)
-                .build();
-            self.rows.put(key::FACTS, by_time, value.clone());
-            self.rows.put(key::FACT_IDS, by_id, value);
-        }
-        Ok(())
+        let operation = self.placed.record.operation.id;
+        let rows = &mut *self.rows;
+        derive::of_page(session, number, operation, &page, &mut |table, key, value| {
+            rows.put(table, key, value);
+            Ok(())
+        })?;
+        Ok((number, name))
     }
 
     fn operation_row<'b>(

@@ -8,7 +8,7 @@ use super::lineage::{self, At};
 use super::rows::{Merged, Rows};
 use crate::backend::{Applier, Position, Snapshot};
 use crate::error::{Error, Result};
-use crate::format::{Header, Record, RecordChange, Refs};
+use crate::format::{Header, Record, RecordChange, Refs, RefsRow, key};
 use crate::model::{Author, BranchNumber, Operation, OperationId, SessionNumber, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 /// changes, or 450 of one. See `docs/benchmarks.md`.
 pub const APPLY_BYTES: u64 = 1_200_000;
 /// So many rows are collected before they are written.
-const BATCH_ROWS: usize = 20_000;
+pub(super) const BATCH_ROWS: usize = 20_000;
 /// So many bytes of journal are read at once.
 const READ_BYTES: u64 = 4 << 20;
 
@@ -81,6 +81,8 @@ impl Engine {
                 }
             }
         }
+        let refs = RefsRow { refs: work.refs };
+        rows.put(key::COUNTERS, key::REFS.to_vec(), refs.encode());
         applier.write(rows.into_batch())?;
         publish(applier, position)?;
         self.live.log.remove_before(position)?;
@@ -125,11 +127,12 @@ fn publish(applier: Box<dyn Applier>, position: Position) -> Result<()> {
     Ok(applier.publish(position)?)
 }
 
-struct Work {
-    refs: Refs,
-    distances: BTreeMap<(SessionNumber, BranchNumber), Distance>,
+/// Makes keyframes where they are due, along the way of one pass over revisions.
+pub(super) struct Work {
+    pub(super) refs: Refs,
+    pub(super) distances: BTreeMap<(SessionNumber, BranchNumber), Distance>,
     /// Larger states get no keyframe here.
-    max_state_bytes: u64,
+    pub(super) max_state_bytes: u64,
 }
 
 impl Work {
@@ -146,7 +149,7 @@ impl Work {
         Ok(())
     }
 
-    fn keyframe(
+    pub(super) fn keyframe(
         &mut self,
         base: &dyn Snapshot,
         rows: &mut Rows,

@@ -305,17 +305,40 @@ pub(crate) fn list_id(parts: &[ObjectId]) -> ObjectId {
     ObjectId::from_bytes(*hasher.finalize().as_bytes())
 }
 
+/// Plans a revision that has these claims and no others: what could be saved of a branch whose head cannot be made.
+pub(crate) fn plan_saved(
+    refs: &Refs,
+    place: Place<'_>,
+    claims: Vec<(Vec<u8>, EntryBytes)>,
+    salt: [u8; 16],
+) -> Result<Planned> {
+    let head = session(refs, place.session)?.branch(place.branch)?.head;
+    plan_on(refs, place, head.as_ref(), (Digest::EMPTY, 0), claims, Some(Reset::Empty), salt)
+}
+
 /// Plans a revision that adds claims which are not there yet. Everything random in it is made from `salt`, so that it
 /// is the same revision each time it is planned on the same head.
 pub(crate) fn plan_additions(
     refs: &Refs,
     place: Place<'_>,
+    additions: Vec<(Vec<u8>, EntryBytes)>,
+    salt: [u8; 16],
+) -> Result<Planned> {
+    let head = session(refs, place.session)?.branch(place.branch)?.head;
+    let start = head.map_or((Digest::EMPTY, 0), |head| (head.digest, head.count));
+    plan_on(refs, place, head.as_ref(), start, additions, None, salt)
+}
+
+fn plan_on(
+    refs: &Refs,
+    place: Place<'_>,
+    head: Option<&Head>,
+    (mut digest, count): (Digest, u64),
     mut additions: Vec<(Vec<u8>, EntryBytes)>,
+    reset: Option<Reset>,
     salt: [u8; 16],
 ) -> Result<Planned> {
     additions.sort();
-    let head = session(refs, place.session)?.branch(place.branch)?.head;
-    let mut digest = head.map_or(Digest::EMPTY, |head| head.digest);
     for (key, entry) in &additions {
         digest = digest.plus(&entry_hash(key, entry));
     }
@@ -324,7 +347,7 @@ pub(crate) fn plan_additions(
         next = *blake3::hash(&next).as_bytes().first_chunk().expect("16 of 32 bytes");
         Ok(next)
     };
-    let count = head.map_or(0, |head| head.count) + additions.len() as u64;
+    let count = count + additions.len() as u64;
     let entries = additions
         .iter()
         .map(|(key, entry)| (key.clone(), Some(EntryBytes::clone(entry))))
@@ -333,7 +356,7 @@ pub(crate) fn plan_additions(
     let (blobs, parts, delta) = seal_delta(delta, &mut salts)?;
     let head_id = head.map(|head| head.id);
     let sealed = Sealed { head: head_id, blobs, parts, delta, digest, count, entries };
-    finish(refs, place, head.as_ref(), &sealed, None, &[], salt)
+    finish(refs, place, head, &sealed, reset, &[], salt)
 }
 
 fn finish(

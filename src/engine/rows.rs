@@ -17,6 +17,15 @@ impl Rows {
         self.0.insert((table, key), None);
     }
 
+    pub(crate) fn contains(&self, table: Table, key: &[u8]) -> bool {
+        self.0.get(&(table, key.to_vec())).is_some_and(Option::is_some)
+    }
+
+    /// Takes these rows on top.
+    pub(crate) fn extend(&mut self, rows: Self) {
+        self.0.extend(rows.0);
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -134,5 +143,29 @@ impl Snapshot for Merged<'_> {
             }
         }
         Ok(result)
+    }
+}
+
+/// A snapshot with nothing in it, for rows to stand on.
+pub(crate) struct Nothing;
+
+impl Snapshot for Nothing {
+    fn position(&self) -> Position {
+        0
+    }
+
+    fn get(&self, _: Table, _: &[u8]) -> Result<Option<Vec<u8>>, backend::Error> {
+        Ok(None)
+    }
+
+    fn scan(
+        &self,
+        _: Table,
+        _: &[u8],
+        _: &[u8],
+        _: Direction,
+        _: usize,
+    ) -> Result<Vec<Row>, backend::Error> {
+        Ok(Vec::new())
     }
 }

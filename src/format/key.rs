@@ -55,6 +55,9 @@ pub const CHECKPOINT_KEYS: Table = Table(22);
 /// The counter of objects.
 pub const NEXT_OBJECT: &[u8] = &[0];
 
+/// Where the refs stand in the table of counters.
+pub const REFS: &[u8] = &[1];
+
 /// Builds keys of tables.
 #[derive(Clone, Debug, Default)]
 pub struct KeyBuilder(Vec<u8>);

@@ -63,7 +63,7 @@ impl Marker {
     /// The text of the file.
     #[must_use]
     pub fn encode(&self) -> String {
-        format!(
+        let text = format!(
             "{FIRST_LINE}\nformat {}.{}\nid {}\nkey {}\nrequired {}\noptional {}\n",
             self.version.0,
             self.version.1,
@@ -71,7 +71,8 @@ impl Marker {
             hex(&self.key),
             self.required.join(" "),
             self.optional.join(" "),
-        )
+        );
+        format!("{text}check {}\n", check(&text))
     }
 
     /// The marker this text stands for, if this version can use the store.
@@ -101,6 +102,10 @@ impl Marker {
         }
         let id = unhex(field("id")?).ok_or_else(|| foreign("has no valid id"))?;
         let key = unhex(field("key")?).ok_or_else(|| foreign("has no valid key"))?;
+        let checked = text.rfind("check ").and_then(|at| text.split_at_checked(at));
+        if checked.is_none_or(|(before, line)| line != format!("check {}\n", check(before))) {
+            return Err(foreign("is damaged: its last line does not match the others"));
+        }
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let required = words(field("required")?);
         let optional = words(field("optional")?);
@@ -117,6 +122,11 @@ impl Marker {
         self.version.1 <= FORMAT_VERSION.1
             && self.optional.iter().all(|name| KNOWN_FEATURES.contains(&name.as_str()))
     }
+}
+
+/// What the last line says of those before it.
+fn check(text: &str) -> String {
+    hex(blake3::hash(text.as_bytes()).as_bytes().first_chunk::<8>().expect("8 of 32 bytes"))
 }
 
 fn hex(bytes: &[u8]) -> String {

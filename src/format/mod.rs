@@ -13,6 +13,7 @@ mod event;
 mod header;
 pub mod key;
 mod marker;
+mod mend;
 mod object;
 mod page;
 mod record;
@@ -32,15 +33,16 @@ pub use event::{
 };
 pub use header::{Header, Parent, Reset};
 pub use marker::{FORMAT_VERSION, Marker, MarkerError};
+pub use mend::mend;
 pub use object::{
-    MAX_OBJECT_BYTES, ObjectKind, content_length, open, open_with_prefix, seal, seal_with_prefix,
-    sealed_id,
+    MAX_OBJECT_BYTES, ObjectKind, content_length, is_whole, open, open_with_prefix, seal,
+    seal_with_prefix, sealed_id, sealed_kind,
 };
 pub use page::Page;
 pub use record::{Body, Bytes, DeltaPart, Record, RecordChange};
 pub use refs::{BookmarkRef, BranchChange, BranchRefs, Head, Refs, SessionRefs};
 pub use row::{
-    BookmarkRow, CheckpointRow, Effect, FactRow, KeyframeChunk, KeyframeRow, OperationRow,
+    BookmarkRow, CheckpointRow, Effect, FactRow, KeyframeChunk, KeyframeRow, OperationRow, RefsRow,
     RevisionRow, SegmentRow, SequenceRow,
 };
 pub use spooled::{Spooled, SpooledCheckpoint, SpooledNote, SpooledPage};

@@ -156,6 +156,22 @@ pub fn sealed_id(sealed: &[u8]) -> Result<ObjectId, DecodeError> {
     parse(sealed).map(|object| ObjectId::from_bytes(object.id))
 }
 
+/// The kind of a stored object, without opening it.
+///
+/// # Errors
+/// If these bytes are no object.
+pub fn sealed_kind(sealed: &[u8]) -> Result<ObjectKind, DecodeError> {
+    parse(sealed).map(|object| object.kind)
+}
+
+/// Whether a stored object is whole. One that was compressed with what precedes it cannot be opened alone: of that only
+/// the frame is looked at.
+#[must_use]
+pub fn is_whole(sealed: &[u8]) -> bool {
+    parse(sealed)
+        .is_ok_and(|object| object.codec == CODEC_ZSTD_PREFIX || open(object.kind, sealed).is_ok())
+}
+
 /// How many bytes of content a stored object has, as it says.
 ///
 /// # Errors

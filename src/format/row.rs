@@ -2,7 +2,7 @@
 
 use super::codec::{DecodeError, Reader, pack, put_bytes, put_signed, put_varint, unpack};
 use super::record::Bytes;
-use super::refs::BranchChange;
+use super::refs::{BranchChange, Refs};
 use crate::model::{
     BranchNumber, Checkpoint, CheckpointId, ObjectId, Operation, OperationId, Origin,
     SessionNumber, Timestamp,
@@ -107,6 +107,9 @@ impl RevisionRow {
     /// # Errors
     /// If they are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        if bytes == Self::LOST {
+            return Err(DecodeError::new("revision", "it was lost before a repair"));
+        }
         let mut reader = Reader::new("revision", unwrap("revision", bytes)?);
         let header = reader.bytes()?.to_vec();
         let body = reader.bytes()?.to_vec();
@@ -320,11 +323,21 @@ pub enum Effect {
     Switched {
         /// The branch checked out before.
         old: BranchNumber,
+        /// The one checked out then.
+        branch: BranchNumber,
+        /// When.
+        time: Timestamp,
+        /// Where the record begins that says so.
+        position: u64,
     },
     /// Recorded facts.
     Facts {
         /// How many.
         count: u64,
+        /// The number of the object that is their page.
+        page: u64,
+        /// The name of that object, by which it is found where its number is lost.
+        name: ObjectId,
     },
     /// Moved a bookmark.
     Bookmark {
@@ -362,6 +375,20 @@ pub struct OperationRow {
     pub position: u64,
 }
 packed_row!(OperationRow, "operation");
+
+/// The refs at the position of a generation: a second copy of what the journal's first segment begins with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RefsRow {
+    /// The refs.
+    pub refs: Refs,
+}
+packed_row!(RefsRow, "refs");
+
+impl RevisionRow {
+    /// What stands in place of the row of a revision that a repair could not save: reading it is an error.
+    pub const LOST: &'static [u8] = b"fLo1";
+}
 
 /// The name of an object in the table of names: enough of its hash.
 #[must_use]

@@ -13,6 +13,7 @@ mod history;
 mod import;
 mod join;
 mod maintainer;
+mod repair;
 mod resolve;
 mod session;
 mod state;
@@ -20,6 +21,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod verify;
 mod write;
 
 pub use crate::engine::checkpoint::CheckpointFilter;
@@ -27,8 +29,10 @@ pub use crate::engine::commit::Options;
 
 pub use crate::engine::fact::{Clock, KnownFact};
 pub use crate::engine::maintain::APPLY_BYTES;
+pub use crate::engine::rebuild::Rebuilt;
 pub use crate::engine::revise::{ClaimChange, Expect};
 pub use crate::engine::state::{DifferenceBytes, Differences, State};
+pub use crate::engine::verify::{Checked, Depth, Finding};
 pub use act::Act;
 pub use aside::{Aside, Waiting};
 pub use brief::{Brief, BriefLine, title};
@@ -42,11 +46,13 @@ pub use capture::{
 pub use history::{HistoryEntry, LogEntry, LogItem};
 pub use import::{BLOCK_BYTES, Bookmark, SourceChange, Taken};
 pub use maintainer::Maintainer;
+pub use repair::Repaired;
 pub use resolve::Point;
 pub use session::{BranchSummary, NewSession, Session, SessionOf, SessionSummary};
 pub use state::{Comparison, RevisionSummary, StateAt};
 pub use stream::{Open, Resolve, Stream, StreamTaken};
 pub use undo::{OperationSummary, Undone};
+pub use verify::{Outcome, Verified};
 pub use write::{Committed, HeadClaims, NewCheckpoint, Write};
 
 use crate::backend::journal::Journal;

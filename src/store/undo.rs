@@ -64,7 +64,7 @@ fn describe(effect: &Effect) -> String {
         Effect::BranchHidden { hidden: true, .. } => "took a branch back".to_owned(),
         Effect::BranchHidden { hidden: false, .. } => "brought a branch back".to_owned(),
         Effect::Switched { .. } => "checked out a branch".to_owned(),
-        Effect::Facts { count } => format!("{count} facts"),
+        Effect::Facts { count, .. } => format!("{count} facts"),
         Effect::Bookmark { source, bytes, .. } => format!("{source} up to byte {bytes}"),
         Effect::Schedule { .. } => "the schedule".to_owned(),
     }
@@ -100,7 +100,7 @@ impl Store {
             let effects = find_operation(&view, id)?.map(|row| row.effects).unwrap_or_default();
             count += effects
                 .iter()
-                .map(|effect| if let Effect::Facts { count } = effect { *count } else { 0 })
+                .map(|effect| if let Effect::Facts { count, .. } = effect { *count } else { 0 })
                 .sum::<u64>();
         }
         Ok(count)
@@ -272,7 +272,7 @@ impl Session {
                     change.time = operation.time;
                     changes.push(RecordChange::BranchChanged { session, branch: *branch, change });
                 }
-                Effect::Switched { old } => changes.push(RecordChange::Switched {
+                Effect::Switched { old, .. } => changes.push(RecordChange::Switched {
                     session,
                     branch: *old,
                     time: operation.time,

@@ -36,6 +36,7 @@ pub mod status;
 pub mod tui;
 pub mod undo;
 pub mod verification;
+pub mod verify;
 pub mod why;
 
 use crate::args::select::FactCommand;
@@ -146,6 +147,12 @@ pub enum Command {
     Mcp(mcp::McpArgs),
     /// Bring the store's index up to date and compact it
     Maintain,
+    /// Check that the store is whole (exit code 0 whole, 1 repairable, 2 loss)
+    Verify(verify::VerifyArgs),
+    /// Make everything derived in the store's index again
+    Rebuild,
+    /// Save what can be saved of a damaged store into a new folder
+    Repair(verify::RepairArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Write the manual pages
@@ -195,6 +202,9 @@ impl Command {
             Self::Config(command) => config::run(command, context),
             Self::Mcp(args) => mcp::run(args, context),
             Self::Maintain => maintain::run(context),
+            Self::Verify(args) => verify::verify(args, context),
+            Self::Rebuild => verify::rebuild(context),
+            Self::Repair(args) => verify::repair(args, context),
             Self::Completions(args) => completions::run(args, context),
             Self::Man(args) => man::run(args, context),
         }

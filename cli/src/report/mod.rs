@@ -23,5 +23,6 @@ pub mod state;
 pub mod store;
 pub mod timeline;
 pub mod undo;
+pub mod verify;
 pub mod why;
 pub mod written;

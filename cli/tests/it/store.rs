@@ -162,3 +162,55 @@ fn maintain_brings_the_index_up_to_date_and_nothing_changes() {
     assert_eq!((&status["head"], &status["summary"]["claims"]), (&1.into(), &1.into()));
     assert_eq!(environment.forge(["note", "add", "y", "--json"]).json()["id"], "N2");
 }
+
+#[test]
+fn verify_rebuild_and_repair_say_what_is_whole_and_what_is_lost() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    for text in ["one", "two", "three"] {
+        environment.forge(["note", "add", text]).success();
+    }
+    environment.forge(["maintain"]).success();
+    environment.forge(["note", "add", "four"]).success();
+    let clean = environment.forge(["verify", "--read-data", "--json"]);
+    assert_eq!((clean.code, &clean.json()["outcome"]), (0, &"clean".into()));
+    let rebuilt = environment.forge(["rebuild", "--json"]).json();
+    assert_eq!((&rebuilt["rebuilt"], &rebuilt["revisions"]), (&true.into(), &3.into()));
+    assert_eq!(environment.forge(["verify"]).code, 0);
+
+    // One wrong bit in the journal is put right, since a hash says what was there.
+    let journal = environment.path("project/.forge/journal");
+    let entry = std::fs::read_dir(journal).unwrap().map(|entry| entry.unwrap().path());
+    let segment = entry.filter(|path| path.extension().is_some_and(|one| one == "log")).next_back();
+    let segment = segment.unwrap();
+    let whole = std::fs::read(&segment).unwrap();
+    let mut bytes = whole.clone();
+    let last = bytes.len() - 40;
+    bytes[last] ^= 4;
+    std::fs::write(&segment, &bytes).unwrap();
+    let damaged = environment.forge(["verify", "--json"]);
+    assert_eq!((damaged.code, &damaged.json()["outcome"]), (1, &"repairable".into()));
+    let repaired = environment.forge(["repair", "../repaired", "--json"]);
+    assert_eq!((repaired.code, &repaired.json()["mended"]), (0, &1.into()));
+    let store = environment.path("repaired");
+    let store = store.to_str().unwrap();
+    let status = environment.forge(["status", "--store", store, "--json"]).json();
+    assert_eq!(status["summary"]["claims"], 4);
+
+    // Many cannot: what is lost is named, and the rest is there.
+    bytes[last - 60..].fill(0);
+    std::fs::write(&segment, &bytes).unwrap();
+    let damaged = environment.forge(["verify"]);
+    assert_eq!(damaged.code, 2, "{damaged}");
+    assert!(damaged.stdout.contains("bytes of the journal"), "{damaged}");
+    let repaired = environment.forge(["repair", "../again", "--json"]);
+    assert_eq!((repaired.code, &repaired.json()["revisions"]), (2, &3.into()));
+    let store = environment.path("again");
+    let store = store.to_str().unwrap();
+    let status = environment.forge(["status", "--store", store, "--json"]).json();
+    assert_eq!(status["summary"]["claims"], 3);
+    assert_eq!(environment.forge(["verify", "--store", store]).code, 0);
+    // The damaged store is as it was, and is not written to.
+    assert_eq!(std::fs::read(&segment).unwrap(), bytes);
+    assert_eq!(environment.forge(["repair", "../again"]).code, 2);
+}

@@ -13,12 +13,15 @@ mod append;
 mod layout;
 mod lock;
 mod mark;
+mod rescue;
 mod rotate;
 mod scan;
 mod segment;
 mod sync;
 #[cfg(test)]
 mod tests;
+
+pub use rescue::{Mender, Piece, rescue};
 
 use crate::backend::{Appended, Error, Log, Position, Tail};
 use lock::AppendLock;
@@ -64,6 +67,19 @@ impl Journal {
         }
         drop(held);
         Self::new(folder, Some(lock), mark)
+    }
+
+    /// Makes the folder and a journal in it that begins at a position with this record, durably.
+    ///
+    /// # Errors
+    /// [`Error::Io`], also if there is one.
+    pub fn create_at(folder: &Path, start: Position, first: &[u8]) -> Result<Self, Error> {
+        segment::create_private_folder(folder).map_err(Error::io("create", folder))?;
+        let lock = AppendLock::create(folder)?;
+        let mark = MarkFile::open(folder, true)?;
+        let journal = Self::new(folder, Some(lock), mark)?;
+        journal.begin_at(start, first)?;
+        Ok(journal)
     }
 
     /// Opens a journal that is there.

@@ -5,7 +5,7 @@ use super::layout::{self, Kind};
 use super::scan::{Cursor, Walk};
 use super::segment::{self, Segment};
 use super::{Journal, held};
-use crate::backend::{Appended, Error, Position, Tail};
+use crate::backend::{Appended, Error, Position, RecordHash, Tail};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -76,6 +76,17 @@ impl Journal {
             self.write_again()?;
         }
         Ok(Appended { position, end, hash })
+    }
+
+    /// Writes the first record of a journal that begins at a position.
+    pub(super) fn begin_at(&self, start: Position, payload: &[u8]) -> Result<(), Error> {
+        check_size(payload).map_err(Error::io("begin", &self.folder))?;
+        let none = RecordHash::default();
+        let (frame, hash) = layout::encode(Kind::Record, start, start, &none, payload);
+        let segment = Arc::new(self.write_first(start, &frame)?);
+        let end = start + frame.len() as u64;
+        self.note(&Cursor { segment, end, previous: Some(hash) });
+        Ok(())
     }
 
     /// A new segment with its first record, durable under its name.

@@ -40,12 +40,13 @@ pub(super) struct RocksApplier {
 }
 
 impl RocksApplier {
-    /// Opens a working copy of the newest generation. `lock` is the right to do so.
+    /// Opens a working copy of the newest generation, or an empty one to take its place. `lock` is the right to do so.
     pub(super) fn open(
         folder: &Folder,
         lock: File,
         compaction: Compaction,
         cache: &Cache,
+        copied: bool,
     ) -> Result<Self, Error> {
         folder.tidy()?;
         let base = folder.newest()?;
@@ -57,8 +58,9 @@ impl RocksApplier {
             compaction,
             _lock: lock,
         };
-        folder.copy_to_work(base)?;
-        let position = base.map(|generation| generation.position);
+        let copy = base.filter(|_| copied);
+        folder.copy_to_work(copy)?;
+        let position = copy.map(|generation| generation.position);
         applier.database = Some(Database::open_work(&folder.work(), position, cache)?);
         Ok(applier)
     }

@@ -9,8 +9,11 @@ mod apply;
 mod folder;
 mod options;
 mod read;
+mod rescue;
 #[cfg(test)]
 mod tests;
+
+pub use rescue::{Rescued, rescue};
 
 use super::{Applier, Direction, Error, Index, Position, RESERVED, Row, Snapshot, Table};
 use apply::{Compaction, RocksApplier};
@@ -46,7 +49,7 @@ impl Index for RocksIndex {
         }
         let Some(lock) = self.folder.try_lock()? else { return Ok(false) };
         let applier =
-            Box::new(RocksApplier::open(&self.folder, lock, Compaction::Whole, &self.cache)?);
+            Box::new(RocksApplier::open(&self.folder, lock, Compaction::Whole, &self.cache, true)?);
         let position = applier.view().position();
         applier.publish(position)?;
         Ok(true)
@@ -78,7 +81,15 @@ impl Index for RocksIndex {
 
     fn try_applier(&self) -> Result<Option<Box<dyn Applier>>, Error> {
         let Some(lock) = self.folder.try_lock()? else { return Ok(None) };
-        let applier = RocksApplier::open(&self.folder, lock, Compaction::AsNeeded, &self.cache)?;
+        let applier =
+            RocksApplier::open(&self.folder, lock, Compaction::AsNeeded, &self.cache, true)?;
+        Ok(Some(Box::new(applier)))
+    }
+
+    fn try_anew(&self) -> Result<Option<Box<dyn Applier>>, Error> {
+        let Some(lock) = self.folder.try_lock()? else { return Ok(None) };
+        let applier =
+            RocksApplier::open(&self.folder, lock, Compaction::AsNeeded, &self.cache, false)?;
         Ok(Some(Box::new(applier)))
     }
 }

@@ -136,8 +136,8 @@ fn effects() -> Vec<Effect> {
         Effect::BranchMade { branch: 1 },
         Effect::BranchChanged { branch: 1, old: change },
         Effect::BranchHidden { branch: 1, hidden: true },
-        Effect::Switched { old: 0 },
-        Effect::Facts { count: 3 },
+        Effect::Switched { old: 0, branch: 1, time: TIME, position: 4096 },
+        Effect::Facts { count: 3, page: 8, name: ObjectId::from_bytes([0x99; 32]) },
         Effect::Bookmark {
             source: "log.jsonl".to_owned(),
             old: Some(Box::new(bookmark())),

@@ -1,0 +1,54 @@
+//! `forge verify`, `forge rebuild`, `forge repair`.
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::verify::{Rebuilt, Repaired, Verified};
+use crate::workplace::{self, Access};
+use forge_store::store::{Depth, Outcome, Store};
+use std::path::PathBuf;
+
+/// Arguments of `forge verify`. Exit code 0: the store is whole; 1: it is damaged and all of it can be made again or put
+/// right; 2: something is lost.
+#[derive(Debug, clap::Args)]
+pub struct VerifyArgs {
+    /// Read every object and compare every derived row too
+    #[arg(long)]
+    pub read_data: bool,
+}
+
+/// Arguments of `forge repair`. Exit code 0: nothing was lost; 2: something was, and is listed.
+#[derive(Debug, clap::Args)]
+pub struct RepairArgs {
+    /// Write the repaired store to this folder, which must not be there yet or be empty
+    #[arg(value_name = "TO")]
+    pub to: PathBuf,
+}
+
+/// Checks the store.
+pub fn verify(args: &VerifyArgs, context: &mut Context) -> Result<(), CommandError> {
+    let path = context.store_directory()?;
+    let depth = if args.read_data { Depth::ReadData } else { Depth::Quick };
+    let found = Store::verify(&path, depth, context.now)?;
+    context.exit_code = match found.outcome {
+        Outcome::Clean => 0,
+        Outcome::Repairable => 1,
+        Outcome::Loss => 2,
+    };
+    context.out.emit(&Verified::new(&path, args.read_data, found))
+}
+
+/// Makes everything derived again.
+pub fn rebuild(context: &mut Context) -> Result<(), CommandError> {
+    let store = workplace::open(context, Access::Write)?;
+    let rebuilt = store.rebuild()?;
+    context.out.emit(&Rebuilt::from(rebuilt))
+}
+
+/// Saves what can be saved into a new store.
+pub fn repair(args: &RepairArgs, context: &mut Context) -> Result<(), CommandError> {
+    let from = context.store_directory()?;
+    let to = context.cwd.join(&args.to);
+    let done = Store::repair(&from, &to, context.now)?;
+    context.exit_code = if done.lost.is_empty() { 0 } else { 2 };
+    context.out.emit(&Repaired::new(&from, &to, done))
+}

@@ -1,0 +1,210 @@
+//! What verify, rebuild and repair found and did.
+
+use crate::output::{Report, Screen, Tone};
+use forge_store::store;
+use serde::Serialize;
+use std::path::Path;
+
+/// What a check has found.
+#[derive(Debug, Serialize)]
+pub struct Verified {
+    /// The store.
+    pub path: String,
+    /// `clean`, `repairable` or `loss`.
+    pub outcome: &'static str,
+    /// Whether every object was read and every derived row compared.
+    pub read_data: bool,
+    /// Records of the journal that were looked at.
+    pub records: u64,
+    /// Revisions that were looked at.
+    pub revisions: u64,
+    /// Objects that were opened.
+    pub objects: u64,
+    /// Derived rows that were compared.
+    pub rows: u64,
+    /// Writes that wait in the spool.
+    pub waiting: u64,
+    /// Revisions whose loss an earlier repair has named.
+    pub lost_before: u64,
+    /// What is damaged.
+    pub findings: Vec<Finding>,
+    /// What a repair could not save.
+    pub lost: Vec<String>,
+}
+
+/// What is wrong about a place in the store.
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    /// The place.
+    pub place: String,
+    /// What is wrong.
+    pub problem: String,
+    /// Whether `forge rebuild` makes it again.
+    pub derived: bool,
+}
+
+impl Verified {
+    /// Of this store.
+    #[must_use]
+    pub fn new(path: &Path, read_data: bool, found: store::Verified) -> Self {
+        let findings = found.findings.into_iter();
+        let finding = |one: store::Finding| Finding {
+            place: one.place,
+            problem: one.problem,
+            derived: one.derived,
+        };
+        Self {
+            path: path.display().to_string(),
+            outcome: match found.outcome {
+                store::Outcome::Clean => "clean",
+                store::Outcome::Repairable => "repairable",
+                store::Outcome::Loss => "loss",
+            },
+            read_data,
+            records: found.checked.records,
+            revisions: found.checked.revisions,
+            objects: found.checked.objects,
+            rows: found.checked.rows,
+            waiting: found.waiting.writes,
+            lost_before: found.lost_before,
+            findings: findings.map(finding).collect(),
+            lost: found.lost,
+        }
+    }
+}
+
+fn list(screen: &mut Screen, head: &str, lines: &[String]) {
+    if !lines.is_empty() {
+        screen.line(Tone::Plain, head);
+        lines.iter().for_each(|line| screen.line(Tone::Plain, &format!("  {line}")));
+    }
+}
+
+impl Report for Verified {
+    const SCHEMA: &'static str = "forge.verify/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let read = format!("{} records and {} revisions", self.records, self.revisions);
+        let deep = match self.read_data {
+            true => format!(", {} objects, {} derived rows", self.objects, self.rows),
+            false => String::new(),
+        };
+        screen.line(Tone::Plain, &format!("Checked {read}{deep} in {}", self.path));
+        for one in &self.findings {
+            screen.line(Tone::Plain, &format!("  {}: {}", one.place, one.problem));
+        }
+        if self.waiting > 0 {
+            screen.line(Tone::Plain, &format!("{} writes wait in the spool.", self.waiting));
+        }
+        if self.lost_before > 0 {
+            let line = format!("{} losses were named by an earlier repair.", self.lost_before);
+            screen.line(Tone::Plain, &line);
+        }
+        list(screen, "A repair could not save:", &self.lost);
+        let derived = self.findings.iter().all(|one| one.derived);
+        screen.line(
+            Tone::Plain,
+            match self.outcome {
+                "clean" => "Clean.",
+                "repairable" if derived => {
+                    "Damaged, and nothing is lost: 'forge rebuild' makes it again."
+                }
+                "repairable" => {
+                    "Damaged, and nothing is lost: 'forge repair TO' puts it right in a new folder."
+                }
+                _ => "Something is lost: 'forge repair TO' saves the rest in a new folder.",
+            },
+        );
+    }
+}
+
+/// What was made again.
+#[derive(Debug, Serialize)]
+pub struct Rebuilt {
+    /// Whether it was: not if another process is at the index.
+    pub rebuilt: bool,
+    /// Revisions in the index.
+    pub revisions: u64,
+    /// Derived rows made.
+    pub rows: u64,
+    /// Full states made.
+    pub full_states: u64,
+}
+
+impl From<Option<store::Rebuilt>> for Rebuilt {
+    fn from(done: Option<store::Rebuilt>) -> Self {
+        let rebuilt = done.is_some();
+        let (revisions, rows, full_states) =
+            done.map_or((0, 0, 0), |done| (done.revisions, done.rows, done.keyframes));
+        Self { rebuilt, revisions, rows, full_states }
+    }
+}
+
+impl Report for Rebuilt {
+    const SCHEMA: &'static str = "forge.rebuild/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let (rows, states) = (self.rows, self.full_states);
+        screen.line(
+            Tone::Plain,
+            &match self.rebuilt {
+                true => format!(
+                    "Made {rows} rows and {states} full states again, of {} revisions.",
+                    self.revisions
+                ),
+                false => "Another process is at the index: try again later.".to_owned(),
+            },
+        );
+    }
+}
+
+/// What was saved.
+#[derive(Debug, Serialize)]
+pub struct Repaired {
+    /// The damaged store, which is as it was.
+    pub from: String,
+    /// The new one.
+    pub to: String,
+    /// Revisions that are whole in it.
+    pub revisions: u64,
+    /// Places where a single wrong bit was put right.
+    pub mended: u64,
+    /// Writes that wait in its spool.
+    pub waiting: u64,
+    /// What could not be saved.
+    pub lost: Vec<String>,
+}
+
+impl Repaired {
+    /// From here to there.
+    #[must_use]
+    pub fn new(from: &Path, to: &Path, done: store::Repaired) -> Self {
+        Self {
+            from: from.display().to_string(),
+            to: to.display().to_string(),
+            revisions: done.revisions,
+            mended: done.mended,
+            waiting: done.waiting,
+            lost: done.lost,
+        }
+    }
+}
+
+impl Report for Repaired {
+    const SCHEMA: &'static str = "forge.repair/1";
+
+    fn human(&self, screen: &mut Screen) {
+        screen.line(Tone::Plain, &format!("Saved {} revisions into {}", self.revisions, self.to));
+        if self.mended > 0 {
+            let line = format!("{} wrong bits were put right.", self.mended);
+            screen.line(Tone::Plain, &line);
+        }
+        list(screen, "Lost:", &self.lost);
+        if self.lost.is_empty() {
+            screen.line(Tone::Plain, "Nothing was lost.");
+        }
+        let line =
+            format!("{} is as it was; move it aside and this one into its place.", self.from);
+        screen.line(Tone::Plain, &line);
+    }
+}

@@ -1,0 +1,275 @@
+//! Reading what can be read of a damaged generation: through RocksDB where it agrees, else straight from its files.
+//!
+//! A file is a sequence of blocks. A block is a sequence of entries (shared bytes of the key before, further bytes of the
+//! key, bytes of the value, all as varints; then the two), the offsets of every sixteenth entry and their number (u32
+//! little-endian), and a trailer of 5 bytes. The last 8 bytes of a key are its number in the order of writing and
+//! whether it was written or deleted.
+
+use super::folder::Folder;
+use super::options;
+use super::read::{Database, family_of};
+use crate::backend::{Direction, Error, OBJECTS, Position, Snapshot, Table};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// RocksDB's own default, which is not changed in `options`.
+const RESTART_ENTRIES: usize = 16;
+const TRAILER_BYTES: usize = 5;
+const NUMBER_BYTES: usize = 8;
+
+/// What could be read of the newest generation.
+#[derive(Clone, Debug, Default)]
+pub struct Rescued {
+    /// Its position.
+    pub position: Position,
+    /// Its rows, by table and key. Nothing vouches for them but what they say of themselves, unless `problem` is `None`.
+    pub rows: BTreeMap<(Table, Vec<u8>), Vec<u8>>,
+    /// Why it could not be read whole.
+    pub problem: Option<String>,
+}
+
+/// Reads what can be read of the index in this folder. Writes nothing.
+///
+/// # Errors
+/// [`Error::Io`] if the folder cannot be listed.
+pub fn rescue(path: &Path) -> Result<Rescued, Error> {
+    let folder = Folder::new(path.to_owned());
+    let generation = match folder.newest() {
+        Ok(Some(generation)) => generation,
+        Ok(None) => return Ok(Rescued::default()),
+        Err(error @ Error::Io { .. }) => return Err(error),
+        Err(error) => {
+            let problem = Some(said(&error));
+            return Ok(Rescued { problem, ..Rescued::default() });
+        }
+    };
+    let place = folder.path(generation);
+    let mut rescued = Rescued { position: generation.position, ..Rescued::default() };
+    let opened = Database::open_read_only(&place, generation.position, &options::cache());
+    let read = opened.and_then(|database| {
+        // Each table has its turn, also behind one that ends badly.
+        let read = |table| table_of(&database, table, &mut rescued);
+        (0..u8::MAX).map(read).fold(Ok(()), Result::and)
+    });
+    if let Err(error) = read {
+        rescued.problem = Some(said(&error));
+        for (key, value) in raw(&place)? {
+            rescued.rows.entry(key).or_insert(value);
+        }
+    }
+    Ok(rescued)
+}
+
+fn said(error: &Error) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+/// The rows of one table, as far as they can be read.
+fn table_of(database: &Database, table: u8, rescued: &mut Rescued) -> Result<(), Error> {
+    let table = Table(table);
+    let mut from = Vec::new();
+    loop {
+        let rows = database.scan(table, &from, &[], Direction::Ascending, 256)?;
+        let more = rows.len() == 256;
+        if let Some((last, _)) = rows.last() {
+            from.clone_from(last);
+            from.push(0);
+        }
+        rescued.rows.extend(rows.into_iter().map(|(key, value)| ((table, key), value)));
+        if !more {
+            return Ok(());
+        }
+    }
+}
+
+type Key = (Table, Vec<u8>);
+type Live = BTreeMap<Key, Vec<u8>>;
+
+/// The rows in the files of a folder, the last written of each key.
+fn raw(place: &Path) -> Result<Live, Error> {
+    let mut newest: BTreeMap<Key, (u64, Option<Vec<u8>>)> = BTreeMap::new();
+    for entry in fs::read_dir(place).map_err(Error::io("list", place))? {
+        let path: PathBuf = entry.map_err(Error::io("list", place))?.path();
+        if path.extension().is_none_or(|extension| extension != "sst") {
+            continue;
+        }
+        // A file that the disk refuses is as good as lost.
+        let Ok(bytes) = fs::read(&path) else { continue };
+        for entry in entries(&bytes) {
+            let Some((table, key)) = row_key(&entry.key) else { continue };
+            let known = newest.entry((table, key)).or_insert((0, None));
+            if entry.number >= known.0 {
+                *known = (entry.number, entry.value);
+            }
+        }
+    }
+    Ok(newest.into_iter().filter_map(|(key, (_, value))| Some((key, value?))).collect())
+}
+
+/// The table and key of a stored key. Keys of objects are numbers far below 2^56, so they begin with a zero, which is no
+/// other table's number.
+fn row_key(stored: &[u8]) -> Option<(Table, Vec<u8>)> {
+    match stored.split_first()? {
+        (0, _) if stored.len() == 8 => Some((OBJECTS, stored.to_vec())),
+        (&number, key) if number > 0 => {
+            let table = Table(number);
+            (family_of(table) != options::OBJECTS).then(|| (table, key.to_vec()))
+        }
+        _ => None,
+    }
+}
+
+/// An entry of a block.
+struct Entry {
+    key: Vec<u8>,
+    number: u64,
+    /// `None` if the key was deleted.
+    value: Option<Vec<u8>>,
+}
+
+/// Every entry that can be found: block by block, and behind one that cannot be read from the next that can.
+fn entries(bytes: &[u8]) -> Vec<Entry> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let (block, end) = block(bytes, at);
+        at = match end {
+            Some(end) => end,
+            None => at + 1,
+        };
+        found.extend(block);
+    }
+    found
+}
+
+/// The entries of the block that begins here, and where it ends, if it does.
+fn block(bytes: &[u8], start: usize) -> (Vec<Entry>, Option<usize>) {
+    let mut found: Vec<Entry> = Vec::new();
+    let mut key: Vec<u8> = Vec::new();
+    let mut at = start;
+    loop {
+        let restarts = found.len().div_ceil(RESTART_ENTRIES);
+        if restarts > 0
+            && number(bytes, at) == Some(0)
+            && number(bytes, at + 4 * restarts) == u32::try_from(restarts).ok()
+        {
+            return (found, Some(at + 4 * restarts + 4 + TRAILER_BYTES));
+        }
+        let Some(next) = entry(bytes, at, &mut key) else {
+            // One entry alone may be anything that looks like one; several in a row are a block that ends badly.
+            let end = (found.len() > 1).then_some(at + 1);
+            return (if end.is_some() { found } else { Vec::new() }, end);
+        };
+        at = next.1;
+        found.push(next.0);
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|four| u32::from_le_bytes(*four))
+}
+
+/// The entry that begins here, and where it ends. `key` is the key before, and then this one.
+fn entry(bytes: &[u8], at: usize, key: &mut Vec<u8>) -> Option<(Entry, usize)> {
+    let (shared, at) = varint(bytes, at)?;
+    let (further, at) = varint(bytes, at)?;
+    let (length, at) = varint(bytes, at)?;
+    let behind = at.checked_add(further)?;
+    let end = behind.checked_add(length)?;
+    let (more, value) = (bytes.get(at..behind)?, bytes.get(behind..end)?);
+    if shared > key.len() || shared + further <= NUMBER_BYTES {
+        return None;
+    }
+    key.truncate(shared);
+    key.extend_from_slice(more);
+    let (stored, tail) = key.split_last_chunk::<NUMBER_BYTES>()?;
+    let tail = u64::from_le_bytes(*tail);
+    let value = match tail & 0xff {
+        0 => None,
+        1 => Some(value.to_vec()),
+        _ => return None,
+    };
+    Some((Entry { key: stored.to_vec(), number: tail >> 8, value }, end))
+}
+
+fn varint(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let mut value = 0_usize;
+    for place in 0..5 {
+        let byte = *bytes.get(at + place)?;
+        value |= usize::from(byte & 0x7f) << (7 * place);
+        if byte & 0x80 == 0 {
+            return Some((value, at + place + 1));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::rocks::RocksIndex;
+    use crate::backend::{Batch, Index};
+
+    fn written(path: &Path) -> Live {
+        let index = RocksIndex::new(path);
+        let mut all = Live::new();
+        for round in 0_u64..3 {
+            let mut applier = index.try_applier().unwrap().unwrap();
+            let mut batch = Batch::default();
+            for n in 0..200_u64 {
+                let key = (round * 150 + n).to_be_bytes().to_vec();
+                let value = vec![n as u8; 40 + n as usize];
+                batch.rows.push((OBJECTS, key.clone(), Some(value.clone())));
+                batch.rows.push((Table(2), key.clone(), Some(value.clone())));
+                all.insert((OBJECTS, key.clone()), value.clone());
+                all.insert((Table(2), key), value);
+            }
+            let gone = (round * 150 + 7).to_be_bytes().to_vec();
+            batch.rows.push((Table(2), gone.clone(), None));
+            all.remove(&(Table(2), gone));
+            applier.write(batch).unwrap();
+            applier.publish(round + 1).unwrap();
+        }
+        let position = super::super::POSITION_KEY;
+        all.insert((Table(position[0]), Vec::new()), 3_u64.to_be_bytes().to_vec());
+        all
+    }
+
+    fn newest(path: &Path) -> PathBuf {
+        Folder::new(path.to_owned()).path(Folder::new(path.to_owned()).newest().unwrap().unwrap())
+    }
+
+    #[test]
+    fn the_files_alone_hold_the_rows_that_rocksdb_reads() {
+        let folder = tempfile::tempdir().unwrap();
+        let all = written(folder.path());
+        assert_eq!(raw(&newest(folder.path())).unwrap(), all);
+        let rescued = rescue(folder.path()).unwrap();
+        assert_eq!((rescued.position, rescued.problem), (3, None));
+    }
+
+    #[test]
+    fn without_its_list_of_files_and_with_a_wrong_byte_nearly_all_rows_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let all = written(folder.path());
+        let place = newest(folder.path());
+        for entry in fs::read_dir(&place).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "sst") {
+                fs::remove_file(path).unwrap();
+            } else {
+                let mut bytes = fs::read(&path).unwrap();
+                bytes[100] ^= 0x80;
+                fs::write(&path, bytes).unwrap();
+            }
+        }
+        let rescued = rescue(folder.path()).unwrap();
+        assert!(rescued.problem.is_some());
+        let same = all.iter().filter(|(key, value)| rescued.rows.get(*key) == Some(*value)).count();
+        assert!(same * 100 >= all.len() * 95, "{same} of {}", all.len());
+    }
+}

@@ -1,0 +1,319 @@
+//! Derived rows: each is made from primary ones alone, here, whether it is made for the first time, made again, or checked.
+
+use super::lineage::At;
+use super::object;
+use super::salvage::LOST_OBJECT;
+use crate::backend::{Direction, Snapshot, Table};
+use crate::error::{Error, Result};
+use crate::format::key::{self, KeyBuilder, of};
+use crate::format::{
+    CheckpointRow, Delta, Effect, FactRow, Header, ObjectKind, OperationRow, Page, Refs, Reset,
+    RevisionRow, SequenceRow, entity_hash, sealed_id, sealed_kind,
+};
+use crate::model::{
+    BranchNumber, Checkpoint, ObjectId, OperationId, RevisionId, SessionNumber, Timestamp,
+};
+use std::collections::HashMap;
+
+/// Takes a derived row: table, key, value.
+pub(crate) type Sink<'a> = &'a mut dyn FnMut(Table, Vec<u8>, Vec<u8>) -> Result<()>;
+
+/// Tables whose rows are primary: nothing else says what stands in them.
+pub(crate) const PRIMARY: [Table; 6] = [
+    key::OBJECTS,
+    key::REVISIONS,
+    key::CHECKPOINTS,
+    key::OPERATIONS,
+    key::BOOKMARKS,
+    key::SEGMENTS,
+];
+
+/// Tables whose rows [`all`] makes, whole.
+pub(crate) const DERIVED: [Table; 13] = [
+    key::SEQUENCES,
+    key::TIMES,
+    key::IDS,
+    key::CHECKPOINT_TIMES,
+    key::ALL_CHECKPOINTS,
+    key::TAGS,
+    key::HISTORY,
+    key::FACTS,
+    key::FACT_IDS,
+    key::SWITCHES,
+    key::RESETS,
+    key::OPERATION_IDS,
+    key::CHECKPOINT_KEYS,
+];
+
+/// So many rows are read at once.
+const PAGE_ROWS: usize = 1000;
+
+/// Calls for each row of a table, in key order.
+pub(crate) fn each(
+    view: &dyn Snapshot,
+    table: Table,
+    mut row: impl FnMut(&[u8], &[u8]) -> Result<()>,
+) -> Result<()> {
+    // Objects may be large.
+    let page = if table == key::OBJECTS { 64 } else { PAGE_ROWS };
+    let mut from = Vec::new();
+    loop {
+        let rows = view.scan(table, &from, &[], Direction::Ascending, page)?;
+        for (key, value) in &rows {
+            row(key, value)?;
+        }
+        match rows.last() {
+            Some((last, _)) if rows.len() == page => {
+                from.clone_from(last);
+                from.push(0);
+            }
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// The rows that find a revision. `reset` is the branch that its reset leads to.
+pub(crate) fn of_revision(
+    session: SessionNumber,
+    header: &Header,
+    id: &RevisionId,
+    effective: Timestamp,
+    reset: BranchNumber,
+    sink: Sink<'_>,
+) -> Result<()> {
+    let (branch, sequence) = (header.branch, header.sequence);
+    let target = match &header.reset {
+        None => None,
+        Some(Reset::Empty) => Some(of(0).number(0)),
+        Some(Reset::To(parent)) => Some(of(reset).number(parent.sequence)),
+    };
+    if let Some(target) = target {
+        sink(key::RESETS, of(session).branch(branch).number(sequence).build(), target.build())?;
+    }
+    let number = of(session).number(sequence).build();
+    sink(key::SEQUENCES, number.clone(), SequenceRow::Revision(branch).encode())?;
+    let time = of(session).branch(branch).time(effective).number(sequence).build();
+    sink(key::TIMES, time, Vec::new())?;
+    let half: &[u8; 16] = id.as_bytes().first_chunk().expect("16 of 32 bytes");
+    sink(key::IDS, half.to_vec(), number)
+}
+
+/// The rows that find a checkpoint.
+pub(crate) fn of_checkpoint(
+    session: SessionNumber,
+    checkpoint: &Checkpoint,
+    sink: Sink<'_>,
+) -> Result<()> {
+    let (time, sequence) = (checkpoint.time, checkpoint.sequence);
+    let number = of(session).number(sequence).build();
+    sink(key::CHECKPOINT_TIMES, number.clone(), time.as_micros().to_be_bytes().to_vec())?;
+    let all = KeyBuilder::new().time(time).session(session).number(sequence).build();
+    sink(key::ALL_CHECKPOINTS, all, Vec::new())?;
+    for tag in &checkpoint.tags {
+        let place = of(session).text(tag).time(time).number(sequence).build();
+        sink(key::TAGS, place, Vec::new())?;
+    }
+    if let Some(event) = &checkpoint.key {
+        let place = of(session).text(event).build();
+        sink(key::CHECKPOINT_KEYS, place, key::checkpoint_id(&checkpoint.id))?;
+    }
+    sink(key::SEQUENCES, number.clone(), SequenceRow::Checkpoint(checkpoint.id).encode())?;
+    sink(key::IDS, key::checkpoint_id(&checkpoint.id), number)
+}
+
+/// The rows that find the facts of a page.
+pub(crate) fn of_page(
+    session: SessionNumber,
+    number: u64,
+    operation: OperationId,
+    page: &Page,
+    sink: Sink<'_>,
+) -> Result<()> {
+    for (ordinal, fact) in (0..).zip(&page.facts) {
+        let row = FactRow { page: number, ordinal, origin: fact.origin, operation }.encode();
+        let kind = of(session).kind(fact.kind);
+        let by_time =
+            kind.clone().time(fact.at).number(fact.place).text(&fact.id).number(number).build();
+        let by_id = kind.text(&fact.id).time(fact.at).number(fact.place).number(number).build();
+        sink(key::FACTS, by_time, row.clone())?;
+        sink(key::FACT_IDS, by_id, row)?;
+    }
+    Ok(())
+}
+
+/// What cannot be made, and why: the rest is made without it.
+pub(crate) type Trouble<'a> = &'a mut dyn FnMut(String, Error);
+
+/// Makes every row of the tables [`DERIVED`] from primary ones.
+pub(crate) fn all(
+    view: &dyn Snapshot,
+    refs: &Refs,
+    sink: Sink<'_>,
+    trouble: Trouble<'_>,
+) -> Result<()> {
+    revisions(view, refs, sink, trouble)?;
+    each(view, key::CHECKPOINTS, |place, row| {
+        let session = key::short_at(place, 0).unwrap_or(0);
+        match CheckpointRow::decode(row).map_err(Error::corrupt("a checkpoint")) {
+            Ok(row) => of_checkpoint(session, &row.checkpoint, sink)?,
+            Err(error) => {
+                trouble(format!("the checkpoint #{}", key::last_number(place).unwrap_or(0)), error);
+            }
+        }
+        Ok(())
+    })?;
+    let pages = pages(view, trouble)?;
+    each(view, key::OPERATIONS, |place, row| {
+        match OperationRow::decode(row).map_err(Error::corrupt("an operation")) {
+            Ok(row) => operation(view, place, &row, &pages, sink, trouble)?,
+            Err(error) => trouble("an operation".to_owned(), error),
+        }
+        Ok(())
+    })
+}
+
+/// The branch of every revision.
+pub(crate) fn branches(view: &dyn Snapshot) -> Result<HashMap<(SessionNumber, u64), BranchNumber>> {
+    let mut branches = HashMap::new();
+    each(view, key::REVISIONS, |place, _| {
+        if let (Some(session), Some(branch), Some(sequence)) =
+            (key::short_at(place, 0), key::short_at(place, 4), key::last_number(place))
+        {
+            branches.insert((session, sequence), branch);
+        }
+        Ok(())
+    })?;
+    Ok(branches)
+}
+
+fn revisions(view: &dyn Snapshot, refs: &Refs, sink: Sink<'_>, trouble: Trouble<'_>) -> Result<()> {
+    let branches = branches(view)?;
+    each(view, key::REVISIONS, |place, bytes| {
+        let number = key::short_at(place, 0).unwrap_or(0);
+        let at = At {
+            branch: key::short_at(place, 4).unwrap_or(0),
+            sequence: key::last_number(place).unwrap_or(0),
+        };
+        let sequence = of(number).number(at.sequence).build();
+        if bytes == RevisionRow::LOST {
+            return sink(key::SEQUENCES, sequence, SequenceRow::Revision(at.branch).encode());
+        }
+        let what = || format!("revision #{}", at.sequence);
+        let decoded = RevisionRow::decode(bytes)
+            .and_then(|row| Header::decode(&row.header).map(|header| (row, header)))
+            .map_err(Error::corrupt(what()));
+        let (row, header) = match decoded {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                trouble(what(), error);
+                return Ok(());
+            }
+        };
+        let reset = match &header.reset {
+            Some(Reset::To(parent)) => {
+                branches.get(&(number, parent.sequence)).copied().unwrap_or(0)
+            }
+            _ => 0,
+        };
+        of_revision(number, &header, &Header::id_of(&row.header), row.effective, reset, sink)?;
+        let Some(session) = refs.sessions.get(number as usize) else {
+            trouble(what(), Error::missing(format!("the session number {number}")));
+            return Ok(());
+        };
+        for (ordinal, part) in (0_u32..).zip(&row.parts) {
+            // Lost before a repair, and named then.
+            if *part == LOST_OBJECT {
+                continue;
+            }
+            let content = object::content(view, ObjectKind::Delta, *part).and_then(|content| {
+                let scanned = Delta::scan(&content).map_err(Error::corrupt("a delta"))?;
+                Ok((content, scanned))
+            });
+            let (content, changes) = match content {
+                Ok(content) => content,
+                Err(error) => {
+                    trouble(format!("the delta of {}", what()), error);
+                    continue;
+                }
+            };
+            for change in changes {
+                let key = content.get(change.key.start as usize..change.key.end as usize);
+                let key = key.expect("scanned ranges lie inside the delta");
+                let entity = entity_hash(&session.info.id, key);
+                let place = of(number).bytes(&entity).branch(at.branch).number(at.sequence);
+                sink(key::HISTORY, place.build(), ordinal.to_be_bytes().to_vec())?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The numbers of all pages by their names.
+fn pages(view: &dyn Snapshot, trouble: Trouble<'_>) -> Result<HashMap<ObjectId, u64>> {
+    let mut pages = HashMap::new();
+    each(view, key::OBJECTS, |place, sealed| {
+        let number = key::last_number(place).unwrap_or(0);
+        match sealed_kind(sealed) {
+            Ok(ObjectKind::Page) => {
+                let name = sealed_id(sealed).map_err(Error::corrupt("a page of facts"))?;
+                pages.insert(name, number);
+            }
+            Ok(_) => {}
+            Err(error) => {
+                let what = format!("the object number {number}");
+                trouble(what.clone(), Error::corrupt(what)(error));
+            }
+        }
+        Ok(())
+    })?;
+    Ok(pages)
+}
+
+fn operation(
+    view: &dyn Snapshot,
+    place: &[u8],
+    row: &OperationRow,
+    pages: &HashMap<ObjectId, u64>,
+    sink: Sink<'_>,
+    trouble: Trouble<'_>,
+) -> Result<()> {
+    sink(key::OPERATION_IDS, key::operation_id(&row.operation.id), place.to_vec())?;
+    for effect in &row.effects {
+        match effect {
+            Effect::Switched { branch, time, position, .. } => {
+                let place = of(row.session).time(*time).number(*position).build();
+                sink(key::SWITCHES, place, branch.to_be_bytes().to_vec())?;
+            }
+            // Its number is not given out again.
+            Effect::CheckpointHidden { old } => {
+                let number = of(row.session).number(old.sequence).build();
+                sink(key::SEQUENCES, number, SequenceRow::Checkpoint(old.id).encode())?;
+            }
+            Effect::Facts { page: LOST_OBJECT, .. } => {}
+            Effect::Facts { page, name, .. } => {
+                let sealed = object::sealed(view, *page).ok();
+                let named = sealed.and_then(|sealed| sealed_id(&sealed).ok()) == Some(*name);
+                let found = if named { Some(*page) } else { pages.get(name).copied() };
+                let found = found.ok_or_else(|| Error::missing(format!("the object {name}")));
+                let found = found.and_then(|number| {
+                    let content = object::content(view, ObjectKind::Page, number)?;
+                    let page = Page::decode(&content).map_err(Error::corrupt("a page of facts"))?;
+                    Ok((number, page))
+                });
+                match found {
+                    Ok((number, page)) => {
+                        of_page(row.session, number, row.operation.id, &page, sink)?;
+                    }
+                    Err(error) => {
+                        trouble(
+                            format!("facts of '{}' at {}", row.operation.verb, row.operation.time),
+                            error,
+                        );
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

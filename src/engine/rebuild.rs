@@ -1,0 +1,230 @@
+//! Makes an index again from its primary rows: names, counters, every derived table and the keyframes.
+//!
+//! All rows are held in memory meanwhile: it takes about as much as the index has on disk.
+
+use super::commit::Engine;
+use super::derive::{self, each};
+use super::lineage::At;
+use super::maintain::{BATCH_ROWS, Work};
+use super::object;
+use super::rows::{Merged, Nothing, Rows};
+use super::verify::{chain, keyframe};
+use crate::backend::{Applier, Batch, Position, Snapshot};
+use crate::error::{Error, Result};
+use crate::format::key;
+use crate::format::{
+    Header, KeyframeRow, ObjectKind, Record, RecordChange, Refs, RefsRow, RevisionRow, sealed_id,
+    sealed_kind,
+};
+use std::collections::{BTreeMap, HashSet};
+
+/// How much was made again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// Revisions that stand in the index.
+    pub revisions: u64,
+    /// Derived rows that were made.
+    pub rows: u64,
+    /// Full states that were made.
+    pub keyframes: u64,
+}
+
+impl Engine {
+    /// Makes everything derived again from what is primary, and publishes that in place of what is there. `None` if
+    /// somebody else is at the index.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if something primary is damaged: then nothing has changed, and it takes a repair.
+    pub(crate) fn rebuild(&self) -> Result<Option<Rebuilt>> {
+        self.check_writable()?;
+        let Some(mut applier) = self.live.index.try_anew()? else { return Ok(None) };
+        let base = self.live.index.snapshot()?;
+        let position = base.position();
+        if position == 0 {
+            return Ok(Some(Rebuilt { revisions: 0, rows: 0, keyframes: 0 }));
+        }
+        let refs = self.refs_at(&*base)?;
+        let mut rows = Rows::default();
+        for table in derive::PRIMARY.into_iter().chain([key::RECORDS]) {
+            each(&*base, table, |place, value| {
+                let chunk = table == key::OBJECTS
+                    && sealed_kind(value).map_err(Error::corrupt("an object"))?
+                        == ObjectKind::Chunk;
+                if !chunk {
+                    rows.put(table, place.to_vec(), value.to_vec());
+                }
+                Ok(())
+            })?;
+        }
+        let mut first = None;
+        let rebuilt = complete(&mut rows, &refs, position, &mut |place, error| {
+            let source = chain(&error).into();
+            first.get_or_insert(Error::Corrupt { what: place, source });
+        })?;
+        if let Some(error) = first {
+            return Err(error);
+        }
+        write(&mut *applier, rows)?;
+        drop(base);
+        applier.publish(position)?;
+        self.live.forget();
+        Ok(Some(rebuilt))
+    }
+
+    /// The refs at the position of a generation: as the journal says there, else the index's own copy.
+    fn refs_at(&self, base: &dyn Snapshot) -> Result<Refs> {
+        let tail = self.live.log.read(base.position(), 1)?;
+        let first = tail.frames.first().and_then(|frame| Record::decode(&frame.payload).ok());
+        if let Some(RecordChange::Refs(refs)) = first.and_then(|one| one.changes.into_iter().next())
+        {
+            return Ok(*refs);
+        }
+        let row = base.get(key::COUNTERS, key::REFS)?.ok_or_else(|| Error::missing("the refs"))?;
+        Ok(RefsRow::decode(&row).map_err(Error::corrupt("the refs"))?.refs)
+    }
+}
+
+/// Writes rows in batches.
+pub(crate) fn write(applier: &mut dyn Applier, rows: Rows) -> Result<()> {
+    let mut rows = rows.into_batch().rows.into_iter().peekable();
+    while rows.peek().is_some() {
+        applier.write(Batch { rows: rows.by_ref().take(BATCH_ROWS).collect() })?;
+    }
+    Ok(())
+}
+
+/// Adds everything derived to primary rows. Keyframes that stand among them are kept if they are whole.
+pub(crate) fn complete(
+    rows: &mut Rows,
+    refs: &Refs,
+    position: Position,
+    trouble: derive::Trouble<'_>,
+) -> Result<Rebuilt> {
+    let mut made = Rows::default();
+    let view = Merged { base: &Nothing, rows, position };
+    let mut last = 0;
+    each(&view, key::OBJECTS, |place, sealed| {
+        let number = key::last_number(place).unwrap_or(0);
+        last = last.max(number);
+        let id =
+            sealed_id(sealed).map_err(Error::corrupt(format!("the object number {number}")))?;
+        made.put(key::OBJECT_NAMES, key::object_name(&id), number.to_be_bytes().to_vec());
+        Ok(())
+    })?;
+    let next = (last + 1).to_be_bytes().to_vec();
+    made.put(key::COUNTERS, key::NEXT_OBJECT.to_vec(), next);
+    let refs_row = RefsRow { refs: refs.clone() }.encode();
+    made.put(key::COUNTERS, key::REFS.to_vec(), refs_row);
+    let mut count = 0;
+    derive::all(
+        &view,
+        refs,
+        &mut |table, key, value| {
+            count += 1;
+            made.put(table, key, value);
+            Ok(())
+        },
+        trouble,
+    )?;
+    rows.extend(made);
+    let keyframes = keyframes(rows, refs, position)?;
+    let mut revisions = 0;
+    each(&Merged { base: &Nothing, rows, position }, key::REVISIONS, |_, _| {
+        revisions += 1;
+        Ok(())
+    })?;
+    Ok(Rebuilt { revisions, rows: count, keyframes })
+}
+
+fn keyframes(rows: &mut Rows, refs: &Refs, position: Position) -> Result<u64> {
+    let mut kept = 0;
+    let mut gone = Vec::new();
+    let view = Merged { base: &Nothing, rows, position };
+    each(&view, key::KEYFRAMES, |place, row| {
+        let number = key::short_at(place, 0).unwrap_or(0);
+        let branch = key::short_at(place, 4).unwrap_or(0);
+        let sequence = key::last_number(place).unwrap_or(0);
+        match keyframe(&view, number, branch, sequence, row) {
+            Ok(()) => kept += 1,
+            Err(_) => gone.push(place.to_vec()),
+        }
+        Ok(())
+    })?;
+    let mut todo = Vec::new();
+    each(&view, key::REVISIONS, |place, row| {
+        let header = RevisionRow::decode(row).and_then(|row| Header::decode(&row.header));
+        if let Ok(header) = header {
+            let session = key::short_at(place, 0).unwrap_or(0);
+            let at = At { branch: header.branch, sequence: header.sequence };
+            todo.push((session, at, header.reset.is_some(), rows.contains(key::KEYFRAMES, place)));
+        }
+        Ok(())
+    })?;
+    for place in gone {
+        rows.delete(key::KEYFRAMES, place);
+    }
+    let distances = BTreeMap::new();
+    let max_state_bytes = super::keyframe::MAX_STATE_BYTES;
+    let mut work = Work { refs: refs.clone(), distances, max_state_bytes };
+    let before = count(rows, position)?;
+    for (session, at, reset, keyframed) in todo {
+        if keyframed {
+            work.distances.remove(&(session, at.branch));
+            continue;
+        }
+        // Where what it takes is lost, none is made.
+        if work.keyframe(&Nothing, rows, position, session, at, reset).is_err() {
+            work.distances.remove(&(session, at.branch));
+        }
+    }
+    forget_chunks(rows, position)?;
+    Ok(kept + count(rows, position)? - before)
+}
+
+fn count(rows: &Rows, position: Position) -> Result<u64> {
+    let mut count = 0;
+    each(&Merged { base: &Nothing, rows, position }, key::KEYFRAMES, |_, _| {
+        count += 1;
+        Ok(())
+    })?;
+    Ok(count)
+}
+
+/// Takes chunks out that no keyframe names.
+fn forget_chunks(rows: &mut Rows, position: Position) -> Result<()> {
+    let view = Merged { base: &Nothing, rows, position };
+    let mut named = HashSet::new();
+    each(&view, key::KEYFRAMES, |_, row| {
+        let row = KeyframeRow::decode(row).map_err(Error::corrupt("a keyframe"))?;
+        named.extend(row.chunks.iter().map(|chunk| chunk.object));
+        Ok(())
+    })?;
+    let mut gone = Vec::new();
+    each(&view, key::OBJECTS, |place, sealed| {
+        let number = key::last_number(place).unwrap_or(0);
+        if sealed_kind(sealed).is_ok_and(|kind| kind == ObjectKind::Chunk)
+            && !named.contains(&number)
+        {
+            gone.push((place.to_vec(), sealed_id(sealed).ok()));
+        }
+        Ok(())
+    })?;
+    let gone: Vec<_> = gone
+        .into_iter()
+        .map(|(place, id)| {
+            let number = key::last_number(&place);
+            let name = id.map(|id| key::object_name(&id));
+            // Another object of that content may have the name.
+            let own = name
+                .filter(|_| id.and_then(|id| object::number(&view, &id).ok().flatten()) == number);
+            (place, own)
+        })
+        .collect();
+    for (place, name) in gone {
+        rows.delete(key::OBJECTS, place);
+        if let Some(name) = name {
+            rows.delete(key::OBJECT_NAMES, name);
+        }
+    }
+    Ok(())
+}

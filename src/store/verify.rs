@@ -1,0 +1,107 @@
+//! Whether a store is what it says it is, and making again what can be made again.
+
+use super::repair::rescue;
+use super::{FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, Options, Store, Waiting};
+use crate::backend::journal::Journal;
+use crate::backend::rocks::RocksIndex;
+use crate::engine::rebuild::Rebuilt;
+use crate::engine::verify::{Checked, Depth, Finding, Findings, chain};
+use crate::error::{Error, Result};
+use crate::format::{Marker, MarkerError};
+use crate::model::Timestamp;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a check has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All that was looked at is whole.
+    Clean,
+    /// Something is damaged, and all of it can be made again or put right.
+    Repairable,
+    /// Something is lost.
+    Loss,
+}
+
+/// What a check has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// What it comes to.
+    pub outcome: Outcome,
+    /// What is damaged.
+    pub findings: Vec<Finding>,
+    /// What a repair could not save, each in a line.
+    pub lost: Vec<String>,
+    /// How much was looked at.
+    pub checked: Checked,
+    /// Revisions and deltas that were lost before an earlier repair, which named them.
+    pub lost_before: u64,
+    /// What waits in the spool.
+    pub waiting: Waiting,
+}
+
+impl Store {
+    /// Checks the store in this folder. Writes nothing, and needs a store that can be opened as little as a sound one.
+    ///
+    /// # Errors
+    /// [`Error::NoStore`], [`Error::Marker`] if it is another version's: damage is no error here.
+    pub fn verify(path: &Path, depth: Depth, now: Timestamp) -> Result<Verified> {
+        let mut findings = Findings::default();
+        let marker = match std::fs::read(path.join(FORMAT_FILE)) {
+            Err(_) if !path.join(JOURNAL_FOLDER).exists() => {
+                return Err(Error::NoStore { path: path.to_owned() });
+            }
+            Err(error) => Err(error.to_string()),
+            Ok(bytes) => match Marker::decode(&String::from_utf8_lossy(&bytes)) {
+                Err(MarkerError::Foreign(reason)) if path.join(JOURNAL_FOLDER).exists() => {
+                    Err(reason)
+                }
+                marker => Ok(marker?),
+            },
+        };
+        let marker = marker.unwrap_or_else(|reason| {
+            findings.stored(FORMAT_FILE, &format!("it {reason}"));
+            Marker::new([0; 16], [0; 32])
+        });
+        let mut waiting = Waiting::default();
+        match Journal::open_read_only(&path.join(JOURNAL_FOLDER)) {
+            Err(error) => findings.stored("the journal", &chain(&error.into())),
+            Ok(journal) => {
+                let index = Arc::new(RocksIndex::new(path.join(INDEX_FOLDER)));
+                let options = Options { read_only: true, ..Options::default() };
+                let store = Self::assemble(Arc::new(journal), index, marker, options, Some(path));
+                store.engine.verify(depth, &mut findings);
+                match store.waiting() {
+                    Ok(known) => waiting = known,
+                    Err(error) => findings.stored("the spool", &chain(&error)),
+                }
+            }
+        }
+        for name in &waiting.damaged {
+            findings.stored(format!("the write '{name}' in the spool"), &"it cannot be read");
+        }
+        let Findings { found, checked, lost_before } = findings;
+        let mut lost = Vec::new();
+        let outcome = if found.is_empty() {
+            Outcome::Clean
+        } else if found.iter().all(|finding| finding.derived) {
+            Outcome::Repairable
+        } else {
+            match rescue(path, now) {
+                Ok(rescued) => lost = rescued.lost,
+                Err(error) => lost.push(chain(&error)),
+            }
+            if lost.is_empty() { Outcome::Repairable } else { Outcome::Loss }
+        };
+        Ok(Verified { outcome, findings: found, lost, checked, lost_before, waiting })
+    }
+
+    /// Makes every derived table, and every full state, again from what is primary. `None` if somebody else is at the
+    /// index. Takes about as much memory as the index has on disk.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if something primary is damaged: then nothing has changed. As every write.
+    pub fn rebuild(&self) -> Result<Option<Rebuilt>> {
+        self.engine.rebuild()
+    }
+}

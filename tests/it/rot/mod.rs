@@ -1,0 +1,361 @@
+//! Bit rot: whatever byte of a store is wrong, missing or another one's, nothing false is read, nothing is lost without a
+//! word, and a repair saves the rest. The counts are those of a quick run; `FORGE_FLIPS` sets another (0: every byte),
+//! `FORGE_SEED` repeats a run.
+
+#![allow(clippy::print_stderr, reason = "a seed and counts must be seen")]
+
+mod store;
+
+use forge_store::model::Timestamp;
+use forge_store::store::{Act, Depth, Options, Outcome, Store};
+use std::collections::BTreeMap;
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+use store::{Read, copy, files, make, read};
+
+const TIME: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
+/// More numbers than the store has.
+const NUMBERS: u64 = 100;
+/// Of so many damaged stores one is repaired.
+const REPAIRED: u64 = 4;
+
+fn act(verb: &str) -> Act {
+    Act::hook(verb, TIME)
+}
+
+/// Memory if there is any, since nothing here is about what a disk does.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+fn number(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// Numbers that a seed decides (splitmix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn announced(test: &str) -> Self {
+        let seed = number("FORGE_SEED", getrandom::u64().unwrap());
+        eprintln!("{test}: FORGE_SEED={seed}");
+        Self(seed)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % end
+    }
+}
+
+struct Golden {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+    read: Read,
+}
+
+impl Golden {
+    fn new() -> Self {
+        let folder = folder();
+        let path = folder.path().join("golden");
+        make(&path);
+        let read = read(&path, NUMBERS);
+        let states = read.iter().filter(|(what, said)| what.contains('#') && said.is_ok());
+        assert!(states.count() > 60, "{read:?}");
+        Self { _folder: folder, path, read }
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    detected: u64,
+    harmless: u64,
+    repaired: u64,
+    states: u64,
+    saved: u64,
+    /// The smallest share of states that a repair saved, in thousandths.
+    least: Option<u64>,
+}
+
+/// Reads, verifies and (if asked) repairs a damaged copy. What is read is either right or an error; what is an error is
+/// known to verify; what a repair does not save it names.
+fn examine(golden: &Golden, damaged: &Path, what: &str, repair: bool, counts: &mut Counts) {
+    let judged = catch_unwind(|| {
+        let read = read(damaged, NUMBERS);
+        let verified = Store::verify(damaged, Depth::ReadData, TIME);
+        (read, verified)
+    });
+    let (read, verified) = judged.unwrap_or_else(|_| panic!("{what}: a panic"));
+    let errors = compare(golden, &read, what);
+    let outcome = verified.as_ref().map_or(Outcome::Loss, |verified| verified.outcome);
+    assert!(
+        errors == 0 || outcome != Outcome::Clean,
+        "{what}: {errors} errors that verify does not see: {:?}",
+        read.iter().find(|(what, said)| golden.read.get(*what) != Some(said))
+    );
+    if outcome == Outcome::Clean {
+        counts.harmless += 1;
+        return;
+    }
+    counts.detected += 1;
+    if !repair {
+        return;
+    }
+    let repaired = damaged.with_extension("repaired");
+    let done = catch_unwind(|| Store::repair(damaged, &repaired, TIME));
+    let done = done.unwrap_or_else(|_| panic!("{what}: a panic in the repair"));
+    let done = done.unwrap_or_else(|error| panic!("{what}: {error:?}; found {verified:?}"));
+    let again = store::read(&repaired, NUMBERS);
+    let errors = compare_repaired(golden, &again, what, &done.lost);
+    let states = golden.read.iter().filter(|(what, said)| what.contains('#') && said.is_ok());
+    let states = states.count() as u64;
+    counts.repaired += 1;
+    counts.states += states;
+    counts.saved += states - errors;
+    let share = (states - errors) * 1000 / states;
+    counts.least = Some(counts.least.map_or(share, |least| least.min(share)));
+    assert!(errors == 0 || !done.lost.is_empty(), "{what}: lost without a word");
+    let expected = if done.lost.is_empty() { Outcome::Repairable } else { Outcome::Loss };
+    assert_eq!(outcome, expected, "{what}: verify and repair differ: {verified:?} {done:?}");
+    let verified = Store::verify(&repaired, Depth::ReadData, TIME).unwrap();
+    let known = verified.findings.iter().all(|finding| finding.place.contains("in the spool"));
+    assert!(known, "{what}: the repaired store is not whole: {verified:?}; {done:?}");
+    fs::remove_dir_all(&repaired).unwrap();
+}
+
+/// How many things are errors that are none in the golden store. Panics for anything else than its own answer.
+fn compare(golden: &Golden, read: &Read, what: &str) -> usize {
+    if read.contains_key("open") {
+        return 1;
+    }
+    let mut errors = 0;
+    for (thing, right) in &golden.read {
+        let session = thing.split(':').next().unwrap_or_default();
+        let said = read.get(thing).or_else(|| read.get(session));
+        match (right, said) {
+            (_, None) => panic!("{what}: {thing} is gone without a word"),
+            (Ok(right), Some(Ok(said))) => assert_eq!(right, said, "{what}: {thing} is wrong"),
+            (Err(right), Some(Ok(_))) => panic!("{what}: {thing} is there, it was: {right}"),
+            (Ok(_), Some(Err(_))) => errors += 1,
+            (Err(_), Some(Err(_))) => {}
+        }
+    }
+    errors
+}
+
+/// How many states are errors that are none in the golden store. Lists may be shorter where something is named as lost.
+fn compare_repaired(golden: &Golden, read: &Read, what: &str, lost: &[String]) -> u64 {
+    assert!(!read.contains_key("open"), "{what}: {read:?}");
+    let mut errors = 0;
+    for (thing, right) in &golden.read {
+        let state = thing.contains('#');
+        match (right, read.get(thing)) {
+            (Ok(right), Some(Ok(said))) => {
+                assert!(right == said || (!state && !lost.is_empty()), "{what}: {thing} is wrong");
+            }
+            (Ok(_), _) => errors += u64::from(state),
+            (Err(_), _) => {}
+        }
+    }
+    errors
+}
+
+fn damage(
+    golden: &Golden,
+    file: &Path,
+    what: &str,
+    repair: bool,
+    counts: &mut Counts,
+    how: impl FnOnce(&Path),
+) {
+    let folder = folder();
+    let damaged = folder.path().join("damaged");
+    copy(&golden.path, &damaged, file);
+    how(&damaged.join(file));
+    examine(golden, &damaged, what, repair, counts);
+}
+
+fn change(file: &Path, how: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(file).unwrap();
+    how(&mut bytes);
+    fs::write(file, bytes).unwrap();
+}
+
+fn report(test: &str, counts: &Counts) {
+    eprintln!(
+        "{test}: {} detected, {} harmless, 0 wrong, 0 lost without a word; {} repaired: {} of {} states saved, \
+         at least {} in a thousand",
+        counts.detected,
+        counts.harmless,
+        counts.repaired,
+        counts.saved,
+        counts.states,
+        counts.least.unwrap_or(1000)
+    );
+}
+
+#[test]
+fn a_sound_store_is_clean_and_rebuilt_it_is_the_same() {
+    let golden = Golden::new();
+    for depth in [Depth::Quick, Depth::ReadData] {
+        let verified = Store::verify(&golden.path, depth, TIME).unwrap();
+        assert_eq!((verified.outcome, &verified.findings[..]), (Outcome::Clean, &[][..]));
+    }
+    let checked = Store::verify(&golden.path, Depth::ReadData, TIME).unwrap();
+    assert!(checked.checked.revisions > 50 && checked.checked.rows > 300, "{checked:?}");
+    assert_eq!(checked.waiting.writes, 1);
+    let store = Store::open(&golden.path, Options::default()).unwrap();
+    let rebuilt = store.rebuild().unwrap().unwrap();
+    assert!(rebuilt.revisions > 30, "{rebuilt:?}");
+    let verified = Store::verify(&golden.path, Depth::ReadData, TIME).unwrap();
+    assert_eq!(verified.findings, []);
+    assert_eq!(read(&golden.path, NUMBERS), golden.read);
+    // A repair of what is whole loses nothing and changes nothing.
+    let repaired = golden.path.with_extension("repaired");
+    let done = Store::repair(&golden.path, &repaired, TIME).unwrap();
+    assert_eq!((done.lost, done.mended, done.waiting), (vec![], 0, 1));
+    assert_eq!(read(&repaired, NUMBERS), golden.read);
+    assert_eq!(Store::verify(&repaired, Depth::ReadData, TIME).unwrap().findings, []);
+    // And it can be gone on with: what waits comes in, undo knows the order.
+    let store = Store::open(&repaired, Options::default()).unwrap();
+    store.drain().unwrap();
+    store.session("s").unwrap().undo(&Act::asked("undo", TIME), None).unwrap();
+    store.maintain(0).unwrap();
+    let verified = Store::verify(&repaired, Depth::ReadData, TIME).unwrap();
+    assert_eq!(verified.findings, []);
+}
+
+#[test]
+fn no_flipped_bit_makes_anything_false_or_is_lost_without_a_word() {
+    let test = "flipped bits";
+    let mut numbers = Numbers::announced(test);
+    let golden = Golden::new();
+    let files = files(&golden.path);
+    let sizes: Vec<u64> =
+        files.iter().map(|file| golden.path.join(file).metadata().unwrap().len()).collect();
+    let whole: u64 = sizes.iter().sum();
+    let flips = number("FORGE_FLIPS", 300);
+    let mut counts = Counts::default();
+    for (file, size) in files.iter().zip(&sizes).filter(|(_, size)| **size > 0) {
+        // At least some of each file, the rest by its size.
+        let share = if flips == 0 { *size } else { (flips * size / whole).max(6).min(*size) };
+        for n in 0..share {
+            let (from, to) = (n * size / share, ((n + 1) * size / share).max(n * size / share + 1));
+            let place = from + numbers.below(to - from);
+            let bit = numbers.below(8);
+            let what = format!("{} byte {place} bit {bit}", file.display());
+            let repair = numbers.below(REPAIRED) == 0;
+            damage(&golden, file, &what, repair, &mut counts, |path| {
+                change(path, |bytes| bytes[place as usize] ^= 1 << bit);
+            });
+        }
+    }
+    report(test, &counts);
+    assert!(counts.detected > counts.harmless / 4);
+    assert!(counts.saved * 100 >= counts.states * 99, "too little was saved");
+}
+
+#[test]
+fn no_torn_zeroed_swapped_or_missing_file_makes_anything_false() {
+    let test = "torn files";
+    let mut numbers = Numbers::announced(test);
+    let golden = Golden::new();
+    let mut counts = Counts::default();
+    let by_kind = |file: &Path| file.extension().map(|one| one.to_string_lossy().into_owned());
+    let mut seen: BTreeMap<Option<String>, u64> = BTreeMap::new();
+    for file in files(&golden.path) {
+        let size = golden.path.join(&file).metadata().unwrap().len() as usize;
+        let name = file.display().to_string();
+        *seen.entry(by_kind(&file)).or_default() += 1;
+        // Without its locks and marks a store is read as before.
+        damage(&golden, &file, &format!("{name} deleted"), true, &mut counts, |path| {
+            fs::remove_file(path).unwrap();
+        });
+        if size == 0 {
+            continue;
+        }
+        let at = numbers.below(size as u64) as usize;
+        for cut in [0, 1, at, size - 1] {
+            let what = format!("{name} cut at {cut}");
+            damage(&golden, &file, &what, true, &mut counts, |path| {
+                change(path, |bytes| bytes.truncate(cut));
+            });
+        }
+        for block in [512, 4096] {
+            let from = at / block * block;
+            let what = format!("{name} zeroed at {from} for {block}");
+            damage(&golden, &file, &what, true, &mut counts, |path| {
+                change(path, |bytes| {
+                    let to = bytes.len().min(from + block);
+                    bytes[from..to].fill(0);
+                });
+            });
+            if size >= 3 * block {
+                let what = format!("{name}: two blocks of {block} swapped");
+                damage(&golden, &file, &what, true, &mut counts, |path| {
+                    change(path, |bytes| {
+                        let (one, two) = bytes.split_at_mut(2 * block);
+                        one[..block].swap_with_slice(&mut two[..block]);
+                    });
+                });
+            }
+        }
+    }
+    for stray in ["stray", "journal/stray", "journal/0123.new", "index/stray", "spool/stray"] {
+        let what = format!("a stray file {stray}");
+        damage(&golden, Path::new("none"), &what, true, &mut counts, |path| {
+            fs::write(path.with_file_name("x").parent().unwrap().join(stray), b"stray").unwrap();
+        });
+    }
+    report(test, &counts);
+    assert!(seen.len() >= 4);
+}
+
+/// A file of an hour ago in place of today's: whatever it is, nothing false is read.
+#[test]
+fn no_file_of_an_older_store_makes_anything_false() {
+    let folder = folder();
+    let path = folder.path().join("golden");
+    make(&path);
+    let older = folder.path().join("older");
+    for file in files(&path) {
+        fs::create_dir_all(older.join(&file).parent().unwrap()).unwrap();
+        fs::copy(path.join(&file), older.join(&file)).unwrap();
+    }
+    let store = Store::open(&path, Options::default()).unwrap();
+    store.drain().unwrap();
+    let session = store.session("s").unwrap();
+    session.restore(&act("restore"), &session.sequence(5).unwrap()).unwrap();
+    store.maintain(0).unwrap();
+    session.restore(&act("restore"), &session.sequence(9).unwrap()).unwrap();
+    drop((session, store));
+    let read = read(&path, NUMBERS);
+    let golden = Golden { _folder: folder, path, read };
+    let mut counts = Counts::default();
+    for file in files(&golden.path) {
+        if !older.join(&file).exists() {
+            continue;
+        }
+        let what = format!("{} of an older store", file.display());
+        damage(&golden, &file, &what, true, &mut counts, |path| {
+            fs::copy(older.join(&file), path).unwrap();
+        });
+    }
+    // A generation of before, with what it is found by.
+    for file in files(&older) {
+        if golden.path.join(&file).exists() {
+            continue;
+        }
+        let what = format!("{} of an older store put back", file.display());
+        damage(&golden, Path::new("none"), &what, false, &mut counts, |path| {
+            let place = path.with_file_name("x").parent().unwrap().join(&file);
+            fs::create_dir_all(place.parent().unwrap()).unwrap();
+            fs::copy(older.join(&file), place).unwrap();
+        });
+    }
+    report("older files", &counts);
+}

@@ -1,0 +1,194 @@
+//! The store that is damaged, and what must be read from it.
+
+use super::{TIME, act};
+use forge_store::error::Error;
+use forge_store::model::{BranchMetadata, Fact, Key, Kind, Origin, Value};
+use forge_store::store::{
+    Act, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Store, Taken,
+};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Revisions that stand in the index, twice as many as behind it.
+const APPLIED: i64 = 36;
+
+fn later(seconds: i64) -> Act {
+    Act::asked("test", TIME.plus_micros(seconds * 1_000_000))
+}
+
+/// Words that do not compress to nothing.
+fn words(seed: i64, count: usize) -> String {
+    let hash = blake3::hash(&seed.to_le_bytes());
+    let mut reader = blake3::Hasher::new().update(hash.as_bytes()).finalize_xof();
+    let mut bytes = vec![0; count * 4];
+    reader.fill(&mut bytes);
+    bytes.chunks(4).fold(String::new(), |mut text, four| {
+        for byte in four {
+            write!(text, "{byte:02x}").unwrap();
+        }
+        text.push(' ');
+        text
+    })
+}
+
+fn change(seconds: i64, id: i64) -> ClaimChange {
+    let value = Value::from([("description", words(seconds, 6).into()), ("source", "test".into())]);
+    ClaimChange::put(Key::new(Kind::Note, format!("N{id}")), value)
+}
+
+fn fact(seconds: i64, text: Value) -> Fact {
+    let at = TIME.plus_micros(seconds * 1_000_000);
+    Fact {
+        kind: Kind::Command,
+        id: format!("c{seconds}"),
+        at,
+        origin: Origin::Recorded,
+        place: 0,
+        recorded_at: at,
+        value: Value::from([("command", "make".into()), ("stdout_preview", text)]),
+    }
+}
+
+/// Makes the store: two sessions, branches, facts, checkpoints, an import, an undo, something in the spool; three
+/// quarters of it in the index.
+pub(super) fn make(path: &Path) {
+    let store = Store::create(path, Options::default()).unwrap();
+    let session = store.create_session(&act("begin"), NewSession::named("s")).unwrap();
+    for n in 0..APPLIED * 3 / 2 {
+        let act = later(n);
+        if n == 10 {
+            session.create_branch(&act, "try", None, BranchMetadata::default()).unwrap();
+            session.switch(&act, "try", false).unwrap();
+        }
+        if n == 20 {
+            session.switch(&act, "main", false).unwrap();
+        }
+        let mut write = session.write(&act).change(change(n, n % 11));
+        if n % 4 == 1 {
+            let text = write.text(&words(n, 600));
+            write = write.fact(fact(n, text));
+        }
+        if n % 5 == 2 {
+            let tags = [format!("tag{}", n % 3)];
+            write = write.checkpoint(NewCheckpoint::manual(format!("at {n}")).tags(tags));
+        }
+        write.commit().unwrap();
+        if n == 15 {
+            let other = store.create_session(&act, NewSession::imported("other")).unwrap();
+            let operation = store.new_operation().unwrap();
+            let lines = words(99, 5000);
+            let taken = Taken {
+                bytes: lines.as_bytes(),
+                lines: 1,
+                keep: true,
+                facts: vec![fact(1000, "imported".into())],
+                ..Taken::default()
+            };
+            other.take(&act, operation, "transcript", taken).unwrap();
+            store.sync().unwrap();
+            session.write(&later(n)).change(change(500, 5)).commit().unwrap();
+            session.undo(&later(n), None).unwrap();
+        }
+        if n == APPLIED / 2 || n == APPLIED {
+            store.maintain(0).unwrap();
+        }
+    }
+    let act = act("keep");
+    let new = NewSession { agent_session: Some("a".to_owned()), ..NewSession::imported("kept") };
+    let aside = store.aside(&act, new).unwrap().fact(fact(2000, "spooled".into()));
+    aside.checkpoint(NewCheckpoint::manual("spooled")).keep().unwrap();
+}
+
+/// What is read of each thing, or that it is an error.
+pub(super) type Read = BTreeMap<String, Result<blake3::Hash, String>>;
+
+fn told(error: &Error) -> String {
+    error.to_string()
+}
+
+/// Reads everything, each thing by itself: states by number, lists, facts, texts.
+pub(super) fn read(path: &Path, numbers: u64) -> Read {
+    let mut read = Read::new();
+    let options = Options { read_only: true, ..Options::default() };
+    let store = match Store::open(path, options) {
+        Ok(store) => store,
+        Err(error) => {
+            read.insert("open".to_owned(), Err(told(&error)));
+            return read;
+        }
+    };
+    for name in ["s", "other", "kept"] {
+        let session = match store.session(name) {
+            Ok(session) => session,
+            Err(error) => {
+                read.insert(name.to_owned(), Err(told(&error)));
+                continue;
+            }
+        };
+        let mut note = |what: String, said: Result<String, Error>| {
+            let said = said.map(|text| blake3::hash(text.as_bytes())).map_err(|e| told(&e));
+            read.insert(format!("{name}: {what}"), said);
+        };
+        for number in 1..=numbers {
+            let state = || {
+                let point = session.sequence(number)?;
+                let state = session.state(&point)?;
+                session.check(&point)?;
+                let mut text = String::new();
+                for entry in state.claims().entries() {
+                    writeln!(text, "{:?}", entry?).unwrap();
+                }
+                Ok(text)
+            };
+            note(format!("#{number}"), state());
+        }
+        let checkpoints = session.checkpoints(&CheckpointFilter::default());
+        note("checkpoints".to_owned(), checkpoints.map(|all| format!("{all:?}")));
+        for tag in ["tag0", "tag1", "tag2"] {
+            let filter =
+                CheckpointFilter { tag: Some(tag.to_owned()), ..CheckpointFilter::default() };
+            note(tag.to_owned(), session.checkpoints(&filter).map(|all| format!("{all:?}")));
+        }
+        let facts = || {
+            let state = session.state(&session.head()?)?;
+            Ok(format!("{:?}", state.facts_of(Kind::Command)?))
+        };
+        note("facts".to_owned(), facts());
+        let branches = || Ok(format!("{:?}", session.branches(&session.head()?)?));
+        note("branches".to_owned(), branches());
+    }
+    read
+}
+
+/// The files of a store, sorted, relative to it.
+pub(super) fn files(path: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap().path();
+            if entry.is_dir() {
+                folders.push(entry);
+            } else {
+                found.push(entry.strip_prefix(path).unwrap().to_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A copy of a store of which one file may be changed: the others are links.
+pub(super) fn copy(from: &Path, to: &Path, changed: &Path) {
+    for file in files(from) {
+        let place = to.join(&file);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        // Leases and locks are locked where they lie, so they must not be shared.
+        let empty = from.join(&file).metadata().unwrap().len() == 0;
+        if file == changed || empty || fs::hard_link(from.join(&file), &place).is_err() {
+            fs::copy(from.join(&file), &place).unwrap();
+        }
+    }
+}
