@@ -18,7 +18,7 @@ use crate::format::key::{self, of};
 use crate::format::{
     BookmarkRow, CheckpointRow, Delta, Effect, EntryBytes, Header, KeyframeRow, ObjectKind,
     OperationRow, Record, RecordChange, Refs, RefsRow, RevisionRow, SegmentRow, SequenceRow,
-    is_whole, mend, sealed_id,
+    is_whole, mend, opens, sealed_id,
 };
 use crate::model::{
     Author, BranchNumber, Checkpoint, CheckpointId, ObjectId, Operation, OperationId,
@@ -112,7 +112,8 @@ impl Salvage {
         let row = index.rows.get(&(key::COUNTERS, key::REFS.to_vec()));
         if let Some(row) = row {
             let mut row = row.clone();
-            if self.mended_if_needed(&mut row, &|row| RefsRow::decode(row).is_ok())
+            let is_right = |row: &[u8]| RefsRow::decode(row).is_ok();
+            if (is_right(&row) || self.mend(&mut row, &is_right))
                 && let Ok(row) = RefsRow::decode(&row)
             {
                 return Ok(row.refs);
@@ -129,10 +130,7 @@ impl Salvage {
         }
     }
 
-    fn mended_if_needed(&mut self, bytes: &mut [u8], is_right: &dyn Fn(&[u8]) -> bool) -> bool {
-        if is_right(bytes) {
-            return true;
-        }
+    fn mend(&mut self, bytes: &mut [u8], is_right: &dyn Fn(&[u8]) -> bool) -> bool {
         let mended = mend(bytes, is_right);
         self.mended += u64::from(mended);
         mended
@@ -152,7 +150,9 @@ impl Salvage {
                 continue;
             }
             let Some(is_right) = check_of(table) else { continue };
-            if !self.mended_if_needed(&mut value, &is_right) {
+            // Of one that takes a prefix to open nothing proves alone what it was.
+            let proof: IsRight = if table == key::OBJECTS { opens } else { is_right };
+            if !is_right(&value) && !self.mend(&mut value, &proof) {
                 // A chunk or keyframe is made again where it can be; a revision is missed by its number.
                 if ![key::REVISIONS, key::KEYFRAMES, key::OBJECTS].contains(&table) {
                     self.lost.push(format!("a row of table {}", table.0));

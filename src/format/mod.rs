@@ -35,7 +35,7 @@ pub use header::{Header, Parent, Reset};
 pub use marker::{FORMAT_VERSION, Marker, MarkerError};
 pub use mend::mend;
 pub use object::{
-    MAX_OBJECT_BYTES, ObjectKind, content_length, is_whole, open, open_with_prefix, seal,
+    MAX_OBJECT_BYTES, ObjectKind, content_length, is_whole, open, open_with_prefix, opens, seal,
     seal_with_prefix, sealed_id, sealed_kind,
 };
 pub use page::Page;

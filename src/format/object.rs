@@ -164,6 +164,12 @@ pub fn sealed_kind(sealed: &[u8]) -> Result<ObjectKind, DecodeError> {
     parse(sealed).map(|object| object.kind)
 }
 
+/// Whether a stored object opens by itself and is what its name says.
+#[must_use]
+pub fn opens(sealed: &[u8]) -> bool {
+    parse(sealed).is_ok_and(|object| open(object.kind, sealed).is_ok())
+}
+
 /// Whether a stored object is whole. One that was compressed with what precedes it cannot be opened alone: of that only
 /// the frame is looked at.
 #[must_use]
