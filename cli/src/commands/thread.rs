@@ -86,7 +86,11 @@ fn when_free<T>(
 
 /// The text of a file, or of standard input for `-`.
 fn text(context: &Context, file: &Path) -> Result<String, CommandError> {
-    if file == Path::new("-") { Given::Stdin.read(context) } else { given::file(&context.cwd.join(file)) }
+    if file == Path::new("-") {
+        Given::Stdin.read(context)
+    } else {
+        given::file(&context.cwd.join(file))
+    }
 }
 
 /// The history in a file.

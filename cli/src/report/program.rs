@@ -84,7 +84,8 @@ impl Report for ProgramShown {
         screen.line(Tone::Plain, &message.unwrap_or_default());
         let mut table = Table::new(&["AGENT", "CHECKPOINT", "NUMBER"]).right(2);
         for agent in &self.agents {
-            let number = agent.sequence.map_or_else(|| "-".to_owned(), |number| format!("#{number}"));
+            let number =
+                agent.sequence.map_or_else(|| "-".to_owned(), |number| format!("#{number}"));
             table.row(vec![
                 Cell::new(Tone::Id, &agent.agent),
                 Cell::plain(&agent.checkpoint),
@@ -239,13 +240,19 @@ impl Report for Resumption {
         for one in &self.missing {
             screen.put(Tone::Warning, "missing: ");
             let MissingJson { agent, checkpoint, reason } = one;
-            screen.line(Tone::Plain, &format!("{agent} (program checkpoint had {checkpoint}): {reason}"));
+            screen.line(
+                Tone::Plain,
+                &format!("{agent} (program checkpoint had {checkpoint}): {reason}"),
+            );
         }
-        for (messages, what) in [(&self.lost, "would be lost"), (&self.twice, "would be delivered twice")] {
+        for (messages, what) in
+            [(&self.lost, "would be lost"), (&self.twice, "would be delivered twice")]
+        {
             for message in messages {
                 screen.put(Tone::Warning, "message ");
                 screen.put(Tone::Id, &message.id);
-                screen.line(Tone::Plain, &format!(" from {} to {} {what}", message.from, message.to));
+                screen
+                    .line(Tone::Plain, &format!(" from {} to {} {what}", message.from, message.to));
             }
         }
         if let Some(cut) = &self.consistent {
@@ -295,6 +302,9 @@ impl Report for MessageNoted {
         let received = self.received.map(|number| format!(", received behind #{number}"));
         let received = received.unwrap_or_default();
         let (from, to) = (&self.message.from, &self.message.to);
-        screen.line(Tone::Plain, &format!(" from {from} to {to}: sent behind #{}{received}", self.sent));
+        screen.line(
+            Tone::Plain,
+            &format!(" from {from} to {to}: sent behind #{}{received}", self.sent),
+        );
     }
 }

@@ -121,7 +121,10 @@ impl Report for AppendedJson {
     const SCHEMA: &'static str = "forge.thread.append/1";
 
     fn human(&self, screen: &mut Screen) {
-        screen.put(Tone::Plain, &format!("Appended {} to the thread ", counted(self.ids.len() as u64)));
+        screen.put(
+            Tone::Plain,
+            &format!("Appended {} to the thread ", counted(self.ids.len() as u64)),
+        );
         screen.put(Tone::Id, &self.thread);
         let held = if self.held > 0 { format!(", {} held back", self.held) } else { String::new() };
         let all = counted(self.messages);
@@ -131,7 +134,10 @@ impl Report for AppendedJson {
         if self.marked {
             screen.line(
                 Tone::Warning,
-                &format!("  no provider would take it: forge thread sanitize --thread {}", self.thread),
+                &format!(
+                    "  no provider would take it: forge thread sanitize --thread {}",
+                    self.thread
+                ),
             );
         }
     }
@@ -188,7 +194,10 @@ impl Report for Shown {
         screen.table(&table);
         tell_pending(screen, &self.pending);
         if self.held > 0 {
-            screen.line(Tone::Dim, &format!("  {} held back until the results are there", counted(self.held)));
+            screen.line(
+                Tone::Dim,
+                &format!("  {} held back until the results are there", counted(self.held)),
+            );
         }
         if self.marked {
             screen.line(Tone::Warning, "  no provider would take it as it stands");
@@ -277,7 +286,8 @@ impl SanitizedJson {
                 (ActionKind::Remove, _) => "removed".to_owned(),
                 (ActionKind::Move, to) => format!("moved to {}", to.unwrap_or(action.index)),
             };
-            let call = action.tool_call_id.as_deref().map(|id| format!(" {id}")).unwrap_or_default();
+            let call =
+                action.tool_call_id.as_deref().map(|id| format!(" {id}")).unwrap_or_default();
             format!("message {} {done}: {}{call}", action.index, action.reason.about())
         };
         self.actions.iter().map(line).collect::<Vec<_>>().join("\n")

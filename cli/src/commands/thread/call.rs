@@ -96,13 +96,16 @@ pub(super) fn rerun(args: &RerunArgs, context: &mut Context) -> Result<(), Comma
         if !safe && !context.out.ask(&question, |screen| report.told(screen))? {
             context.exit_code = EXIT_NO;
             context.out.emit(&report)?;
-            context.out.say("not run: it is not known to be idempotent, or was begun before; '--yes' runs it");
+            context.out.say(
+                "not run: it is not known to be idempotent, or was begun before; '--yes' runs it",
+            );
             return Ok(());
         }
         thread.start_call(&workplace::act(context, "thread rerun"), &args.id)?;
         report.state = CallState::Started;
         if args.command.is_empty() {
-            report.done = "begin it now, and record its result with 'forge thread pending --finish'";
+            report.done =
+                "begin it now, and record its result with 'forge thread pending --finish'";
             return context.out.emit(&report);
         }
         let result = run_tool(&args.command, &call.name, &report.arguments, context)?;

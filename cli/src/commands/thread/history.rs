@@ -100,7 +100,10 @@ pub struct SanitizeArgs {
 }
 
 pub(super) fn append(args: &AppendArgs, context: &mut Context) -> Result<(), CommandError> {
-    let given = args.file.as_deref().map(|file| document(context, file)?.whole().map_err(CommandError::from));
+    let given = args
+        .file
+        .as_deref()
+        .map(|file| document(context, file)?.whole().map_err(CommandError::from));
     let messages = given.transpose()?.map(|document| document.messages).unwrap_or_default();
     let store = workplace::open(context, Access::Write)?;
     let name = args.thread.as_str();
@@ -122,8 +125,9 @@ pub(super) fn append(args: &AppendArgs, context: &mut Context) -> Result<(), Com
 fn open(context: &Context, name: &Name) -> Result<Thread, CommandError> {
     let store = workplace::open(context, Access::Read)?;
     Thread::open(&store, name.as_str()).map_err(|error| match error {
-        Error::NotFound { .. } => CommandError::from(error)
-            .hinted("'forge thread append --thread NAME FILE' begins one"),
+        Error::NotFound { .. } => {
+            CommandError::from(error).hinted("'forge thread append --thread NAME FILE' begins one")
+        }
         other => other.into(),
     })
 }
