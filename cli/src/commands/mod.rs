@@ -29,10 +29,12 @@ pub mod man;
 pub mod mcp;
 pub mod measurement;
 pub mod note;
+pub mod program;
 pub mod progress;
 pub mod run;
 pub mod session;
 pub mod status;
+pub mod thread;
 pub mod tui;
 pub mod undo;
 pub mod verification;
@@ -136,6 +138,12 @@ pub enum Command {
     /// Save how far long pipelines have come, and go on with them
     #[command(subcommand)]
     Progress(progress::ProgressCommand),
+    /// Checkpoint programs of several agents, and go on with each agent where it is
+    #[command(subcommand)]
+    Program(program::ProgramCommand),
+    /// Keep message threads of LLM agents such that their provider takes them
+    #[command(subcommand)]
+    Thread(thread::ThreadCommand),
     /// See when an agent's context was compacted and what its summary left out
     #[command(subcommand)]
     Compaction(compaction::CompactionCommand),
@@ -192,6 +200,8 @@ impl Command {
             Self::Doctor => doctor::run(context),
             Self::Run(command) => run::run(command, context),
             Self::Progress(command) => progress::run(command, context),
+            Self::Program(command) => program::run(command, context),
+            Self::Thread(command) => thread::run(command, context),
             Self::Config(command) => config::run(command, context),
             Self::Mcp(args) => mcp::run(args, context),
             Self::Maintain => maintain::run(context),
