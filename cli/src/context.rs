@@ -100,6 +100,15 @@ impl Context {
         Ok(Self { cwd, environment, global, config, now, zone: Local, out, exit_code })
     }
 
+    /// The time by now, for a command that goes on for long.
+    ///
+    /// # Errors
+    ///
+    /// Invalid if a test says a time that is none.
+    pub fn later(&self) -> Result<Timestamp, CommandError> {
+        now(&self.environment)
+    }
+
     /// The directory of the store to work in.
     ///
     /// # Errors

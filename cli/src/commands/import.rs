@@ -79,7 +79,7 @@ pub fn run(command: &ImportCommand, context: &mut Context) -> Result<(), Command
 }
 
 fn claude_code(args: &ClaudeCodeArgs, context: &mut Context) -> Result<(), CommandError> {
-    let how = How { strict: args.strict, dry_run: args.dry_run };
+    let how = How { strict: args.strict, dry_run: args.dry_run, live: false };
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let store = workplace::open(context, access)?;
     let mut report = Transcripts { dry_run: args.dry_run, files: Vec::new(), found: Vec::new() };

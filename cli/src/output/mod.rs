@@ -161,6 +161,29 @@ impl Out {
         written.map_err(|error| CommandError::io("cannot write to standard output", error))
     }
 
+    /// Whether one JSON document is wanted.
+    #[must_use]
+    pub const fn is_json(&self) -> bool {
+        self.look.json
+    }
+
+    /// Writes a text of the store that is an answer by itself: to a terminal without what would drive it, else byte for
+    /// byte.
+    ///
+    /// # Errors
+    ///
+    /// A broken pipe, a full disk.
+    pub fn text(&mut self, text: &str) -> Result<(), CommandError> {
+        if !io::stdout().is_terminal() {
+            return self.raw(text.as_bytes());
+        }
+        let mut shown = sanitise(text, Newlines::Keep).into_owned();
+        if !shown.is_empty() && !shown.ends_with('\n') {
+            shown.push('\n');
+        }
+        self.raw(shown.as_bytes())
+    }
+
     /// Makes sure that all that was written has arrived.
     ///
     /// # Errors
