@@ -90,7 +90,7 @@ fn transcripts(
     args: &ClaudeCodeArgs,
     context: &mut Context,
 ) -> Result<(), CommandError> {
-    let how = How { strict: args.strict, dry_run: args.dry_run };
+    let how = How { strict: args.strict, dry_run: args.dry_run, live: false };
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let store = workplace::open(context, access)?;
     let mut report = Transcripts { dialect, dry_run: args.dry_run, ..Transcripts::default() };
