@@ -284,6 +284,14 @@ impl Session {
             .ok_or_else(|| Error::not_found("kept source", source))
     }
 
+    /// How many bytes a source takes as it is kept: compressed, each part with what precedes it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if its bytes were not kept; as every read.
+    pub fn stored_bytes(&self, source: &str) -> Result<u64> {
+        blob::stored_bytes(&self.view()?, self.number, &self.kept(source)?.blob)
+    }
+
     /// Writes a source back as it was taken, part by part.
     ///
     /// # Errors

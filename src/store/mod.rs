@@ -20,6 +20,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod whole;
 mod write;
 
 pub use crate::engine::checkpoint::CheckpointFilter;
@@ -383,6 +384,12 @@ impl Store {
     /// As every write.
     pub fn sync(&self) -> Result<()> {
         self.engine.sync()
+    }
+
+    /// How many times this handle and its clones have asked the disk to make the journal durable.
+    #[must_use]
+    pub fn journal_syncs(&self) -> u64 {
+        self.engine.live.log.syncs()
     }
 
     /// How many bytes of journal stand behind the newest generation of the index.

@@ -354,6 +354,53 @@ fn real_sessions_are_the_same_in_the_pieces_they_were_saved_in() {
     }
 }
 
+fn disk(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
+    entries
+        .map(|entry| {
+            let metadata = entry.metadata().unwrap();
+            if metadata.is_dir() { disk(&entry.path()) } else { metadata.len() }
+        })
+        .sum()
+}
+
+/// A transcript that is saved again and again costs what is new in it.
+#[test]
+#[expect(clippy::cast_precision_loss, reason = "a ratio")]
+fn a_session_saved_in_many_pieces_takes_little_more_than_one_compressed_copy() {
+    for (text, cuts) in recorded() {
+        let (_folder, file, store) = place();
+        let path = store.path().unwrap().to_owned();
+        let one = zstd::bulk::compress(&text, 3).unwrap().len() as f64;
+        let (mut before, mut blob) = (0, 0);
+        let mut id = None;
+        for cut in cuts.into_iter().chain([text.len()]) {
+            std::fs::write(&file, &text[..cut]).unwrap();
+            let used = disk(&path);
+            id = import(&store, &file).agent_session.or(id);
+            let Some(session) = id.as_ref().and_then(|id| store.agent_session(id).unwrap()) else {
+                continue;
+            };
+            let source = format!("claude-code:{}", id.as_ref().unwrap());
+            let stored = session.stored_bytes(&source).unwrap();
+            let new = zstd::bulk::compress(&text[before..cut], 3).unwrap().len() as u64;
+            assert!(
+                stored - blob <= new + new / 10 + 500,
+                "{stored} after {blob}, {new} new at {cut}"
+            );
+            if cut == before {
+                assert!(disk(&path) - used < 1000, "{} for an equal save", disk(&path) - used);
+            }
+            (before, blob) = (cut, stored);
+        }
+        assert!(blob as f64 <= one * 1.1, "{blob} bytes of blob, {one} of one copy");
+        store.maintain(0).unwrap();
+        let used = disk(&path) as f64;
+        // Small sessions are mostly fixed costs.
+        assert!(used <= one * 1.5 + 100_000.0, "{used} bytes in all, {one} of one copy");
+    }
+}
+
 /// The seed's measure: ten checkpoints for each hour in which something happened.
 #[test]
 fn real_sessions_have_ten_checkpoints_an_active_hour() {

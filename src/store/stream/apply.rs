@@ -417,13 +417,13 @@ impl<'a> Applier<'a> {
         let written = self.write(&session, mark, &mut |desk, refs, operation| {
             let on = branch_number(refs, &branch)?;
             let place = Place { session: number, branch: on, time: at, operation };
-            let planned = match changes.as_slice() {
+            let mut planned = match changes.as_slice() {
                 [] => None,
                 changes => revise::plan(desk, place, changes, &mut memo)?,
             };
             let mut all = objects.clone();
             all.extend(pages.iter().cloned());
-            all.extend(planned.iter().flat_map(|planned| planned.changes.iter().cloned()));
+            all.extend(planned.iter_mut().flat_map(|planned| std::mem::take(&mut planned.changes)));
             revisions = u64::from(planned.is_some());
             if let Some(event) = event {
                 let head = planned.as_ref().map(|planned| planned.head.sequence);
