@@ -12,6 +12,7 @@ mod journal;
 mod layering;
 #[cfg(test)]
 mod model;
+mod redact;
 mod source;
 mod store;
 mod stream;
