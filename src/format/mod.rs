@@ -39,6 +39,6 @@ pub use page::Page;
 pub use record::{Body, Bytes, DeltaPart, Record, RecordChange};
 pub use refs::{BookmarkRef, BranchChange, BranchRefs, Head, Refs, SessionRefs};
 pub use row::{
-    BookmarkRow, CheckpointRow, Effect, FactRow, KeyframeChunk, KeyframeRow, OperationRow,
-    RevisionRow, SegmentRow, SequenceRow,
+    BookmarkRow, CheckpointRow, CleanedRow, Effect, FactRow, KeyframeChunk, KeyframeRow,
+    OperationRow, RevisionRow, SegmentRow, SequenceRow,
 };

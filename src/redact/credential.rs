@@ -29,8 +29,9 @@ pub(super) const HINTS: [(&str, Kind); 8] = [
 pub(super) enum Found {
     Nothing,
     Secret(Finding),
-    /// A private key that has not ended at the end of the text.
-    Open(usize),
+    /// A private key that begins here and has not ended at the end of the text; as far as it goes, if that is enough to
+    /// know it.
+    Open(usize, Option<Finding>),
 }
 
 /// Looks at what stands behind a hint from `start` to `end`.
@@ -165,7 +166,7 @@ fn private_key(text: &[u8], start: usize, end: usize, form: Form) -> Found {
     let dashes = text.get(end + label..body.min(text.len())).unwrap_or_default();
     if dashes.len() < 5 && b"-----".starts_with(dashes) && end + label + dashes.len() == text.len()
     {
-        return Found::Open(start);
+        return Found::Open(start, None);
     }
     if !is_private || dashes != b"-----" {
         return Found::Nothing;
@@ -207,9 +208,8 @@ fn private_key(text: &[u8], start: usize, end: usize, form: Form) -> Found {
     }
     if at == text.len() {
         return match long_enough(key, start..at) {
-            Found::Nothing => Found::Open(start),
-            // What follows may belong to it.
-            found => found,
+            Found::Secret(finding) => Found::Open(start, Some(finding)),
+            _ => Found::Open(start, None),
         };
     }
     // Nothing but the key is taken along.

@@ -81,9 +81,9 @@ pub(super) fn find(text: &[u8], form: Form) -> Found {
                     match credential::find(text, hit.start(), hit.end(), kind, form) {
                         credential::Found::Nothing => None,
                         credential::Found::Secret(finding) => Some(finding),
-                        credential::Found::Open(at) => {
+                        credential::Found::Open(at, finding) => {
                             open = open.or(Some(at));
-                            None
+                            finding
                         }
                     }
                 }

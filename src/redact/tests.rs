@@ -280,7 +280,8 @@ proptest! {
         let mut cuts = cuts;
         cuts.sort_unstable();
         let whole = Redactor::new().clean(&text, Form::Plain).into_owned();
-        prop_assert_eq!(String::from_utf8(in_parts(text.as_bytes(), Form::Plain, &cuts)).unwrap(), whole);
+        let parts = String::from_utf8(in_parts(text.as_bytes(), Form::Plain, &cuts)).unwrap();
+        prop_assert!(parts == whole, "cut at {cuts:?}");
     }
 
     #[test]
@@ -288,5 +289,22 @@ proptest! {
         let form = if form { Form::Json } else { Form::Plain };
         let once = Redactor::new().clean(&text, form).into_owned();
         prop_assert_eq!(Redactor::new().clean(&once, form).into_owned(), once.clone());
+    }
+}
+
+#[test]
+fn the_page_lists_every_kind() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/redaction.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let (text, _) = page.split_once("## Kinds\n").unwrap();
+    let rows: Vec<String> = kinds()
+        .into_iter()
+        .map(|(kind, what)| format!("| `{kind}` | {} |\n", what.replace('|', "\\|")))
+        .collect();
+    let wanted = format!("{text}## Kinds\n\n| kind | what |\n|---|---|\n{}", rows.concat());
+    if std::env::var_os("FORGE_UPDATE_DOCS").is_some() {
+        std::fs::write(path, &wanted).unwrap();
+    } else {
+        assert_eq!(page, wanted, "write it with FORGE_UPDATE_DOCS=1");
     }
 }

@@ -8,6 +8,7 @@ mod brief;
 mod browse;
 mod capture;
 mod check;
+mod gate;
 mod history;
 mod import;
 mod maintainer;
@@ -36,6 +37,7 @@ pub use browse::{
 pub use capture::{
     Connected, Recorder, RecoveryPoint, RecoveryReport, RecoveryStep, SystemError, TemporalQuery,
 };
+pub use gate::Clean;
 pub use history::{HistoryEntry, LogEntry, LogItem};
 pub use import::{BLOCK_BYTES, Bookmark, SourceChange, Taken};
 pub use maintainer::Maintainer;
@@ -154,11 +156,19 @@ impl Store {
     /// # Errors
     /// If the system gives no random numbers.
     pub fn in_memory() -> Result<Self> {
+        Self::in_memory_with(Options::default())
+    }
+
+    /// Makes a store in memory that is used so.
+    ///
+    /// # Errors
+    /// If the system gives no random numbers.
+    pub fn in_memory_with(options: Options) -> Result<Self> {
         let log = MemoryLog::default();
         begin(&log)?;
         let marker = Marker::new(random()?, random()?);
         let index = MemoryIndex::default();
-        Ok(Self::assemble(Arc::new(log), Arc::new(index), marker, Options::default(), None))
+        Ok(Self::assemble(Arc::new(log), Arc::new(index), marker, options, None))
     }
 
     fn assemble(
@@ -253,6 +263,8 @@ impl Store {
     /// # Errors
     /// [`Error::Duplicate`] if its kind has one of that name; as every write.
     pub fn create_session(&self, act: &Act, new: NewSession) -> Result<Session> {
+        let mut new = new;
+        self.gate().session(&mut new);
         let operation = act.operation()?;
         let id = SessionId::from_bytes(random()?);
         crate::model::claim::check_id(&new.name)
@@ -288,8 +300,9 @@ impl Store {
     /// # Errors
     /// As [`Store::create_session`].
     pub fn create_named(&self, act: &Act, new: NewSession) -> Result<Session> {
-        let name = new.name.clone();
         let mut new = new;
+        self.gate().session(&mut new);
+        let name = new.name.clone();
         let mut count = 1;
         loop {
             match self.create_session(act, new.clone()) {

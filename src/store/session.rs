@@ -204,6 +204,7 @@ impl Session {
         remove: &[String],
     ) -> Result<Checkpoint> {
         add.iter().try_for_each(|tag| check_tag(tag))?;
+        let add = self.store.gate().tags(add);
         let operation = act.operation()?;
         self.store.engine.commit(Durability::Now, &mut |desk| {
             let old = checkpoint::by_id(&desk.view()?, self.number, id)?
@@ -251,6 +252,10 @@ impl Session {
         metadata: BranchMetadata,
     ) -> Result<()> {
         check_branch_name(name)?;
+        let gate = self.store.gate();
+        gate.name("name", name)?;
+        let mut metadata = metadata;
+        gate.branch(&mut metadata);
         let operation = act.operation()?;
         let change = BranchChange { time: act.now, status: BranchStatus::Active, metadata };
         self.store.engine.commit(Durability::Now, &mut |desk| {
@@ -301,6 +306,9 @@ impl Session {
             let old = session.branch(branch)?.now();
             let (mut status, mut metadata) = (old.status, old.metadata.clone());
             update(&mut status, &mut metadata);
+            if metadata != old.metadata {
+                self.store.gate().branch(&mut metadata);
+            }
             let changed = (status, &metadata) != (old.status, &old.metadata);
             let change = BranchChange { time: act.now, status, metadata };
             let changes =

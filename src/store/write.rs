@@ -1,6 +1,7 @@
 //! Writes: claims, facts and a checkpoint in one record with one sync.
 
 use super::act::Act;
+use super::gate::{Removed, warning};
 use super::session::Session;
 use crate::engine::checkpoint as checkpoints;
 use crate::engine::commit::{Desk, Durability, blob, random};
@@ -139,6 +140,7 @@ pub struct Write<'a> {
     extra: Vec<RecordChange>,
     auto: bool,
     by_import: bool,
+    removed: Removed,
     durability: Durability,
 }
 
@@ -158,6 +160,7 @@ impl<'a> Write<'a> {
             extra: Vec::new(),
             auto: false,
             by_import: false,
+            removed: Removed::new(),
             durability: Durability::Now,
         }
     }
@@ -217,6 +220,9 @@ impl<'a> Write<'a> {
     pub fn text(&mut self, text: &str) -> Value {
         const MAX_INLINE_TEXT_BYTES: usize = 4096;
         const PREVIEW_BYTES: usize = 512;
+        let mut clean = text.to_owned();
+        self.session.store.gate().text(&mut clean, &mut self.removed);
+        let text = clean.as_str();
         if text.len() <= MAX_INLINE_TEXT_BYTES {
             return text.into();
         }
@@ -317,7 +323,10 @@ impl<'a> Write<'a> {
         Ok(done)
     }
 
+    /// Takes secrets out, and refuses what cannot be.
     fn check(&mut self) -> Result<()> {
+        let gate = self.session.store.gate();
+        let removed = &mut self.removed;
         let latest = self.act.now.plus_micros(FUTURE_MICROS);
         let times = self.time.iter().chain(self.facts.iter().map(|fact| &fact.at));
         if let Some(late) = times.into_iter().find(|time| **time > latest) {
@@ -327,13 +336,17 @@ impl<'a> Write<'a> {
         }
         for step in &mut self.steps {
             match step {
-                Step::Change(change) => check_claim(change)?,
+                Step::Change(change) => {
+                    gate.claim(change, removed)?;
+                    check_claim(change)?;
+                }
                 Step::Whole(kinds, claims) => {
                     for (key, value) in claims {
                         if !kinds.contains(&key.kind) {
                             return Err(Error::invalid(format!("the {key} is of another kind")));
                         }
                         let mut change = ClaimChange::put(key.clone(), std::mem::take(value));
+                        gate.claim(&mut change, removed)?;
                         check_claim(&mut change)?;
                         *value = change.value.unwrap_or_default();
                     }
@@ -345,6 +358,7 @@ impl<'a> Write<'a> {
             if fact.kind.is_claim() {
                 return Err(Error::invalid(format!("a {} is a claim, not a fact", fact.kind)));
             }
+            gate.fact(fact, removed);
             claim::check_id(&fact.id).map_err(|error| Error::invalid(error.to_string()))?;
             fact.value = claim::check(fact.kind, &fact.value)
                 .map_err(|error| Error::invalid(error.to_string()))?;
@@ -353,6 +367,7 @@ impl<'a> Write<'a> {
             for tag in &checkpoint.tags {
                 check_tag(tag)?;
             }
+            gate.checkpoint(checkpoint, removed);
             checkpoint.tags.sort();
             checkpoint.tags.dedup();
         }
@@ -399,7 +414,9 @@ impl<'a> Write<'a> {
             warnings: Vec::new(),
         };
         let mut wanted = self.checkpoint.clone();
-        let claims = self.claims(desk, branch, memo, &mut wanted, &mut done)?;
+        let mut removed = self.removed.clone();
+        let claims = self.claims(desk, branch, memo, (&mut wanted, &mut removed), &mut done)?;
+        done.warnings.extend(warning(&removed));
         let planned = match claims.as_slice() {
             [] => None,
             claims => revise::plan(desk, place, claims, memo)?,
@@ -459,9 +476,10 @@ impl<'a> Write<'a> {
         desk: &Desk<'_>,
         branch: BranchNumber,
         memo: &mut Option<Sealed>,
-        wanted: &mut Option<NewCheckpoint>,
+        (wanted, removed): (&mut Option<NewCheckpoint>, &mut Removed),
         done: &mut Committed,
     ) -> Result<Vec<ClaimChange>> {
+        let gate = self.session.store.gate();
         let mut changes = Vec::new();
         let mut head: Option<HeadClaims> = None;
         for step in &self.steps {
@@ -506,8 +524,10 @@ impl<'a> Write<'a> {
                         return Err(error);
                     }
                     for (key, value) in outcome.changes {
-                        claims.changed.insert(key.clone(), Some(value.clone()));
-                        changes.push(ClaimChange::put(key, value));
+                        let mut change = ClaimChange::put(key, value);
+                        gate.claim(&mut change, removed)?;
+                        claims.changed.insert(change.key.clone(), change.value.clone());
+                        changes.push(change);
                     }
                     if let (Some(trigger), true, None) = (outcome.trigger, self.auto, &wanted) {
                         *wanted = Some(automatic(trigger, outcome.tag));

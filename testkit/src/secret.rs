@@ -13,6 +13,14 @@ pub struct Fake {
     pub text: String,
 }
 
+impl Fake {
+    /// Whether its shape alone says what it is, without what stands around it.
+    #[must_use]
+    pub fn speaks_for_itself(&self) -> bool {
+        self.text == said(self.secret.clone()).1
+    }
+}
+
 const ALNUM: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 const BASE32: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";

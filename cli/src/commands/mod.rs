@@ -24,6 +24,7 @@ pub mod maintain;
 pub mod man;
 pub mod measurement;
 pub mod note;
+pub mod redact;
 pub mod session;
 pub mod status;
 pub mod tui;
@@ -116,6 +117,8 @@ pub enum Command {
     /// Write out what is recorded
     #[command(subcommand)]
     Export(export::ExportCommand),
+    /// Print a text without the secrets that would not be stored
+    Redact(redact::RedactArgs),
     /// Read and change settings
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -161,6 +164,7 @@ impl Command {
             Self::Checkpoint(command) => checkpoint::run(command, context),
             Self::Import(command) => import::run(command, context),
             Self::Export(command) => export::run(command, context),
+            Self::Redact(args) => redact::run(args, context),
             Self::Config(command) => config::run(command, context),
             Self::Maintain => maintain::run(context),
             Self::Completions(args) => completions::run(args, context),

@@ -12,6 +12,7 @@ pub mod import;
 pub mod log;
 pub mod man;
 pub mod moment;
+pub mod redact;
 pub mod restore;
 pub mod session;
 pub mod state;

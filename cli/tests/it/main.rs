@@ -16,6 +16,7 @@ mod known;
 mod manual;
 mod moment;
 mod output;
+mod redact;
 mod reference;
 mod store;
 mod story;
