@@ -2,6 +2,7 @@
 //!
 //! The layers, top to bottom; an arrow never points up (`tests/it/layering.rs` checks it):
 //!
+//! * [`systems`]: workflow runs, progress of pipelines, programs of agents, message threads: each small, on the store.
 //! * [`store`]: the facade, what library users work with.
 //! * `engine`: commit, index, materialize, look up, keyframes.
 //! * [`error`]: what can go wrong, grouped by what to do next.
@@ -17,3 +18,4 @@ pub mod format;
 pub mod model;
 pub mod redact;
 pub mod store;
+pub mod systems;

@@ -7,6 +7,7 @@
 //! * [`reading`] and [`text`]: what is known at a moment, and the texts in it.
 //! * [`transcript`]: recorded agent sessions on their way into the store.
 //! * [`writing`]: how commands write: ids, automatic checkpoints.
+//! * [`hook`]: what happens when a coding agent calls one of its hooks.
 //! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
 //! * [`child`] and [`git`]: what is run outside.
 //! * [`error`]: what went wrong, the exit code, and what to do next.
@@ -19,6 +20,7 @@ pub mod context;
 pub mod discovery;
 pub mod error;
 pub mod git;
+pub mod hook;
 pub mod output;
 mod panic;
 pub mod private;
@@ -42,10 +44,17 @@ use std::process::ExitCode;
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let environment = Environment::of_process();
     let mut form = Form::of_raw(&arguments);
+    let hook = hook_words(&arguments);
     let outcome = panic::guarded(|| parse_and_run(arguments, &environment, &mut form));
-    let code = match outcome {
-        Ok(code) => code,
-        Err(error) => {
+    let code = match (outcome, hook) {
+        // Anything else would stop the agent that called it.
+        (Ok(_), Some(_)) => error::EXIT_OK,
+        (Err(error), Some(words)) => {
+            hook::note_failure(&environment, &words, &error);
+            error::EXIT_OK
+        }
+        (Ok(code), None) => code,
+        (Err(error), None) => {
             output::print_error(&error, form, &environment);
             error.exit_code()
         }
@@ -53,11 +62,18 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     ExitCode::from(code)
 }
 
+/// What follows `forge hook`, if that is what was called.
+fn hook_words(arguments: &[OsString]) -> Option<Vec<String>> {
+    let mut words = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
+    (words.next()? == "hook").then(|| words.collect())
+}
+
 fn parse_and_run(
     arguments: Vec<OsString>,
     environment: &Environment,
     form: &mut Form,
 ) -> Result<u8, CommandError> {
+    let is_hook = hook_words(&arguments).is_some();
     let mut tree = Args::command().color(match form.color.unwrap_or_default() {
         args::Color::Auto => clap::ColorChoice::Auto,
         args::Color::Always => clap::ColorChoice::Always,
@@ -68,6 +84,7 @@ fn parse_and_run(
         .and_then(|matches| Args::from_arg_matches(&matches));
     let args = match parsed {
         Ok(args) => args,
+        Err(error) if is_hook && error.use_stderr() => return Err(CommandError::usage(&error)),
         Err(error) => return not_parsed(&error, *form),
     };
     let mut context = Context::new(args.global, environment.clone())?;

@@ -5,9 +5,11 @@
 //! append at an expected position is an insert or a put-if-absent there.
 
 mod error;
+mod files;
 pub mod journal;
 pub mod memory;
 pub mod rocks;
+pub mod spool;
 
 pub use error::{Error, Holder};
 
@@ -107,6 +109,51 @@ pub trait Log: Send + Sync {
     /// # Errors
     /// [`Error::Io`].
     fn start(&self) -> Result<Position, Error>;
+}
+
+/// Writes that wait for the append lock, by name. See `docs/format.md`, "Spool".
+pub trait Spool: Send + Sync {
+    /// What waits, sorted by name. Names are 32 hex digits.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    fn names(&self) -> Result<Vec<String>, Error>;
+
+    /// What was put aside, since it cannot be read.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    fn set_aside(&self) -> Result<Vec<String>, Error>;
+
+    /// The bytes of one that waits; `None` if it waits no longer.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error>;
+
+    /// Lets something wait: when this returns it survives kill -9 and power loss. All of it is there, or nothing.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Error>;
+
+    /// Forgets one that stands in the journal; one that is gone is no error.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    fn remove(&self, name: &str) -> Result<(), Error>;
+
+    /// Puts one aside that cannot be read: it waits no longer, and its bytes are kept.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    fn put_aside(&self, name: &str) -> Result<(), Error>;
+
+    /// Removes what writers that were killed left unfinished, and nothing that anybody is writing.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    fn sweep(&self) -> Result<(), Error>;
 }
 
 /// A table of the index; its number is the first byte of its keys on disk. The tables are listed in `format::key`.

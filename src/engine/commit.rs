@@ -5,12 +5,13 @@ use super::index::Placed;
 use super::live::{Live, View};
 use super::maintain::APPLY_BYTES;
 use crate::backend::{self, Appended, Position};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::{
     Bytes, DeltaPart, Marker, ObjectKind, Record, RecordChange, Refs, seal, sealed_id,
 };
 use crate::model::{Operation, OperationId};
 use crate::redact::Redactor;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -58,6 +59,8 @@ pub(crate) struct Engine {
     pub(crate) blobs: super::blob::BlobCache,
     /// Rung when the tail has grown long.
     bell: Mutex<Option<SyncSender<()>>>,
+    /// Whether the last write could not have the append lock in time.
+    pub(crate) kept_out: AtomicBool,
 }
 
 /// What a plan may look at.
@@ -70,7 +73,7 @@ pub(crate) struct Desk<'a> {
 impl Desk<'_> {
     /// The store as the plan sees it. Not needed for what the refs tell.
     pub(crate) fn view(&self) -> Result<View> {
-        if self.locked { self.engine.live.view_known() } else { self.engine.live.view() }
+        if self.locked { self.engine.live.view_known() } else { self.engine.live.written() }
     }
 }
 
@@ -86,6 +89,7 @@ impl Engine {
             heads: super::head::HeadCache::default(),
             blobs: super::blob::BlobCache::default(),
             bell: Mutex::default(),
+            kept_out: AtomicBool::new(false),
         }
     }
 
@@ -116,12 +120,33 @@ impl Engine {
         Ok(())
     }
 
-    /// Commits the record that `plan` makes, if it makes one, and returns what else it says.
+    /// Commits the record that `plan` makes, if it makes one, and returns what else it says. What waits in the spool
+    /// comes in first.
     pub(crate) fn commit<T>(&self, durability: Durability, plan: Plan<'_, T>) -> Result<T> {
         self.check_writable()?;
+        let drained = self.drain();
+        let done = match drained {
+            Err(error) if error.kind() == ErrorKind::Locked => Err(error),
+            drained => {
+                if let Err(error) = drained {
+                    tracing::warn!(%error, "a write goes on waiting in the spool");
+                }
+                if self.live.has_promised() {
+                    self.live.check_promised(&self.live.written_refs()?.0)?;
+                }
+                self.commit_written(durability, plan)
+            }
+        };
+        let locked = done.as_ref().is_err_and(|error| error.kind() == ErrorKind::Locked);
+        self.kept_out.store(locked, Ordering::Relaxed);
+        done
+    }
+
+    /// As [`Engine::commit`], and leaves the spool alone.
+    pub(crate) fn commit_written<T>(&self, durability: Durability, plan: Plan<'_, T>) -> Result<T> {
         const MAX_ATTEMPTS: usize = 100;
         for _ in 0..MAX_ATTEMPTS {
-            let (refs, mut from) = self.live.refs()?;
+            let (refs, mut from) = self.live.written_refs()?;
             let desk = Desk { engine: self, refs: Arc::clone(&refs), locked: false };
             let (record, value) = plan(&desk)?;
             drop(desk);
@@ -129,7 +154,7 @@ impl Engine {
             if inline_bytes_of(&record) > MAX_INLINE_BYTES {
                 record = self.split(record)?;
                 // The objects written ahead stand in the journal now, but change nothing that was planned with.
-                let (now, end) = self.live.refs()?;
+                let (now, end) = self.live.written_refs()?;
                 if now == refs {
                     from = end;
                 }

@@ -97,14 +97,23 @@ fn replaced(
     let mut replaced = BTreeSet::new();
     for known in facts.iter().filter(|known| known.fact.origin == Origin::Hook) {
         let id = &known.fact.id;
-        if seen.insert(id.clone()) {
-            let versions = versions(view, refs, number, kind, id)?;
-            if versions.iter().any(|known| known.fact.origin != Origin::Hook) {
-                replaced.insert(id.clone());
-            }
+        if seen.insert(id.clone()) && known_elsewhere(view, refs, number, kind, id)? {
+            replaced.insert(id.clone());
         }
     }
     Ok(replaced)
+}
+
+/// Whether something other than a hook knows a fact too.
+pub(crate) fn known_elsewhere(
+    view: &dyn Snapshot,
+    refs: &Refs,
+    number: SessionNumber,
+    kind: Kind,
+    id: &str,
+) -> Result<bool> {
+    let versions = versions(view, refs, number, kind, id)?;
+    Ok(versions.iter().any(|known| known.fact.origin != Origin::Hook))
 }
 
 /// The versions of one fact, earliest first; versions of an origin that another one replaced are left in.

@@ -3,9 +3,11 @@
 use super::index::{self, Placed};
 use super::refs::advance;
 use super::rows::{Merged, Rows};
-use crate::backend::{self, Direction, Index, Log, Position, Row, Snapshot, Table, Tail};
+use super::spool;
+use crate::backend::{self, Direction, Index, Log, Position, Row, Snapshot, Spool, Table, Tail};
 use crate::error::{Error, Result};
 use crate::format::{Record, RecordChange, Refs};
+use crate::model::{SessionId, SessionNumber};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// One consistent moment of a store, to read from.
@@ -18,6 +20,16 @@ pub(crate) struct View {
 }
 
 impl View {
+    /// The same moment with a record on top that waits for its place in the journal.
+    pub(super) fn with(mut self, record: Record) -> Result<Self> {
+        // Any position behind the end will do: it is known to nobody but this moment.
+        let placed = Placed { position: self.position, hash: Default::default(), record };
+        let rows = Arc::make_mut(&mut self.rows);
+        index::apply(&*self.base, rows, Arc::make_mut(&mut self.refs), &placed)?;
+        self.position += 1;
+        Ok(self)
+    }
+
     fn merged(&self) -> Merged<'_> {
         Merged { base: &*self.base, rows: &self.rows, position: self.position }
     }
@@ -75,7 +87,10 @@ struct Known {
 pub(crate) struct Live {
     pub(crate) log: Arc<dyn Log>,
     pub(crate) index: Arc<dyn Index>,
+    pub(crate) spool: Option<Arc<dyn Spool>>,
     known: Mutex<Known>,
+    /// Sessions that wait in the spool, with the numbers that this process gave them out under.
+    promised: Mutex<Vec<(SessionNumber, SessionId)>>,
 }
 
 /// One read of the journal takes about this many bytes.
@@ -86,8 +101,74 @@ const LONG_TAIL_BYTES: u64 = 2 << 20;
 const MAX_ATTEMPTS: usize = 100;
 
 impl Live {
-    pub(crate) fn new(log: Arc<dyn Log>, index: Arc<dyn Index>) -> Self {
-        Self { log, index, known: Mutex::default() }
+    pub(crate) fn new(
+        log: Arc<dyn Log>,
+        index: Arc<dyn Index>,
+        spool: Option<Arc<dyn Spool>>,
+    ) -> Self {
+        Self { log, index, spool, known: Mutex::default(), promised: Mutex::default() }
+    }
+
+    /// One consistent moment: now, with what waits in the spool.
+    pub(crate) fn view(&self) -> Result<View> {
+        // The spool first: what leaves it meanwhile stands in the journal by then.
+        let waiting = self.waiting()?;
+        let mut view = self.written()?;
+        for waiting in waiting {
+            if let Some(record) = spool::plan(&view, &waiting, spool::Clash::GiveWay)? {
+                view = view.with(record)?;
+            }
+        }
+        self.check_promised(&view.refs)?;
+        Ok(view)
+    }
+
+    /// The refs now, with what waits in the spool. Where nothing waits, nothing but the journal is opened.
+    pub(crate) fn refs(&self) -> Result<(Arc<Refs>, Position)> {
+        if self.waiting()?.is_empty() {
+            let (refs, end) = self.written_refs()?;
+            self.check_promised(&refs)?;
+            return Ok((refs, end));
+        }
+        let view = self.view()?;
+        Ok((view.refs, view.position))
+    }
+
+    /// What this process knew last, without looking.
+    pub(crate) fn known_refs(&self) -> Arc<Refs> {
+        Arc::clone(&self.known().refs)
+    }
+
+    fn waiting(&self) -> Result<Vec<crate::format::Spooled>> {
+        match &self.spool {
+            Some(spool) => spool::waiting(&**spool),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Notes under which number a session was given out that waits in the spool.
+    pub(crate) fn promise(&self, number: SessionNumber, id: SessionId) {
+        self.promised.lock().unwrap_or_else(PoisonError::into_inner).push((number, id));
+    }
+
+    pub(crate) fn has_promised(&self) -> bool {
+        !self.promised.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// A session that waited may have come to stand behind another one: then nothing here may go on to call it by the
+    /// number it was given out under.
+    pub(crate) fn check_promised(&self, refs: &Refs) -> Result<()> {
+        let promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
+        for (number, id) in promised.iter() {
+            let there = refs.sessions.get(*number as usize);
+            if there.is_none_or(|session| session.info.id != *id) {
+                return Err(Error::Conflict(
+                    "another session was begun while this one waited in the spool: open the store again"
+                        .to_owned(),
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -100,8 +181,8 @@ impl Live {
         self.known().end
     }
 
-    /// The refs now. Opens nothing but the journal.
-    pub(crate) fn refs(&self) -> Result<(Arc<Refs>, Position)> {
+    /// The refs at the end of the journal. Opens nothing but the journal.
+    pub(crate) fn written_refs(&self) -> Result<(Arc<Refs>, Position)> {
         let mut known = self.known();
         self.catch_up(&mut known)?;
         if self.is_outgrown(&known)? {
@@ -117,8 +198,8 @@ impl Live {
         known.end - known.start
     }
 
-    /// One consistent moment: now.
-    pub(crate) fn view(&self) -> Result<View> {
+    /// The moment at the end of the journal.
+    pub(crate) fn written(&self) -> Result<View> {
         let mut known = self.known();
         for _ in 0..MAX_ATTEMPTS {
             self.catch_up(&mut known)?;
@@ -181,7 +262,7 @@ impl Live {
         *self.known() = Known::default();
     }
 
-    /// As [`Live::view`], but of what is known, without reading the journal: for use under the append lock, after
+    /// As [`Live::written`], but of what is known, without reading the journal: for use under the append lock, after
     /// [`Live::take_in`].
     pub(crate) fn view_known(&self) -> Result<View> {
         let mut known = self.known();
@@ -189,7 +270,7 @@ impl Live {
             return Self::indexed(&mut known);
         }
         drop(known);
-        self.view()
+        self.written()
     }
 
     /// Whether the tail is long and a newer generation holds part of it.

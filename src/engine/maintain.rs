@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::format::{Header, Record, RecordChange, Refs};
 use crate::model::{Author, BranchNumber, Operation, OperationId, SessionNumber, Timestamp};
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 /// A tail that costs a reader as much as reading this many bytes is worth a new generation: about 200 revisions of 25
 /// changes, or 450 of one. See `docs/benchmarks.md`.
@@ -23,7 +24,9 @@ const READ_BYTES: u64 = 4 << 20;
 impl Engine {
     /// Applies the tail if it is long enough and nobody else is at it. Returns whether it did.
     pub(crate) fn apply_if_long(&self, bytes: u64) -> Result<bool> {
-        if self.check_writable().is_err() || self.live.tail_cost() < bytes {
+        // Who has just waited in vain for the append lock does not wait again for a chore.
+        let kept_out = self.kept_out.load(Ordering::Relaxed);
+        if kept_out || self.check_writable().is_err() || self.live.tail_cost() < bytes {
             return Ok(false);
         }
         self.apply()
@@ -32,9 +35,10 @@ impl Engine {
     /// Applies the tail, unless somebody else is at it. Returns whether it did.
     pub(crate) fn apply(&self) -> Result<bool> {
         self.check_writable()?;
+        self.drain()?;
         let Some(mut applier) = self.live.index.try_applier()? else { return Ok(false) };
         let from = applier.view().position();
-        let (_, end) = self.live.refs()?;
+        let (_, end) = self.live.written_refs()?;
         // A generation stands at the beginning of a segment, whose first record is only the refs.
         let only_refs = self.live.records_since(from).is_some_and(|records| {
             records

@@ -17,5 +17,6 @@ pub(crate) mod object;
 pub(crate) mod refs;
 pub(crate) mod revise;
 pub(crate) mod rows;
+pub(crate) mod spool;
 pub(crate) mod state;
 pub(crate) mod timeline;

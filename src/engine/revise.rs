@@ -5,7 +5,7 @@ use super::refs::{effective, session};
 use crate::error::{Error, Result};
 use crate::format::{
     Body, Bytes, Delta, DeltaChange, DeltaPart, EntryBytes, Head, Header, ObjectKind, Parent,
-    RecordChange, Reset, Side, decode_entry, encode_entry, encode_key, entry_hash, seal,
+    RecordChange, Refs, Reset, Side, decode_entry, encode_entry, encode_key, entry_hash, seal,
 };
 use crate::model::claim;
 use crate::model::{
@@ -108,7 +108,7 @@ pub(crate) fn plan(
         *memo = seal_changes(desk, place, head.as_ref(), changes)?;
     }
     let Some(sealed) = memo else { return Ok(None) };
-    let planned = finish(desk, place, head.as_ref(), sealed, None, &[])?;
+    let planned = finish(&desk.refs, place, head.as_ref(), sealed, None, &[], random()?)?;
     Ok(Some(planned))
 }
 
@@ -130,7 +130,7 @@ pub(crate) fn plan_reset(
         count,
         entries: Vec::new(),
     };
-    finish(desk, place, head.as_ref(), &sealed, Some(reset), &[])
+    finish(&desk.refs, place, head.as_ref(), &sealed, Some(reset), &[], random()?)
 }
 
 fn seal_changes(
@@ -170,7 +170,7 @@ fn seal_changes(
         return Ok(None);
     }
     check_references(desk, place, head, &counted, &entries)?;
-    let (blobs, parts, delta) = seal_delta(delta)?;
+    let (blobs, parts, delta) = seal_delta(delta, &mut random)?;
     Ok(Some(Sealed { head: head.map(|head| head.id), blobs, parts, delta, digest, count, entries }))
 }
 
@@ -247,7 +247,12 @@ fn dangling(from: &Key, to: &Key) -> Error {
 
 type Triple = (Vec<u8>, Option<EntryBytes>, Option<EntryBytes>);
 
-fn seal_delta(delta: Vec<Triple>) -> Result<(Vec<RecordChange>, Vec<DeltaPart>, ObjectId)> {
+type SealedDelta = (Vec<RecordChange>, Vec<DeltaPart>, ObjectId);
+
+fn seal_delta(
+    delta: Vec<Triple>,
+    salt: &mut dyn FnMut() -> Result<[u8; 16]>,
+) -> Result<SealedDelta> {
     let mut blobs = Vec::new();
     let mut side = |entry: Option<EntryBytes>| match entry {
         None => Side::Absent,
@@ -273,7 +278,7 @@ fn seal_delta(delta: Vec<Triple>) -> Result<(Vec<RecordChange>, Vec<DeltaPart>, 
     let mut ids = Vec::with_capacity(pieces.len());
     let mut parts = Vec::with_capacity(pieces.len());
     for (piece, _) in pieces {
-        let (id, sealed) = seal(ObjectKind::Delta, &piece.encode(random()?));
+        let (id, sealed) = seal(ObjectKind::Delta, &piece.encode(salt()?));
         ids.push(id);
         parts.push(DeltaPart::Inline(Bytes(sealed)));
     }
@@ -300,16 +305,48 @@ pub(crate) fn list_id(parts: &[ObjectId]) -> ObjectId {
     ObjectId::from_bytes(*hasher.finalize().as_bytes())
 }
 
+/// Plans a revision that adds claims which are not there yet. Everything random in it is made from `salt`, so that it
+/// is the same revision each time it is planned on the same head.
+pub(crate) fn plan_additions(
+    refs: &Refs,
+    place: Place<'_>,
+    mut additions: Vec<(Vec<u8>, EntryBytes)>,
+    salt: [u8; 16],
+) -> Result<Planned> {
+    additions.sort();
+    let head = session(refs, place.session)?.branch(place.branch)?.head;
+    let mut digest = head.map_or(Digest::EMPTY, |head| head.digest);
+    for (key, entry) in &additions {
+        digest = digest.plus(&entry_hash(key, entry));
+    }
+    let mut next = salt;
+    let mut salts = || {
+        next = *blake3::hash(&next).as_bytes().first_chunk().expect("16 of 32 bytes");
+        Ok(next)
+    };
+    let count = head.map_or(0, |head| head.count) + additions.len() as u64;
+    let entries = additions
+        .iter()
+        .map(|(key, entry)| (key.clone(), Some(EntryBytes::clone(entry))))
+        .collect();
+    let delta = additions.into_iter().map(|(key, entry)| (key, None, Some(entry))).collect();
+    let (blobs, parts, delta) = seal_delta(delta, &mut salts)?;
+    let head_id = head.map(|head| head.id);
+    let sealed = Sealed { head: head_id, blobs, parts, delta, digest, count, entries };
+    finish(refs, place, head.as_ref(), &sealed, None, &[], salt)
+}
+
 fn finish(
-    desk: &Desk<'_>,
+    refs: &Refs,
     place: Place<'_>,
     head: Option<&Head>,
     sealed: &Sealed,
     reset: Option<Reset>,
     merged: &[Parent],
+    salt: [u8; 16],
 ) -> Result<Planned> {
-    let session = session(&desk.refs, place.session)?;
-    let body = Body { salt: random()?, operation: place.operation.clone() }.encode();
+    let session = session(refs, place.session)?;
+    let body = Body { salt, operation: place.operation.clone() }.encode();
     let own = head.map(|head| Parent { sequence: head.sequence, id: head.id });
     let header = Header {
         session: session.info.id,

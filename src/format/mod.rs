@@ -18,9 +18,11 @@ mod page;
 mod record;
 mod refs;
 mod row;
+mod spooled;
 
 pub use chunk::{CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, Chunk, ChunkEntry, is_boundary};
 pub use codec::DecodeError;
+pub(crate) use codec::{pack as pack_derived, unpack as unpack_bytes};
 pub use delta::{ChangeRange, Delta, DeltaChange, Side, SideRange};
 pub use entry::{
     EntryBytes, decode_entry, decode_key, encode_entry, encode_key, entity_hash, entry_hash,
@@ -42,3 +44,4 @@ pub use row::{
     BookmarkRow, CheckpointRow, CleanedRow, Effect, FactRow, KeyframeChunk, KeyframeRow,
     OperationRow, RevisionRow, SegmentRow, SequenceRow,
 };
+pub use spooled::{Spooled, SpooledCheckpoint, SpooledNote, SpooledPage};

@@ -13,8 +13,13 @@ use serde::{Deserialize, Serialize};
 const MAGIC: &[u8; 4] = b"fRw1";
 
 fn wrap(content: &[u8]) -> Vec<u8> {
+    wrap_as(MAGIC, content)
+}
+
+/// Content behind a mark, its length and the beginning of its hash.
+pub(super) fn wrap_as(magic: &[u8; 4], content: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(24 + content.len());
-    out.extend_from_slice(MAGIC);
+    out.extend_from_slice(magic);
     out.extend_from_slice(&(content.len() as u32).to_le_bytes());
     out.extend_from_slice(blake3::hash(content).as_bytes().first_chunk::<16>().expect("16 of 32"));
     out.extend_from_slice(content);
@@ -22,8 +27,17 @@ fn wrap(content: &[u8]) -> Vec<u8> {
 }
 
 fn unwrap<'a>(what: &'static str, bytes: &'a [u8]) -> Result<&'a [u8], DecodeError> {
+    unwrap_as(MAGIC, what, bytes)
+}
+
+/// What [`wrap_as`] wrapped, checked.
+pub(super) fn unwrap_as<'a>(
+    magic: &[u8; 4],
+    what: &'static str,
+    bytes: &'a [u8],
+) -> Result<&'a [u8], DecodeError> {
     let mut reader = Reader::new(what, bytes);
-    if &reader.array::<4>()? != MAGIC {
+    if &reader.array::<4>()? != magic {
         return Err(reader.error("it does not begin with its mark"));
     }
     let length = u32::from_le_bytes(reader.array()?) as usize;

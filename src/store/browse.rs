@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{Delta, FactRow, Header, ObjectKind, RevisionRow, decode_entry, decode_key};
 use crate::model::{
-    BranchNumber, BranchStatus, Change, Checkpoint, Entry, Kind, SessionNumber, Timestamp,
+    BranchNumber, BranchStatus, Change, Checkpoint, Entry, Kind, Origin, SessionNumber, Timestamp,
 };
 use std::collections::BTreeSet;
 
@@ -292,7 +292,7 @@ impl Session {
         let mut facts = fact::Reader::default();
         for row in rows {
             if let Some(item) = self.page_item(&view, &row, &hidden, &mut facts)? {
-                items.push(item);
+                put(&mut items, item);
             }
         }
         if let Some(branch) = branch {
@@ -332,8 +332,15 @@ impl Session {
                 if hidden.contains(&row.operation) {
                     return Ok(None);
                 }
+                let known = facts.read(view, &row)?;
+                let (kind, id) = (known.fact.kind, &known.fact.id);
+                if known.fact.origin == Origin::Hook
+                    && fact::known_elsewhere(view, &view.refs, self.number, kind, id)?
+                {
+                    return Ok(None);
+                }
                 let branch = timeline::branch_at(view, self.number, place.time)?;
-                (branch, Recorded::Fact(Box::new(facts.read(view, &row)?)))
+                (branch, Recorded::Fact(Box::new(known)))
             }
         };
         let branch = session.branch(branch)?.name.clone();
@@ -477,6 +484,22 @@ impl Session {
             });
         }
         Ok(lines)
+    }
+}
+
+/// Puts an item behind the others. Of two versions of a fact with one time and place the one recorded last counts.
+fn put(items: &mut Vec<PageItem>, item: PageItem) {
+    let recorded = |item: &PageItem| match &item.what {
+        Recorded::Fact(known) => Some(known.fact.recorded_at),
+        _ => None,
+    };
+    match items.last_mut() {
+        Some(last) if last.place == item.place => {
+            if recorded(last) <= recorded(&item) {
+                *last = item;
+            }
+        }
+        _ => items.push(item),
     }
 }
 

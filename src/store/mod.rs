@@ -4,6 +4,7 @@
 //! What is read is a [`StateAt`] a moment, a diff between two, a history.
 
 mod act;
+mod aside;
 mod brief;
 mod browse;
 mod capture;
@@ -13,6 +14,7 @@ mod history;
 mod import;
 mod maintainer;
 mod resolve;
+mod search;
 mod session;
 mod state;
 mod stream;
@@ -29,6 +31,7 @@ pub use crate::engine::maintain::APPLY_BYTES;
 pub use crate::engine::revise::{ClaimChange, Expect};
 pub use crate::engine::state::{DifferenceBytes, Differences, State};
 pub use act::Act;
+pub use aside::{Aside, Waiting};
 pub use brief::{Brief, BriefLine, title};
 pub use browse::{
     ACTIVITY_LIMIT, Activity, BranchLine, HistoryPage, PageItem, PageKinds, Place, Rank, Recorded,
@@ -42,7 +45,8 @@ pub use history::{HistoryEntry, LogEntry, LogItem};
 pub use import::{BLOCK_BYTES, Bookmark, SourceChange, Taken};
 pub use maintainer::Maintainer;
 pub use resolve::Point;
-pub use session::{BranchSummary, NewSession, Session, SessionSummary};
+pub use search::{Hit, Hits, MAX_HITS, MAX_WORDS, Query};
+pub use session::{BranchSummary, NewSession, Session, SessionOf, SessionSummary};
 pub use state::{Comparison, RevisionSummary, StateAt};
 pub use stream::{Open, Resolve, Stream, StreamTaken};
 pub use undo::{OperationSummary, Undone};
@@ -51,14 +55,15 @@ pub use write::{Committed, HeadClaims, NewCheckpoint, Write};
 use crate::backend::journal::Journal;
 use crate::backend::memory::{MemoryIndex, MemoryLog};
 use crate::backend::rocks::RocksIndex;
-use crate::backend::{self, Index, Log};
+use crate::backend::spool::{SpoolFolder, folder_in};
+use crate::backend::{self, Index, Log, Spool};
 use crate::engine::checkpoint;
 use crate::engine::commit::{Durability, Engine, operation_id, random};
 use crate::engine::live::Live;
 use crate::engine::maintain::refs_record;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Marker, Record, RecordChange, Refs};
-use crate::model::{Checkpoint, OperationId, SessionId, SessionInfo, SessionKind, SessionNumber};
+use crate::model::{Checkpoint, OperationId, SessionKind, SessionNumber};
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -178,7 +183,8 @@ impl Store {
         options: Options,
         path: Option<&Path>,
     ) -> Self {
-        let engine = Engine::new(Live::new(log, index), marker, options);
+        let spool = path.map(|path| Arc::new(SpoolFolder::new(folder_in(path))) as Arc<dyn Spool>);
+        let engine = Engine::new(Live::new(log, index, spool), marker, options);
         Self { engine: Arc::new(engine), path: path.map(Path::to_owned) }
     }
 
@@ -218,6 +224,35 @@ impl Store {
     pub fn session(&self, name: &str) -> Result<Session> {
         let (refs, _) = self.engine.live.refs()?;
         find_session(&refs, name).map(|number| self.at(number))
+    }
+
+    /// The session of exactly this kind and name.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn session_of(&self, kind: SessionKind, name: &str) -> Result<Option<Session>> {
+        let (refs, _) = self.engine.live.refs()?;
+        let place = refs
+            .sessions
+            .iter()
+            .position(|session| session.info.kind == kind && session.info.name == name);
+        Ok(place.map(|place| self.at(place as SessionNumber)))
+    }
+
+    /// All sessions of a kind with their names and the time of the last event of each, the oldest first.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn sessions_of(&self, kind: SessionKind) -> Result<Vec<SessionOf>> {
+        let (refs, _) = self.engine.live.refs()?;
+        let of_kind = (0..).zip(&refs.sessions).filter(|(_, session)| session.info.kind == kind);
+        let found = of_kind.map(|(number, session)| SessionOf {
+            session: self.at(number),
+            name: session.info.name.clone(),
+            started_at: session.info.started_at,
+            last_event: session.last_event,
+        });
+        Ok(found.collect())
     }
 
     /// The session that commands work in when they name none: the one pinned, else the one last used.
@@ -266,17 +301,8 @@ impl Store {
         let mut new = new;
         self.gate().session(&mut new);
         let operation = act.operation()?;
-        let id = SessionId::from_bytes(random()?);
-        crate::model::claim::check_id(&new.name)
-            .map_err(|error| Error::invalid(error.to_string()))?;
-        let info = SessionInfo {
-            id,
-            name: new.name,
-            kind: new.kind,
-            agent: new.agent,
-            agent_session: new.agent_session,
-            started_at: new.started_at.unwrap_or(act.now),
-        };
+        let takes_over = new.takes_over;
+        let info = aside::info_of(act, new)?;
         let number = self.engine.commit(Durability::Now, &mut |desk| {
             let taken = |session: &crate::format::SessionRefs| {
                 session.info.kind == info.kind && session.info.name == info.name
@@ -286,13 +312,18 @@ impl Store {
             }
             let number = desk.refs.sessions.len() as SessionNumber;
             let mut changes = vec![RecordChange::Session { info: info.clone() }];
-            let takes_over = new.takes_over || desk.refs.last_used.is_none();
+            let takes_over = takes_over || desk.refs.last_used.is_none();
             if info.kind == SessionKind::Debug && takes_over {
                 changes.push(RecordChange::Used { session: number });
             }
             Ok((Some(Record { operation: operation.clone(), changes }), number))
-        })?;
-        Ok(self.at(number))
+        });
+        match number {
+            Err(error) if error.kind() == ErrorKind::Locked && self.engine.live.spool.is_some() => {
+                self.begin_aside(&operation, &info, takes_over)
+            }
+            number => Ok(self.at(number?)),
+        }
     }
 
     /// Begins a session, under the next free name if its own is taken: `name`, `name-2`, `name-3`.
@@ -318,8 +349,17 @@ impl Store {
     /// Chooses the session that is current from now on; `None` lets the last one used be it.
     ///
     /// # Errors
-    /// As every write.
+    /// [`Error::Invalid`] if it is no debugging effort; as every write.
     pub fn pin_session(&self, act: &Act, session: Option<&Session>) -> Result<()> {
+        if let Some(session) = session {
+            let info = session.summary()?.info;
+            if info.kind != SessionKind::Debug {
+                return Err(Error::invalid(format!(
+                    "'{}' is no debugging effort, so it is never current: name one, or give this one with '--session'",
+                    info.name
+                )));
+            }
+        }
         let operation = act.operation()?;
         let session = session.map(|session| session.number);
         self.engine.commit(Durability::Now, &mut |desk| {

@@ -106,6 +106,19 @@ impl SessionSummary {
     }
 }
 
+/// A session among those of its kind.
+#[derive(Clone)]
+pub struct SessionOf {
+    /// The session.
+    pub session: Session,
+    /// Its name.
+    pub name: String,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// The time of its latest revision, checkpoint or fact.
+    pub last_event: Option<Timestamp>,
+}
+
 /// A branch at a moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BranchSummary {
@@ -398,6 +411,7 @@ impl Session {
                 changed: Vec::new(),
                 facts: 0,
                 warnings: Vec::new(),
+                spooled: false,
             };
             let planned = self.plan_reset(desk, place, to.at)?;
             let same = head.map_or((Digest::EMPTY, 0), |head| (head.digest, head.count));

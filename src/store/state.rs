@@ -5,6 +5,7 @@ use super::session::{BranchSummary, Session, branches};
 use crate::diff::{self, TypedChange};
 use crate::engine::checkpoint;
 use crate::engine::fact::{self, Clock, KnownFact};
+use crate::engine::lineage;
 use crate::engine::live::View;
 use crate::engine::lookup;
 use crate::engine::materialize::materialize;
@@ -111,6 +112,23 @@ impl Session {
         lookup::entry(&view, &view.refs, self.number, at, &encode_key(key))?
             .map(|bytes| decode_entry(&bytes).map_err(Error::corrupt(format!("the {key}"))))
             .transpose()
+    }
+
+    /// Several claims at a point, all at one moment, without the rest of the state; `None` where there is none.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn claims(&self, point: &Point, keys: &[Key]) -> Result<Vec<Option<Entry>>> {
+        let view = self.view()?;
+        let Some(at) = point.at else { return Ok(vec![None; keys.len()]) };
+        let stretches = lineage::stretches(&view, &view.refs, self.number, at)?;
+        keys.iter()
+            .map(|key| {
+                lookup::entry_in(&view, &view.refs, self.number, &stretches, &encode_key(key))?
+                    .map(|bytes| decode_entry(&bytes).map_err(Error::corrupt(format!("the {key}"))))
+                    .transpose()
+            })
+            .collect()
     }
 
     /// The claims that changed from one point to another, as stored: nothing is decoded.

@@ -1,6 +1,7 @@
 //! Writes: claims, facts and a checkpoint in one record with one sync.
 
 use super::act::Act;
+use super::aside;
 use super::gate::{Removed, warning};
 use super::session::Session;
 use crate::engine::checkpoint as checkpoints;
@@ -10,11 +11,13 @@ use crate::engine::lineage::At;
 use crate::engine::materialize::materialize;
 use crate::engine::refs::session as session_refs;
 use crate::engine::revise::{self, ClaimChange, Expect, Place, Planned, Sealed};
+use crate::engine::spool::is_reason;
 use crate::engine::state::State;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{
-    BookmarkRow, Bytes, DeltaPart, ObjectKind, Page, Record, RecordChange, SessionRefs, seal,
+    BookmarkRow, Bytes, DeltaPart, EntryBytes, ObjectKind, Page, Record, RecordChange, Refs,
+    SessionRefs, Spooled, decode_entry, encode_key, seal,
 };
 use crate::model::rule::{Claims, Outcome, RuleError};
 use crate::model::{
@@ -95,6 +98,9 @@ pub struct Committed {
     pub facts: u64,
     /// What does not go together, and other things to be told.
     pub warnings: Vec<String>,
+    /// Whether it waits in the spool, since somebody holds the append lock or the store is damaged: it is durable and
+    /// seen at once; its numbers, and the id of a revision, are those it would have now.
+    pub spooled: bool,
 }
 
 impl Committed {
@@ -106,10 +112,13 @@ impl Committed {
 }
 
 type Rule<'a> = Box<dyn Fn(&HeadClaims) -> Result<Outcome, RuleError> + 'a>;
+type Edit<'a> = Box<dyn Fn(&[Option<Value>]) -> Result<Vec<ClaimChange>> + 'a>;
 
 enum Step<'a> {
     Change(ClaimChange),
     Rule(Rule<'a>),
+    /// What becomes of claims, by what these are now.
+    Edit(Vec<Key>, Edit<'a>),
     /// These are all claims of these kinds.
     Whole(BTreeSet<Kind>, Vec<(Key, Value)>),
 }
@@ -200,6 +209,18 @@ impl<'a> Write<'a> {
     pub fn rule(mut self, rule: impl Fn(&HeadClaims) -> Result<Outcome, RuleError> + 'a) -> Self {
         self.steps.push(Step::Rule(Box::new(rule)));
         self.auto = true;
+        self
+    }
+
+    /// With what `edit` makes of these claims as they stand (with the changes before it), each `None` where it is not
+    /// there. Only these are looked up, so it costs the same in a state of any size. Runs again if somebody else is
+    /// faster.
+    pub fn edit(
+        mut self,
+        keys: Vec<Key>,
+        edit: impl Fn(&[Option<Value>]) -> Result<Vec<ClaimChange>> + 'a,
+    ) -> Self {
+        self.steps.push(Step::Edit(keys, Box::new(edit)));
         self
     }
 
@@ -308,9 +329,21 @@ impl<'a> Write<'a> {
             .collect::<Result<Vec<_>>>()?;
         let mut memo: Option<Sealed> = None;
         let engine = std::sync::Arc::clone(&self.session.store.engine);
-        let (done, moved) = engine.commit(self.durability, &mut |desk| {
+        let committed = engine.commit(self.durability, &mut |desk| {
             self.plan(desk, &operation, &facts, &ids, &mut memo)
-        })?;
+        });
+        let (done, moved) = match committed {
+            Err(error) if is_reason(&error) => {
+                let session = self.session;
+                let (refs, _) =
+                    engine.live.refs().unwrap_or_else(|_| (engine.live.known_refs(), 0));
+                return match self.waiting(&refs, &operation, &facts, &ids)? {
+                    Some(waiting) => aside::keep(&session.store, &waiting, error),
+                    None => Err(error),
+                };
+            }
+            committed => committed?,
+        };
         if let Some((branch, planned)) = moved {
             engine.heads.moved(
                 engine.live.end(),
@@ -351,7 +384,7 @@ impl<'a> Write<'a> {
                         *value = change.value.unwrap_or_default();
                     }
                 }
-                Step::Rule(_) => {}
+                Step::Rule(_) | Step::Edit(..) => {}
             }
         }
         for fact in &mut self.facts {
@@ -372,6 +405,57 @@ impl<'a> Write<'a> {
             checkpoint.tags.dedup();
         }
         Ok(())
+    }
+
+    /// This write as it waits in the spool; `None` if it needs an expected head, or is a part of something larger.
+    fn waiting(
+        &self,
+        refs: &Refs,
+        operation: &Operation,
+        facts: &[RecordChange],
+        ids: &[CheckpointId],
+    ) -> Result<Option<Spooled>> {
+        let Some(session) = refs.sessions.get(self.session.number as usize) else {
+            return Ok(None);
+        };
+        if self.by_import || self.operation.is_some() {
+            return Ok(None);
+        }
+        let mut waiting = aside::begin(operation.clone(), session.info.clone())?;
+        waiting.used = session.info.kind == SessionKind::Debug;
+        let branch = match &self.branch {
+            Some(name) => session.branch_named(name).map(|number| (number, name.clone())),
+            None => session
+                .branches
+                .get(session.current_branch as usize)
+                .map(|branch| (session.current_branch, branch.name.clone())),
+        };
+        let number = branch.as_ref().map(|(number, _)| *number);
+        waiting.branch = self.branch.clone().or(branch.map(|(_, name)| name));
+        waiting.time = self.time.unwrap_or(self.act.now);
+        for step in &self.steps {
+            let Step::Change(change) = step else { return Ok(None) };
+            let Some(value) = change.value.as_ref().filter(|_| is_new_note(change)) else {
+                return Ok(None);
+            };
+            aside::note(&mut waiting, &change.key.id, value, change.added_at);
+        }
+        aside::pages(&mut waiting, facts);
+        for change in &self.extra {
+            let RecordChange::Object { object } = change else { return Ok(None) };
+            waiting.objects.push(object.clone());
+        }
+        let mut wanted = self.checkpoint.clone();
+        if wanted.is_none() && !waiting.is_session_only() {
+            wanted = self.scheduled(session);
+        }
+        let wanted = wanted.filter(|wanted| self.is_wanted(session, wanted));
+        let head = number.and_then(|number| session.branch(number).ok()?.head);
+        let seen = head.map(|head| head.sequence);
+        for (wanted, id) in self.checkpoints.iter().cloned().chain(wanted).zip(ids) {
+            aside::checkpoint(&mut waiting, wanted, *id, seen);
+        }
+        Ok(Some(waiting))
     }
 
     /// The facts in pages.
@@ -412,6 +496,7 @@ impl<'a> Write<'a> {
             changed: Vec::new(),
             facts: 0,
             warnings: Vec::new(),
+            spooled: false,
         };
         let mut wanted = self.checkpoint.clone();
         let mut removed = self.removed.clone();
@@ -512,6 +597,18 @@ impl<'a> Write<'a> {
                         changes.push(change);
                     }
                 }
+                Step::Edit(keys, edit) => {
+                    *memo = None;
+                    let known = self.held(desk, branch, keys, &changes)?;
+                    for mut change in edit(&known)? {
+                        gate.claim(&mut change, removed)?;
+                        check_claim(&mut change)?;
+                        if let Some(head) = &mut head {
+                            head.changed.insert(change.key.clone(), change.value.clone());
+                        }
+                        changes.push(change);
+                    }
+                }
                 Step::Rule(rule) => {
                     // What a rule makes depends on the head, so nothing sealed before can be used again.
                     *memo = None;
@@ -537,6 +634,31 @@ impl<'a> Write<'a> {
             }
         }
         Ok(changes)
+    }
+
+    /// These claims as they stand at a branch's head with these changes.
+    fn held(
+        &self,
+        desk: &Desk<'_>,
+        branch: BranchNumber,
+        keys: &[Key],
+        changes: &[ClaimChange],
+    ) -> Result<Vec<Option<Value>>> {
+        let number = self.session.number;
+        let head = session_refs(&desk.refs, number)?.branch(branch)?.head;
+        let encoded: Vec<Vec<u8>> = keys.iter().map(encode_key).collect();
+        let entries = desk.engine.heads.entries(desk, number, branch, head.as_ref(), &encoded)?;
+        let held = |(key, entry): (&Key, Option<EntryBytes>)| {
+            if let Some(change) = changes.iter().rfind(|change| change.key == *key) {
+                return Ok(change.value.clone());
+            }
+            let damaged = Error::corrupt(format!("the {key}"));
+            entry.map(|bytes| decode_entry(&bytes)).transpose().map_or_else(
+                |error| Err(damaged(error)),
+                |entry| Ok(entry.map(|entry| entry.value)),
+            )
+        };
+        keys.iter().zip(entries).map(held).collect()
     }
 
     fn scheduled(&self, session: &SessionRefs) -> Option<NewCheckpoint> {
@@ -645,7 +767,7 @@ fn automatic(trigger: AutoTrigger, tag: Option<&str>) -> NewCheckpoint {
     checkpoint
 }
 
-fn check_claim(change: &mut ClaimChange) -> Result<()> {
+pub(crate) fn check_claim(change: &mut ClaimChange) -> Result<()> {
     if !change.key.kind.is_claim() {
         return Err(Error::invalid(format!("a {} is a fact, not a claim", change.key.kind)));
     }
@@ -659,6 +781,11 @@ fn check_claim(change: &mut ClaimChange) -> Result<()> {
         return Err(Error::invalid("a claim cannot be taken out where it must not be"));
     }
     Ok(())
+}
+
+/// A plain addition: it needs to know nothing of what is there.
+fn is_new_note(change: &ClaimChange) -> bool {
+    change.key.kind == Kind::Note && change.expect == Expect::Absent
 }
 
 /// Tags are words: they stand in lists, moments and file names.

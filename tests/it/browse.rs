@@ -1,8 +1,9 @@
 //! The history in pieces: whatever the size of a page, nothing is left out and nothing comes twice.
 
-use forge_store::model::{Kind, Timestamp};
+use forge_store::model::{Fact, Kind, Origin, Timestamp, Value};
 use forge_store::store::{
-    ACTIVITY_LIMIT, PageItem, PageKinds, Place, Rank, Recorded, Session, Store, Way,
+    ACTIVITY_LIMIT, Act, NewSession, PageItem, PageKinds, Place, Rank, Recorded, Session, Store,
+    Way,
 };
 use forge_testkit::example;
 
@@ -107,4 +108,52 @@ fn branches_are_lines_that_begin_on_another() {
     let head = session.place_of(&session.head().unwrap()).unwrap();
     let last = session.summary().unwrap().last_event.unwrap();
     assert_eq!(head, Some(Place { time: last, rank: Rank::Sequence(u64::MAX) }));
+}
+
+fn command(origin: Origin, seconds: i64, place: u64, text: &str) -> Fact {
+    let at = Timestamp::from_micros(1_741_683_850_000_000 + seconds * 1_000_000);
+    Fact {
+        kind: Kind::Command,
+        id: "call-1".to_owned(),
+        at,
+        origin,
+        place,
+        recorded_at: at,
+        value: Value::from([("command", text.into()), ("exit_code", 0_i64.into())]),
+    }
+}
+
+/// A hook and the transcript both tell of one call. The page showed it twice, the state once.
+#[test]
+fn a_fact_of_a_hook_that_another_source_knows_too_comes_once() {
+    let session = Store::in_memory().unwrap();
+    let now = Timestamp::from_micros(1_741_683_840_000_000);
+    let session = session
+        .create_session(&Act::asked("session new", now), NewSession::named("calls"))
+        .expect("a session");
+    let add = |fact: Fact| {
+        session.write(&Act::asked("import", fact.at)).fact(fact).commit().expect("a commit");
+    };
+    add(command(Origin::Hook, 3, 0, "by the hook"));
+    assert_eq!(walk(&session, Way::Older, 10).len(), 1);
+    add(command(Origin::Recorded, 2, 0, "as recorded"));
+    let said = |items: Vec<PageItem>| -> Vec<String> {
+        let text = |item: PageItem| match item.what {
+            Recorded::Fact(known) => known.fact.value.field("command").cloned(),
+            _ => None,
+        };
+        items.into_iter().map(|item| format!("{:?}", text(item))).collect()
+    };
+    for way in [Way::Older, Way::Newer] {
+        let found = said(walk(&session, way, 10));
+        assert!(found.len() == 1 && found[0].contains("as recorded"), "{found:?}");
+    }
+    // A later version with the same time and place counts instead of the earlier one.
+    let mut again = command(Origin::Recorded, 2, 0, "as corrected");
+    again.recorded_at = again.recorded_at.plus_micros(60_000_000);
+    add(again);
+    for way in [Way::Older, Way::Newer] {
+        let found = said(walk(&session, way, 10));
+        assert!(found.len() == 1 && found[0].contains("as corrected"), "{found:?}");
+    }
 }

@@ -14,6 +14,8 @@ mod layering;
 mod model;
 mod redact;
 mod source;
+#[cfg(test)]
+mod spool;
 mod store;
 mod stream;
 #[cfg(test)]

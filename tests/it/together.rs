@@ -256,7 +256,7 @@ fn beside_a_frozen_lock_holder_writing_fails_by_name_and_reading_goes_on() {
     let impatient = Store::open(&folder.path, options).unwrap();
     let session = impatient.session("s").unwrap();
     let value = Value::from([("description", "x".into())]);
-    let change = ClaimChange::add(Key::new(Kind::Note, "n"), value);
+    let change = ClaimChange::add(Key::new(Kind::Belief, "b"), value);
     let error = session.write(&act()).change(change.clone()).commit().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
     assert!(error.to_string().contains(&child.id().to_string()), "it names the holder: {error}");

@@ -11,7 +11,7 @@ use chrono::{FixedOffset, Local};
 use forge_store::model::Timestamp;
 use forge_store::model::when::civil_time;
 use forge_store::store::Place;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// In which zone times are shown and read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +122,63 @@ pub struct Reading {
     pub top: usize,
 }
 
+/// Charts, and which of their lines are drawn.
+#[derive(Clone, Debug, Default)]
+pub struct Charts {
+    /// What they are drawn of; `None` while it loads.
+    pub data: Option<ChartData>,
+    /// The hypotheses that are drawn, by their place in the data.
+    pub chosen: BTreeSet<usize>,
+    /// The hypothesis stood on.
+    pub cursor: usize,
+    /// The first one listed.
+    pub top: usize,
+    /// The hypothesis that somebody stood on when they asked: it alone is drawn at first.
+    pub wanted: Option<String>,
+}
+
+impl Charts {
+    /// At first so many lines are drawn, those that moved last: more cannot be told apart.
+    const FIRST: usize = 8;
+
+    /// Takes in what was read, and chooses what is drawn at first.
+    pub fn load(&mut self, data: ChartData) {
+        let wanted = self.wanted.take();
+        let wanted = data.confidence.iter().position(|series| Some(&series.id) == wanted.as_ref());
+        if let Some(wanted) = wanted {
+            (self.cursor, self.chosen) = (wanted, BTreeSet::from([wanted]));
+        } else {
+            let moved = |place: &usize| {
+                let points = data.confidence.get(*place).map(|series| series.points.as_slice());
+                points.and_then(|points| points.last()).map(|(time, _)| *time)
+            };
+            let mut places: Vec<usize> = (0..data.confidence.len()).collect();
+            places.sort_by_key(|place| std::cmp::Reverse(moved(place)));
+            self.chosen = places.into_iter().take(Self::FIRST).collect();
+        }
+        self.data = Some(data);
+    }
+
+    /// How many hypotheses there are to choose from.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.data.as_ref().map_or(0, |data| data.confidence.len())
+    }
+
+    /// Draws the hypothesis stood on, or no longer.
+    pub fn toggle(&mut self) {
+        if self.cursor < self.count() && !self.chosen.remove(&self.cursor) {
+            self.chosen.insert(self.cursor);
+        }
+    }
+
+    /// Draws all, or none if all are drawn.
+    pub fn toggle_all(&mut self) {
+        let all: BTreeSet<usize> = (0..self.count()).collect();
+        self.chosen = if self.chosen == all { BTreeSet::new() } else { all };
+    }
+}
+
 /// What a line of text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
@@ -144,8 +201,8 @@ pub enum Purpose {
 pub enum Front {
     /// A sheet.
     Sheet(Reading),
-    /// Charts; `None` while they load.
-    Charts(Option<ChartData>),
+    /// Charts.
+    Charts(Charts),
     /// The sessions.
     Sessions {
         /// `None` while they load.

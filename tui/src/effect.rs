@@ -580,11 +580,15 @@ pub struct Sheet {
     pub sections: Vec<Section>,
 }
 
-/// Points of a line in a chart.
+/// A hypothesis as a line in a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What it is of.
-    pub name: String,
+    /// Its id.
+    pub id: String,
+    /// What it says.
+    pub title: String,
+    /// Its status at the last moment.
+    pub status: String,
     /// Times and values from 0 to 1.
     pub points: Vec<(Timestamp, f64)>,
 }

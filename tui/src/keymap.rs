@@ -44,6 +44,7 @@ pub struct Binding {
 
 const BROWSE: &[Mode] = &[Timeline, State];
 const LISTS: &[Mode] = &[Timeline, State, Sheet, Sessions];
+const OPENING: &[Mode] = &[Timeline, State, Sheet, Charts, Sessions];
 const SHOWN: &[Mode] = &[Timeline, State, Sheet, Charts, Sessions];
 const MOVING: &[Mode] = &[Timeline, State, Sheet, Charts, Sessions, Confirm];
 const ASKING: &[Mode] = &[Input, Confirm];
@@ -63,7 +64,7 @@ const DEFAULTS: &[Line] = &[
         "back",
     ),
     (Command::Cancel, "cancel", "<esc> <c-c>", ASKING, "leave it", "leave it"),
-    (Command::Open, "open", "<enter>", LISTS, "open in full, or choose", "open"),
+    (Command::Open, "open", "<enter>", OPENING, "open in full, or choose", "open"),
     (Command::NextPane, "next-pane", "<tab>", BROWSE, "go to the other side", "other side"),
     (Command::Search, "search", "/", BROWSE, "search and filter", "search"),
     (Command::Jump, "jump", "t :", BROWSE, "go to a moment by typing it", "go to"),
@@ -89,6 +90,8 @@ const DEFAULTS: &[Line] = &[
     (Command::Export, "export", "e", SHOWN, "write this view to a file", "export"),
     (Command::Fold, "fold", "<space> x", &[Sheet], "fold or unfold a section", "fold"),
     (Command::FoldAll, "fold-all", "z", &[Sheet], "fold or unfold all sections", ""),
+    (Command::Fold, "draw", "<space> x", &[Charts], "draw this hypothesis, or no longer", "draw"),
+    (Command::FoldAll, "draw-all", "z", &[Charts], "draw all hypotheses, or none", "all"),
     (Command::Down, "down", "j <down> <c-n>", MOVING, "down: back in time", ""),
     (Command::Up, "up", "k <up> <c-p>", MOVING, "up: on in time", ""),
     (Command::PageDown, "page-down", "<pgdn> <c-f> <c-d>", MOVING, "a page down", ""),

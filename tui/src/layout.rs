@@ -20,6 +20,17 @@ pub struct Layout {
     pub keys: Rect,
 }
 
+/// Where the parts of charts stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chart {
+    /// Confidence over time.
+    pub plot: Rect,
+    /// The hypotheses, to choose from.
+    pub list: Rect,
+    /// Verifications, activity, and the scale of time.
+    pub below: Rect,
+}
+
 /// From so many columns on, timeline and state stand side by side.
 const WIDE: u16 = 90;
 
@@ -67,6 +78,20 @@ impl Layout {
             width: app.width,
             height: app.height.saturating_sub(layout.header.height + below),
         }
+    }
+
+    /// Where the parts of charts stand, with so many hypotheses to choose from.
+    #[must_use]
+    pub fn chart(front: Rect, hypotheses: usize) -> Chart {
+        let part = |y: u16, height: u16| Rect { y, height, ..front };
+        let room = front.height.saturating_sub(1);
+        let below = room.min(4);
+        let room = room - below;
+        let wanted = u16::try_from(hypotheses).unwrap_or(u16::MAX);
+        let list = wanted.min((room / 3).max(1)).min(room);
+        let plot = part(front.y + front.height.min(1), room - list);
+        let list = part(plot.bottom(), list);
+        Chart { plot, list, below: part(list.bottom(), below) }
     }
 
     /// How many lines of a sheet are seen.

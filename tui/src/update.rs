@@ -5,11 +5,12 @@ mod moves;
 mod reply;
 
 use crate::action::{Action, Command};
-use crate::app::{App, Focus, Front, Purpose, Reading, Stage};
+use crate::app::{App, Charts, Focus, Front, Purpose, Reading, Stage};
 use crate::effect::{Change, Effect, Request, Slot, Tab, Target, Wanted};
 use crate::layout::Layout;
 use crate::sheet;
 use crate::theme::Tone;
+use forge_store::model::{Key, Kind};
 use forge_store::store::{Place, Rank, Way};
 
 /// Begins with a session; `None`: the current one.
@@ -161,7 +162,11 @@ fn browse(app: &mut App, command: Command) -> Vec<Effect> {
         }
         Command::Diff => return diff(app),
         Command::Charts => {
-            app.fronts.push(Front::Charts(None));
+            let stood = app.state.view.as_ref().and_then(|view| view.items.get(app.state.cursor));
+            let wanted = stood
+                .filter(|item| app.focus == Focus::State && item.key.kind == Kind::Hypothesis)
+                .map(|item| item.key.id.clone());
+            app.fronts.push(Front::Charts(Charts { wanted, ..Charts::default() }));
             let target = app.target();
             return vec![app.ask(Request::Charts { target })];
         }
@@ -219,6 +224,14 @@ fn open(app: &mut App) -> Vec<Effect> {
         Some(Front::Sheet(_)) => {
             moves::fold(app, false);
             return Vec::new();
+        }
+        Some(Front::Charts(charts)) => {
+            let data = charts.data.as_ref();
+            let Some(series) = data.and_then(|data| data.confidence.get(charts.cursor)) else {
+                return Vec::new();
+            };
+            let key = Key::new(Kind::Hypothesis, series.id.clone());
+            Request::Detail { target: app.target(), key }
         }
         Some(_) => return Vec::new(),
         None if app.focus == Focus::Timeline => match app.row() {

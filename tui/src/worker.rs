@@ -6,6 +6,7 @@ mod difference;
 mod find;
 mod row;
 mod state;
+mod text;
 
 use crate::app::Zone;
 use crate::effect::{

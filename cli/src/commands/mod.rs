@@ -15,8 +15,10 @@ pub mod evidence;
 pub mod export;
 pub mod fact;
 pub mod gap;
+pub mod hook;
 pub mod hypothesis;
 pub mod import;
+pub mod inference;
 pub mod init;
 pub mod log;
 pub mod look;
@@ -25,6 +27,7 @@ pub mod man;
 pub mod measurement;
 pub mod note;
 pub mod redact;
+pub mod search;
 pub mod session;
 pub mod status;
 pub mod tui;
@@ -90,9 +93,9 @@ pub enum Command {
     /// List and show sub-agents
     #[command(subcommand)]
     Agent(FactCommand),
-    /// List and show what rules read in messages
+    /// List and show what rules read in messages, agree with it or put it aside
     #[command(subcommand)]
-    Inference(FactCommand),
+    Inference(inference::InferenceCommand),
     /// Try another line of thought without losing this one
     #[command(subcommand)]
     Branch(branch::BranchCommand),
@@ -100,6 +103,8 @@ pub enum Command {
     Blame(blame::BlameArgs),
     /// Say what an entity rests on and what rests on it
     Why(blame::WhyArgs),
+    /// Find words in all that was ever said
+    Search(search::SearchArgs),
     /// Show the changes, newest first
     Log(log::LogArgs),
     /// Take back the last operation, or a named one
@@ -119,6 +124,8 @@ pub enum Command {
     Export(export::ExportCommand),
     /// Print a text without the secrets that would not be stored
     Redact(redact::RedactArgs),
+    /// Take what a coding agent tells its hook on stdin; always ends well
+    Hook(hook::HookArgs),
     /// Read and change settings
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -153,10 +160,11 @@ impl Command {
             Self::Message(command) => fact::run(Kind::Message, command, context),
             Self::Prompt(command) => fact::run(Kind::Prompt, command, context),
             Self::Agent(command) => fact::run(Kind::Agent, command, context),
-            Self::Inference(command) => fact::run(Kind::Inference, command, context),
+            Self::Inference(command) => inference::run(command, context),
             Self::Branch(command) => branch::run(command, context),
             Self::Blame(args) => blame::run(args, context),
             Self::Why(args) => blame::why(args, context),
+            Self::Search(args) => search::run(args, context),
             Self::Log(args) => log::run(args, context),
             Self::Undo(args) => undo::run(args, context),
             Self::Redo => undo::redo(context),
@@ -165,6 +173,7 @@ impl Command {
             Self::Import(command) => import::run(command, context),
             Self::Export(command) => export::run(command, context),
             Self::Redact(args) => redact::run(args, context),
+            Self::Hook(args) => hook::run(args, context),
             Self::Config(command) => config::run(command, context),
             Self::Maintain => maintain::run(context),
             Self::Completions(args) => completions::run(args, context),

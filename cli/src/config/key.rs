@@ -21,6 +21,9 @@ pub const REDACT_ALLOW: &str = "redact.allow";
 /// Environment variables whose values are kept.
 pub const REDACT_VARIABLES: &str = "redact.variables";
 
+/// Whether rules read what an agent's sentences state.
+pub const INFERENCE_ENABLED: &str = "inference.enabled";
+
 /// What values a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
@@ -96,6 +99,12 @@ static KEYS: &[Key] = &[
         Shape::Words,
         None,
         "environment variables whose values are kept, with spaces between; a name may end with *",
+    ),
+    key(
+        INFERENCE_ENABLED,
+        Shape::Bool,
+        Some("true"),
+        "whether rules read in messages what an agent states",
     ),
     key(SCHEDULE_EVERY, Shape::Duration, None, "how often to make a checkpoint, such as 10m"),
     key("keep.last", Shape::Count, None, "how many of the newest checkpoints prune keeps"),

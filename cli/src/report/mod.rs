@@ -14,6 +14,7 @@ pub mod man;
 pub mod moment;
 pub mod redact;
 pub mod restore;
+pub mod search;
 pub mod session;
 pub mod state;
 pub mod store;

@@ -36,6 +36,8 @@ pub struct How {
     pub strict: bool,
     /// Only say what would be taken.
     pub dry_run: bool,
+    /// Let rules read what the agent's sentences state.
+    pub infer: bool,
 }
 
 /// Imports transcripts; what is taken of one session is one operation.
@@ -207,7 +209,8 @@ impl<'a> Importer<'a> {
         path: &Path,
         only_look: bool,
     ) -> Result<TranscriptReport, CommandError> {
-        let options = Options { strict: self.how.strict, ..Options::default() };
+        let options =
+            Options { strict: self.how.strict, infer: self.how.infer, ..Options::default() };
         let carry: Carry = match intake.bookmark.carry.as_slice() {
             [] => Carry::default(),
             bytes => serde_json::from_slice(bytes).map_err(|error| {

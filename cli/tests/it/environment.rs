@@ -186,6 +186,14 @@ impl fmt::Display for Output {
 }
 
 /// The mode of a file or directory.
+/// Where recorded sessions of agents are, if there are any: tests that use them skip loudly.
+pub(crate) fn recorded_sessions() -> PathBuf {
+    std::env::var_os("FORGE_DATA").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")),
+        PathBuf::from,
+    )
+}
+
 pub(crate) fn mode(path: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt;
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777

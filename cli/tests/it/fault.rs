@@ -112,7 +112,9 @@ fn a_frozen_process_that_holds_the_lock_is_named() {
     let mut line = String::new();
     BufReader::new(frozen.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "locked\n");
-    let output = environment.forge(["note", "add", "x", "--lock-timeout", "0.05"]);
+    let output = environment.forge(["gap", "add", "x", "--lock-timeout", "0.05"]);
+    // What needs to know nothing of what is there waits in the spool, and is seen at once.
+    let kept = environment.forge(["note", "add", "waits", "--lock-timeout", "0.05", "--json"]);
     let reading = environment.forge(["status", "--json"]).json();
     frozen.kill().unwrap();
     frozen.wait().unwrap();
@@ -120,8 +122,11 @@ fn a_frozen_process_that_holds_the_lock_is_named() {
     let pid = frozen.id().to_string();
     assert!(output.stderr.contains(&pid) && output.stderr.contains("sh -c"), "{output}");
     assert!(output.stderr.contains("--lock-timeout"), "{output}");
-    assert_eq!(reading["summary"]["claims"], 1, "reading waits for nobody");
-    assert_eq!(environment.forge(["note", "add", "x", "--json"]).json()["id"], "N2");
+    let kept = kept.json();
+    assert!(kept["warnings"][0].as_str().unwrap().contains(&pid), "{kept}");
+    assert_eq!(kept["id"], "N2");
+    assert_eq!(reading["summary"]["claims"], 2, "reading waits for nobody");
+    assert_eq!(environment.forge(["note", "add", "x", "--json"]).json()["id"], "N3");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Transcripts into the store: at once or in pieces, twice, broken, taken back.
 
-use crate::environment::Environment;
+use crate::environment::{Environment, recorded_sessions};
 use forge_cli::error::CommandError;
 use forge_cli::report::import::TranscriptReport;
 use forge_cli::transcript::{How, Importer};
@@ -305,10 +305,7 @@ fn recorded() -> Vec<(Vec<u8>, Vec<usize>)> {
     struct Cut {
         bytes: usize,
     }
-    let folder = std::env::var_os("FORGE_DATA").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")),
-        PathBuf::from,
-    );
+    let folder = recorded_sessions();
     let mut found = Vec::new();
     for name in ["small", "review-e2e", "long"] {
         let path = folder.join("claude-code").join(format!("{name}.jsonl"));

@@ -1,6 +1,6 @@
 //! The browser in a real terminal: tmux presses the keys and says what is on the screen.
 
-use crate::environment::Environment;
+use crate::environment::{Environment, recorded_sessions};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -127,6 +127,66 @@ fn the_example_is_browsed_compared_and_left_in_a_real_terminal() {
     terminal.press(&["q"]);
     let screen = terminal.sees("left=0");
     assert!(!screen.contains("following"), "the screen was not given back:\n{screen}");
+}
+
+/// A session of two days as an agent wrote it: idle nights, two compactions, failures, 750 messages.
+#[test]
+fn a_recorded_session_is_browsed_in_a_real_terminal() {
+    let recorded = recorded_sessions().join("claude-code/long.jsonl");
+    if !recorded.exists() {
+        eprintln!("NOT TESTED: {} is missing", recorded.display());
+        return;
+    }
+    let place = Environment::new().with("FORGE_TEST_NOW", "2026-06-01T00:00:00Z");
+    let recorded = recorded.to_str().unwrap();
+    for words in [&["init"][..], &["import", "claude-code", recorded]] {
+        let output = place.finished(&mut place.command(words));
+        assert_eq!(output.code, 0, "{words:?}: {output}");
+    }
+    let Some(terminal) = Terminal::new(&place, "recorded", ("120", "30")) else { return };
+    terminal.run(&format!("{FORGE} tui; echo left=$?"));
+    let screen = terminal.sees("the head of main: 0 claims held");
+    // The strip names the nights, the compactions and the failures.
+    let screen = if screen.contains("idle") { screen } else { terminal.sees("idle") };
+    assert!(screen.contains("idle (longest about 17 h 58 min)"), "{screen}");
+    // Nothing is claimed there, so what was done is shown.
+    terminal.sees("[commands]");
+    terminal.sees("(exit 0) mise run test:ci");
+
+    // The compaction before, in full, and what happened since.
+    terminal.press(&[">"]);
+    terminal.sees(">C");
+    terminal.press(&["Enter"]);
+    terminal.sees("trigger: compaction");
+    // The agent's own summary, read from the transcript.
+    terminal.sees("This session is being continued from a previous conversation");
+    terminal.press(&["Escape"]);
+    terminal.sees("<tab> other side");
+    terminal.press(&["m"]);
+    terminal.sees("marked");
+    terminal.press(&["g", "d"]);
+    terminal.sees("forge checkpoint diff");
+    terminal.press(&["Escape"]);
+    terminal.sees("<tab> other side");
+
+    // Every fact, filtered while it is typed; a failure opens with its output.
+    terminal.press(&["v", "v", "/"]);
+    terminal.tmux(&["send-keys", "-l", "kind:verification go test"]);
+    terminal.sees(">✓");
+    terminal.press(&["Enter", "Enter"]);
+    terminal.sees("- fields");
+    terminal.press(&["Escape"]);
+    terminal.sees("<tab> other side");
+
+    // A time that was a night: one stands on what was last before it.
+    terminal.press(&["t"]);
+    terminal.tmux(&["send-keys", "-l", "2026-02-01 12:00"]);
+    terminal.press(&["Enter"]);
+    terminal.sees("2026-02-01T03:56:57.797Z");
+    terminal.press(&["c"]);
+    terminal.sees("no hypotheses at this moment");
+    terminal.press(&["q"]);
+    terminal.sees("left=0");
 }
 
 #[test]

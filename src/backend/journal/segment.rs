@@ -1,10 +1,13 @@
 //! Segments as files: made private, found by name, read at an offset.
 
 use super::layout;
+pub(crate) use crate::backend::files::{
+    create_private, create_private_folder, remove, sync_folder,
+};
 use crate::backend::{Error, Position};
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Read at a time, in bytes.
@@ -131,37 +134,4 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<Position>, Error> {
     }
     starts.sort_unstable();
     Ok(starts)
-}
-
-/// Makes a new file that only its owner may read or write, whatever the umask.
-pub(crate) fn create_private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).create_new(true).mode(0o600).open(path)?;
-    file.set_permissions(Permissions::from_mode(0o600))?;
-    Ok(file)
-}
-
-/// Makes a folder that only its owner may enter, whatever the umask; one that is there is taken.
-pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
-        other => other?,
-    }
-    std::fs::set_permissions(path, Permissions::from_mode(0o700))?;
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
-}
-
-/// Makes names that were added or removed in a folder durable.
-pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
-    File::open(folder).and_then(|file| file.sync_all()).map_err(Error::io("sync", folder))
-}
-
-/// Removes a file if it is there; whether it was.
-pub(crate) fn remove(path: &Path) -> Result<bool, Error> {
-    match std::fs::remove_file(path) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(Error::io("remove", path)(error)),
-    }
 }

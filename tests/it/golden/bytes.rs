@@ -6,8 +6,9 @@ use forge_store::backend::{Frame, Log};
 use forge_store::format::{
     Body, BookmarkRef, BookmarkRow, BranchChange, BranchRefs, Bytes, Chunk, Delta, DeltaChange,
     DeltaPart, Head, Header, Marker, ObjectKind, Page, Parent, Record, RecordChange, Refs, Reset,
-    SessionRefs, Side, decode_entry, decode_key, encode_entry, encode_key, entity_hash, entry_hash,
-    open, open_with_prefix, seal, seal_with_prefix, sealed_id,
+    SessionRefs, Side, Spooled, SpooledCheckpoint, SpooledNote, SpooledPage, decode_entry,
+    decode_key, encode_entry, encode_key, entity_hash, entry_hash, open, open_with_prefix, seal,
+    seal_with_prefix, sealed_id,
 };
 use forge_store::model::{
     Author, AutoTrigger, BranchMetadata, BranchStatus, Checkpoint, CheckpointId, Digest, Entry,
@@ -317,6 +318,30 @@ fn a_record_with_an_unknown_change_or_field_is_refused() {
         let mut other = bytes.clone();
         other[place..place + unknown.len()].copy_from_slice(unknown);
         assert!(Record::decode(&other).is_err());
+    }
+}
+
+#[test]
+fn a_write_that_waits_in_the_spool() {
+    let waiting = Spooled {
+        operation: operation(),
+        session: info(),
+        used: true,
+        branch: Some("try".to_owned()),
+        time: TIME,
+        salt: [0x42; 16],
+        objects: vec![Bytes(vec![1, 2, 3])],
+        pages: vec![SpooledPage { count: 1, first: TIME, last: TIME, page: Bytes(vec![4]) }],
+        notes: vec![SpooledNote { id: "N1".to_owned(), entry: Bytes(vec![5, 6]) }],
+        checkpoints: vec![SpooledCheckpoint { checkpoint: checkpoint(), past: false }],
+    };
+    let bytes = golden("spooled", &waiting.encode());
+    assert_eq!(Spooled::decode(&bytes).unwrap(), waiting);
+    for place in 0..bytes.len() {
+        let mut flipped = bytes.clone();
+        flipped[place] ^= 0x10;
+        assert!(Spooled::decode(&flipped).is_err(), "byte {place}");
+        assert!(Spooled::decode(&bytes[..place]).is_err(), "cut at {place}");
     }
 }
 

@@ -50,6 +50,7 @@ fn front_to(app: &mut App, to: impl Fn(usize, usize) -> usize) -> Vec<Effect> {
             reading.cursor = to(reading.cursor, count);
         }
         Some(Front::Sessions { rows: Some(rows), cursor }) => *cursor = to(*cursor, rows.len()),
+        Some(Front::Charts(charts)) => charts.cursor = to(charts.cursor, charts.count()),
         _ => {}
     }
     scroll(app);
@@ -57,6 +58,18 @@ fn front_to(app: &mut App, to: impl Fn(usize, usize) -> usize) -> Vec<Effect> {
 }
 
 pub(super) fn click_front(app: &mut App, line: usize) {
+    let front = Layout::front(app);
+    if let Some(Front::Charts(charts)) = app.fronts.last_mut() {
+        let count = charts.count();
+        let list = Layout::chart(front, count).list;
+        let y = usize::from(front.y) + 1 + line;
+        let row = y.checked_sub(usize::from(list.y)).filter(|row| *row < list.height.into());
+        if let Some(place) = row.map(|row| charts.top + row).filter(|place| *place < count) {
+            charts.cursor = place;
+            charts.toggle();
+        }
+        return;
+    }
     let top = match app.fronts.last() {
         Some(Front::Sheet(reading)) => reading.top,
         Some(Front::Sessions { .. }) => 0,
@@ -95,8 +108,16 @@ pub(super) fn last(app: &mut App) -> Vec<Effect> {
     load(app, PageFrom::Oldest)
 }
 
-/// Folds or unfolds the section stood on, or all.
+/// Folds or unfolds the section stood on, or all; in charts draws the line stood on, or all.
 pub(super) fn fold(app: &mut App, all: bool) {
+    if let Some(Front::Charts(charts)) = app.fronts.last_mut() {
+        if all {
+            charts.toggle_all();
+        } else {
+            charts.toggle();
+        }
+        return;
+    }
     let width = Layout::front(app).width;
     if let Some(Front::Sheet(reading)) = app.fronts.last_mut()
         && let Some(read) = &mut reading.sheet
@@ -130,10 +151,16 @@ pub(super) fn scroll(app: &mut App) {
     let rows = Layout::state_rows(app);
     let count = app.state.view.as_ref().map_or(0, |view| view.items.len());
     clamp(&mut app.state.cursor, &mut app.state.top, count, rows);
-    let (width, rows) = (Layout::front(app).width, Layout::sheet_rows(app));
+    let front = Layout::front(app);
+    let (width, rows) = (front.width, Layout::sheet_rows(app));
     if let Some(Front::Sheet(reading) | Front::Confirm { reading, .. }) = app.fronts.last_mut() {
         let count = reading.sheet.as_ref().map_or(0, |read| sheet::shown(read, width).len());
         clamp(&mut reading.cursor, &mut reading.top, count, rows);
+    }
+    if let Some(Front::Charts(charts)) = app.fronts.last_mut() {
+        let count = charts.count();
+        let rows = Layout::chart(front, count).list.height;
+        clamp(&mut charts.cursor, &mut charts.top, count, usize::from(rows).max(1));
     }
 }
 

@@ -3,7 +3,8 @@
 use super::{moves, strip};
 use crate::app::{App, Front, Reading, Stage};
 use crate::effect::{
-    Answer, Effect, Failure, Overview, PageFrom, Reply, Request, Row, Sheet, Sign, Slot, Target,
+    Answer, Effect, Failure, Overview, PageFrom, Reply, Request, Row, Sheet, Sign, Slot, Tab,
+    Target,
 };
 use crate::query::Level;
 use crate::sheet;
@@ -76,9 +77,10 @@ fn taken(app: &mut App, answer: Answer) -> Vec<Effect> {
             }
         }
         Answer::Charts(data) => {
-            if let Some(Front::Charts(shown)) = app.fronts.last_mut() {
-                *shown = Some(*data);
+            if let Some(Front::Charts(charts)) = app.fronts.last_mut() {
+                charts.load(*data);
             }
+            moves::scroll(app);
         }
         Answer::Strip(strip) => app.strip = Some(*strip),
         Answer::Found { place: Some(place), what } => {
@@ -130,6 +132,10 @@ fn opened(app: &mut App, overview: Overview) -> Vec<Effect> {
         if app.session.checkpoints == 0 && app.timeline.level == Level::Checkpoints {
             app.timeline.level =
                 if app.session.count > 0 { Level::Revisions } else { Level::Everything };
+        }
+        // An imported session holds no claims, but all that was done.
+        if app.session.claims == 0 && app.session.facts > 0 {
+            app.state.tab = Tab::Commands;
         }
         let mut effects = moves::load(app, PageFrom::Newest);
         effects.push(moves::state(app));

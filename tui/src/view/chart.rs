@@ -2,8 +2,9 @@
 
 use super::canvas::{below, put};
 use super::strip;
-use crate::app::App;
+use crate::app::{App, Charts};
 use crate::effect::ChartData;
+use crate::layout::Layout;
 use crate::theme::Tone;
 use forge_store::model::Timestamp;
 use ratatui::buffer::Buffer;
@@ -12,33 +13,18 @@ use ratatui::layout::Rect;
 /// The columns in front of a chart: its scale.
 const SCALE: u16 = 10;
 
-pub(super) fn draw(app: &App, data: &ChartData, area: Rect, buffer: &mut Buffer) {
+/// Hypotheses in the order of the data.
+const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+pub(super) fn draw(app: &App, charts: &Charts, data: &ChartData, area: Rect, buffer: &mut Buffer) {
     let theme = app.theme;
-    let heading = theme.style(Tone::Heading);
-    put(buffer, area, "confidence over time", heading);
-    let legend_rows = if data.confidence.is_empty() { 0 } else { 1 };
-    let below_plot: usize = 4 + legend_rows;
-    let rows = usize::from(area.height).saturating_sub(1 + below_plot);
-    plot(
-        app,
-        data,
-        Rect { y: area.y + 1, height: u16::try_from(rows).unwrap_or(0), ..area },
-        buffer,
-    );
-    let mut line = 1 + rows;
-    if legend_rows > 0 {
-        let names: Vec<String> = data
-            .confidence
-            .iter()
-            .zip('A'..='Z')
-            .map(|(series, letter)| {
-                let last = series.points.last().map_or(0.0, |(_, value)| *value);
-                format!("{letter} {} {last:.2}", series.name)
-            })
-            .collect();
-        put(buffer, below(area, line), &names.join("   "), theme.style(Tone::Plain));
-        line += 1;
-    }
+    let parts = Layout::chart(area, data.confidence.len());
+    let drawn = format!("  ({} of {} drawn)", charts.chosen.len(), data.confidence.len());
+    let rest = put(buffer, area, "confidence over time", theme.style(Tone::Heading));
+    put(buffer, rest, &drawn, theme.style(Tone::Dim));
+    plot(app, charts, data, parts.plot, buffer);
+    list(app, charts, data, parts.list, buffer);
+    let area = parts.below;
     let columns = usize::from(area.width.saturating_sub(SCALE));
     let mut marks = |label: &str, times: &[Timestamp], tone: Tone, line: usize| {
         let rest = put(buffer, below(area, line), &format!("{label:<10}"), theme.style(Tone::Dim));
@@ -58,9 +44,9 @@ pub(super) fn draw(app: &App, data: &ChartData, area: Rect, buffer: &mut Buffer)
             .collect();
         put(buffer, rest, &text, theme.style(tone));
     };
-    marks("passed", &data.activity.passes, Tone::Good, line);
-    marks("failed", &data.activity.failures, Tone::Bad, line + 1);
-    let rest = put(buffer, below(area, line + 2), "activity  ", theme.style(Tone::Dim));
+    marks("passed", &data.activity.passes, Tone::Good, 0);
+    marks("failed", &data.activity.failures, Tone::Bad, 1);
+    let rest = put(buffer, below(area, 2), "activity  ", theme.style(Tone::Dim));
     let counts = &data.activity.counts;
     let text: String = (0..columns)
         .map(|column| {
@@ -70,7 +56,27 @@ pub(super) fn draw(app: &App, data: &ChartData, area: Rect, buffer: &mut Buffer)
         .collect();
     put(buffer, rest, &text, theme.style(Tone::Id));
     let span = format!("{:10}{} to {}", "", app.zone.show(data.from), app.zone.show(data.to));
-    put(buffer, below(area, line + 3), &span, theme.style(Tone::Dim));
+    put(buffer, below(area, 3), &span, theme.style(Tone::Dim));
+}
+
+/// The hypotheses, those that are drawn with a cross.
+fn list(app: &App, charts: &Charts, data: &ChartData, area: Rect, buffer: &mut Buffer) {
+    let listed = data.confidence.iter().zip(LETTERS.chars()).enumerate();
+    for (row, (place, (series, letter))) in
+        listed.skip(charts.top).take(area.height.into()).enumerate()
+    {
+        let line = below(area, row);
+        let cross = if charts.chosen.contains(&place) { 'x' } else { ' ' };
+        let last = series.points.last().map_or(0.0, |(_, value)| *value);
+        let text = format!("[{cross}] {letter} {} {last:.2} ({}) ", series.id, series.status);
+        let mark = if place == charts.cursor { "> " } else { "  " };
+        let rest = put(buffer, line, mark, app.theme.style(Tone::Warning));
+        let rest = put(buffer, rest, &text, app.theme.style(Tone::Id));
+        put(buffer, rest, &series.title, app.theme.style(Tone::Plain));
+        if place == charts.cursor {
+            buffer.set_style(line, app.theme.cursor(true));
+        }
+    }
 }
 
 /// The column of a time.
@@ -81,7 +87,7 @@ fn place(time: Timestamp, data: &ChartData, columns: usize) -> Option<usize> {
 }
 
 /// Each hypothesis as a line of its letter, level until it changes.
-fn plot(app: &App, data: &ChartData, area: Rect, buffer: &mut Buffer) {
+fn plot(app: &App, charts: &Charts, data: &ChartData, area: Rect, buffer: &mut Buffer) {
     let theme = app.theme;
     if data.confidence.is_empty() {
         put(buffer, area, "no hypotheses at this moment", theme.style(Tone::Dim));
@@ -95,7 +101,8 @@ fn plot(app: &App, data: &ChartData, area: Rect, buffer: &mut Buffer) {
     for (row, label) in [(0, "1.0"), (rows / 2, "0.5"), (rows - 1, "0.0")] {
         put(buffer, below(area, row), &format!("{label:>8} "), theme.style(Tone::Dim));
     }
-    for (series, letter) in data.confidence.iter().zip('A'..='Z') {
+    let chosen = data.confidence.iter().zip(LETTERS.chars()).enumerate();
+    for (_, (series, letter)) in chosen.filter(|(place, _)| charts.chosen.contains(place)) {
         let mut value = None;
         let mut points = series.points.iter().peekable();
         for column in 0..columns {

@@ -2,7 +2,7 @@
 
 use super::canvas::{below, put, put_lines};
 use super::chart;
-use crate::app::{App, Front, Reading};
+use crate::app::{App, Charts, Front, Reading};
 use crate::effect::Change;
 use crate::layout::Layout;
 use crate::sheet;
@@ -32,10 +32,12 @@ pub(super) fn draw(app: &App, buffer: &mut Buffer) {
             };
             read(app, reading, question, area, buffer);
         }
-        Front::Charts(None) | Front::Sessions { rows: None, .. } => {
+        Front::Charts(Charts { data: None, .. }) | Front::Sessions { rows: None, .. } => {
             put_lines(buffer, area, &[(Tone::Dim, "reading ...".to_owned())], app.theme);
         }
-        Front::Charts(Some(data)) => chart::draw(app, data, area, buffer),
+        Front::Charts(charts @ Charts { data: Some(data), .. }) => {
+            chart::draw(app, charts, data, area, buffer);
+        }
         Front::Sessions { rows: Some(rows), cursor } => {
             put(buffer, area, "sessions, the latest first", app.theme.style(Tone::Heading));
             let room = usize::from(area.height.saturating_sub(1)).max(1);

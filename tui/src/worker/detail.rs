@@ -2,6 +2,7 @@
 
 use super::point;
 use super::row::{one_line, says, trigger_word};
+use super::text;
 use crate::app::Zone;
 use crate::effect::{Line, Row, Sheet, Target, quoted, text_of};
 use crate::sheet::{line, section};
@@ -9,7 +10,7 @@ use crate::theme::Tone;
 use forge_store::diff::{What, describe};
 use forge_store::error::{Error, Result};
 use forge_store::model::claim::references;
-use forge_store::model::{Key, Kind, TextRef, Value};
+use forge_store::model::{Key, Kind, Origin, TextRef, Value};
 use forge_store::store::{Point, Session};
 
 /// Of a long text so many bytes are shown.
@@ -29,7 +30,7 @@ pub(super) fn entity(
         let entry = session.claim(point, key)?;
         let entry = entry.ok_or_else(|| Error::not_found(key.kind.name(), key.id.clone()))?;
         let mut lines = vec![line(Tone::Dim, 2, format!("added {}", zone.show(entry.added_at)))];
-        fields(session, None, &entry.value, &mut lines)?;
+        fields(&entry.value, &mut lines, |text| text::read(session, None, text))?;
         sections.push(section("fields", lines));
         let history = session.history(point, key)?;
         let mut lines = Vec::new();
@@ -55,13 +56,17 @@ pub(super) fn entity(
         sections.push(section("what depends on it", dependents(session, point, key)?));
     } else {
         let upto = point.time();
-        let versions = session.fact_versions(key.kind, &key.id)?;
+        let mut versions = session.fact_versions(key.kind, &key.id)?;
+        if versions.iter().any(|known| known.fact.origin != Origin::Hook) {
+            versions.retain(|known| known.fact.origin != Origin::Hook);
+        }
         let known =
             versions.iter().rev().find(|known| upto.is_none_or(|upto| known.fact.at <= upto));
         let known = known.ok_or_else(|| Error::not_found(key.kind.name(), key.id.clone()))?;
         let happened = format!("happened {}", zone.show(known.fact.at));
         let mut lines = vec![line(Tone::Dim, 2, happened)];
-        fields(session, known.source.as_deref(), &known.fact.value, &mut lines)?;
+        let source = known.source.as_deref();
+        fields(&known.fact.value, &mut lines, |text| text::read(session, source, text))?;
         sections.push(section("fields", lines));
         if versions.len() > 1 {
             let lines = versions.iter().rev().take(MAX_STEPS).map(|known| {
@@ -82,10 +87,9 @@ pub(super) fn entity(
 
 /// The fields of a value, long texts whole.
 fn fields(
-    session: &Session,
-    source: Option<&str>,
     value: &Value,
     lines: &mut Vec<Line>,
+    read: impl Fn(&TextRef) -> Result<String>,
 ) -> Result<()> {
     let Value::Map(map) = value else {
         lines.push(line(Tone::Plain, 2, text_of(value)));
@@ -95,11 +99,11 @@ fn fields(
         let text = match TextRef::from_value(value) {
             None => text_of(value),
             Some(text) => {
-                let bytes = session.text_bytes(source, &text)?;
-                let shown = bytes.get(..MAX_TEXT_BYTES).unwrap_or(&bytes);
-                let more = bytes.len() - shown.len();
-                let mut whole = String::from_utf8_lossy(shown).into_owned();
+                let mut whole = read(&text)?;
+                let shown = whole.floor_char_boundary(MAX_TEXT_BYTES);
+                let more = whole.len() - shown;
                 if more > 0 {
+                    whole.truncate(shown);
                     whole.push_str(&format!("\n… {more} bytes more"));
                 }
                 whole
@@ -162,7 +166,7 @@ pub(super) fn moment(session: &Session, row: &Row, zone: Zone) -> Result<Sheet> 
         }
         if checkpoint.body != Value::Null {
             let mut body = Vec::new();
-            fields(session, None, &checkpoint.body, &mut body)?;
+            fields(&checkpoint.body, &mut body, |text| text::read_of_any(session, text))?;
             sections.push(section("body", body));
         }
     } else if row.sign == crate::effect::Sign::Fact

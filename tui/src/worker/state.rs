@@ -235,10 +235,11 @@ fn fact_item(fact: &Fact, new: bool) -> Item {
 
 /// How sure somebody was of each hypothesis, over time.
 pub(super) fn confidence(session: &Session, point: &Point, to: Timestamp) -> Result<Vec<Series>> {
-    const MOST: usize = 12;
+    // As many as there are letters.
+    const MOST: usize = 52;
     let state = session.state(point)?;
     let mut series = Vec::new();
-    for (id, _) in state.claims_of(Kind::Hypothesis)?.into_iter().rev().take(MOST) {
+    for (id, claim) in state.claims_of(Kind::Hypothesis)?.into_iter().rev().take(MOST) {
         let mut points = Vec::new();
         for entry in session.history(point, &Key::new(Kind::Hypothesis, id.clone()))? {
             if let Some(new) = &entry.change.new {
@@ -247,7 +248,8 @@ pub(super) fn confidence(session: &Session, point: &Point, to: Timestamp) -> Res
             }
         }
         points.reverse();
-        series.push(Series { name: id, points });
+        let field = |name: &str| claim.value.field(name).map(text_of).unwrap_or_default();
+        series.push(Series { title: field("description"), status: field("status"), id, points });
     }
     series.reverse();
     Ok(series)

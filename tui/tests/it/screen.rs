@@ -380,40 +380,82 @@ fn landmarks_are_gone_to_one_after_the_other() {
 
 #[test]
 fn charts_show_confidence_verifications_and_activity() {
-    assert_snapshot!(Hand::on_example(100, 24).press("c").screen(), @"
+    assert_snapshot!(Hand::on_example(100, 24).press("c").screen(), @r"
     example  on monotonic-lease  13 checkpoints, 89 recorded  ● following
-    confidence over time
+    confidence over time  (6 of 6 drawn)
          1.0                                                       DDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDDD
                                                               DDDDD                                 FFFF
-
                                                                                                 FFFF
                                                   DDDDDDDDDDDD
-                                                        EEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEE
-                                             DDDDD  EEEE
-         0.5    AAAAAAAAAAAAAAAAAAAAAAAAAAA
+                                                    EEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEE
+         0.5    AAAAAAAAAAAAAAAAAAAAAAAAAAA  DDDDD
                 BBBBBBB    CCCCCCCCCCCC
-
                                            AAAAAAAAAAAAAAAAAAAAAAAA
                        B
 
-                        BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB
-         0.0                           CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC
-    A H1 0.04   B H2 0.05   C H3 0.03   D H4 0.98   E H5 0.65   F H6 0.95
+         0.0            BBBBBBBBBBBBBBBCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC
+    > [x] A H1 0.04 (rejected) The acknowledgement of worker 1 is lost when two workers poll at the sam…
+      [x] B H2 0.05 (rejected) The test sleeps too short on a busy runner: the lease really has run out
+      [x] C H3 0.03 (rejected) The bounded memory of acknowledged orders forgets order 77 too early, an…
+      [x] D H4 0.98 (confirmed) The lease's deadline is computed on the worker's clock and judged on th…
+      [x] E H5 0.65 (archived) A runner's clock runs away while its VM is suspended and chrony slews it…
     passed    ······1··1·········1·························································11·······1···
     failed    ················································1·························1······1········
     activity  ▃·▁▂··▃···▂▂·▁▃▁··▁·▂··▁▂▂▂·▁▁▃·▁▁···▃·▁···▁··▁·······▁··▃···▁···▁········▁··▁▂·▂··▂····▁·
               2025-03-11 09:04:10 +00:00 to 2025-03-11 12:11:00 +00:00
 
-    ? help  <esc> back  e export  q quit
+    ? help  <esc> back  <enter> open  e export  <space> draw  z all  q quit
     ");
+}
+
+#[test]
+fn which_hypotheses_a_chart_draws_is_chosen() {
+    let mut hand = Hand::on_example(100, 24);
+    assert_snapshot!(hand.press("c z j j <space>").screen(), @r"
+    example  on monotonic-lease  13 checkpoints, 89 recorded  ● following
+    confidence over time  (1 of 6 drawn)
+         1.0
+
+
+
+
+         0.5
+                           CCCCCCCCCCCC
+
+
+
+         0.0                           CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC
+      [ ] A H1 0.04 (rejected) The acknowledgement of worker 1 is lost when two workers poll at the sam…
+      [ ] B H2 0.05 (rejected) The test sleeps too short on a busy runner: the lease really has run out
+    > [x] C H3 0.03 (rejected) The bounded memory of acknowledged orders forgets order 77 too early, an…
+      [ ] D H4 0.98 (confirmed) The lease's deadline is computed on the worker's clock and judged on th…
+      [ ] E H5 0.65 (archived) A runner's clock runs away while its VM is suspended and chrony slews it…
+    passed    ······1··1·········1·························································11·······1···
+    failed    ················································1·························1······1········
+    activity  ▃·▁▂··▃···▂▂·▁▃▁··▁·▂··▁▂▂▂·▁▁▃·▁▁···▃·▁···▁··▁·······▁··▃···▁···▁········▁··▁▂·▂··▂····▁·
+              2025-03-11 09:04:10 +00:00 to 2025-03-11 12:11:00 +00:00
+
+    ? help  <esc> back  <enter> open  e export  <space> draw  z all  q quit
+    ");
+    // Opened from a hypothesis, it draws that one; a click on another draws that one too.
+    let mut hand = Hand::on_example(100, 24);
+    hand.press("<tab> j c");
+    let listed = hand.screen();
+    assert!(listed.contains("(1 of 6 drawn)") && listed.contains("> [x] F H6"), "{listed}");
+    hand.act(Action::Click { x: 9, y: 14 });
+    assert!(hand.screen().contains("(2 of 6 drawn)"), "{}", hand.screen());
+    // What is stood on opens in full, and closes to the chart.
+    let opened = hand.press("<enter>").screen();
+    assert!(opened.contains("hypothesis H"), "{opened}");
+    assert!(hand.press("<esc>").screen().contains("of 6 drawn)"));
 }
 
 #[test]
 fn the_help_names_every_key() {
     let mut hand = Hand::on_example(100, 24);
-    assert_snapshot!(hand.press("?").screen(), @"
+    assert_snapshot!(hand.press("?").screen(), @r"
     example  on monotonic-lease  13 checkpoints, 89 recorded  ● following
-    help  (line 1 of 148)
+    help  (line 1 of 151)
     - timeline
       ?                     show all keys [help]
       <esc>                 close what is in front, clear filter and mark [back]

@@ -1,0 +1,23 @@
+//! `forge hook`.
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::hook;
+
+/// Arguments of `forge hook`. Whatever stands there, an agent is not to be told that it is wrong.
+#[derive(Debug, clap::Args)]
+pub struct HookArgs {
+    /// Name the agent: claude, codex, gemini, cursor or opencode
+    #[arg(value_name = "AGENT", default_value = "", hide_default_value = true)]
+    pub agent: String,
+
+    /// Name the event, in the agent's own word
+    #[arg(value_name = "EVENT", default_value = "", hide_default_value = true)]
+    pub event: String,
+}
+
+/// Does it.
+pub fn run(args: &HookArgs, context: &mut Context) -> Result<(), CommandError> {
+    hook::run(&args.agent, &args.event, context);
+    Ok(())
+}

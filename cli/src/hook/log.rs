@@ -1,0 +1,196 @@
+//! The log of the hooks: a line for each call, so that one that does nothing is seen.
+//!
+//! `docs/hooks.md` describes the format.
+
+use crate::private;
+use forge_store::model::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// A log longer than this is put aside; the one put aside before goes.
+const MOST_BYTES: u64 = 1 << 20;
+/// An error is logged up to this many characters.
+const ERROR_CHARACTERS: usize = 400;
+
+/// What came of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Something was saved.
+    Saved,
+    /// Something was handed to the agent (and what was new saved).
+    Handed,
+    /// Nothing was new.
+    Unchanged,
+    /// It is none of forge's business: an event it has no use for, or a project without a store.
+    Ignored,
+    /// It could not be done.
+    Failed,
+}
+
+/// One call of a hook.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    /// When it was called.
+    pub time: Timestamp,
+    /// The agent, as the hook was called with.
+    pub agent: String,
+    /// The event, in the agent's own word.
+    pub event: String,
+    /// The agent's own id of its session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// How long it took, in microseconds, from the start of the process to this line.
+    pub micros: u64,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Of those, how long git took, in microseconds; git runs beside the rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git_micros: Option<u64>,
+    /// The checkpoint that was made or completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<String>,
+    /// What went wrong, or why it was ignored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The directory, where there is no store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<PathBuf>,
+    /// The version of forge.
+    pub version: String,
+}
+
+impl Line {
+    /// A call of which nothing has come yet.
+    #[must_use]
+    pub fn new(time: Timestamp, agent: &str, event: &str) -> Self {
+        Self {
+            time,
+            agent: agent.to_owned(),
+            event: event.to_owned(),
+            session: None,
+            micros: 0,
+            outcome: Outcome::Unchanged,
+            git_micros: None,
+            checkpoint: None,
+            error: None,
+            directory: None,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+
+    /// With what went wrong, cut to a line of moderate length.
+    pub fn failed(&mut self, error: &str) {
+        self.outcome = Outcome::Failed;
+        self.say(error);
+    }
+
+    /// With a reason.
+    pub fn say(&mut self, reason: &str) {
+        self.error = Some(reason.chars().take(ERROR_CHARACTERS).collect());
+    }
+}
+
+/// The log of the hooks of a store.
+#[must_use]
+pub fn of_store(store: &Path) -> PathBuf {
+    store.join("log").join("hooks.jsonl")
+}
+
+/// The log of calls in projects without a store: `$XDG_STATE_HOME/forge/hooks.jsonl`, by default below
+/// `~/.local/state`.
+#[must_use]
+pub fn of_user(environment: &crate::context::Environment) -> Option<PathBuf> {
+    let state = environment
+        .path("XDG_STATE_HOME")
+        .or_else(|| environment.path("HOME").map(|home| home.join(".local/state")))?;
+    Some(state.join("forge").join("hooks.jsonl"))
+}
+
+/// Adds a line, in one write: calls beside each other do not mix.
+///
+/// # Errors
+///
+/// If the file cannot be written.
+pub fn append(log: &Path, line: &Line) -> io::Result<()> {
+    if let Some(folder) = log.parent() {
+        private::create_directories(folder)?;
+    }
+    let mut text = serde_json::to_vec(line).map_err(io::Error::other)?;
+    text.push(b'\n');
+    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(log)?;
+    if file.metadata()?.len() > MOST_BYTES {
+        std::fs::rename(log, earlier(log))?;
+        file = OpenOptions::new().append(true).create(true).mode(0o600).open(log)?;
+    }
+    file.write_all(&text)
+}
+
+/// Where the log is put when it has grown too long.
+fn earlier(log: &Path) -> PathBuf {
+    log.with_extension("1.jsonl")
+}
+
+/// The lines of a log, the oldest first; what is no line of a log is passed over.
+///
+/// # Errors
+///
+/// If there is a log that cannot be read.
+pub fn read(log: &Path) -> io::Result<Vec<Line>> {
+    let mut lines = Vec::new();
+    for path in [earlier(log), log.to_owned()] {
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        for line in BufReader::new(file).split(b'\n') {
+            lines.extend(serde_json::from_slice::<Line>(&line?).ok());
+        }
+    }
+    Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(event: &str) -> Line {
+        Line::new(Timestamp::from_micros(1_770_000_000_000_000), "claude", event)
+    }
+
+    #[test]
+    fn lines_are_read_back_in_order_and_junk_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = of_store(folder.path());
+        assert_eq!(read(&log).unwrap(), []);
+        append(&log, &line("a")).unwrap();
+        let mut file = OpenOptions::new().append(true).open(&log).unwrap();
+        file.write_all(b"junk\n{\"time\":3}\n\n").unwrap();
+        let mut second = line("b");
+        second.failed(&"x".repeat(1000));
+        append(&log, &second).unwrap();
+        let found = read(&log).unwrap();
+        assert_eq!(found, [line("a"), second]);
+        assert_eq!(found[1].error.as_ref().unwrap().len(), ERROR_CHARACTERS);
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(log.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_long_log_is_put_aside_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = of_store(folder.path());
+        append(&log, &line("a")).unwrap();
+        let filler = vec![b'\n'; usize::try_from(MOST_BYTES).unwrap()];
+        OpenOptions::new().append(true).open(&log).unwrap().write_all(&filler).unwrap();
+        append(&log, &line("b")).unwrap();
+        append(&log, &line("c")).unwrap();
+        let events: Vec<String> = read(&log).unwrap().into_iter().map(|line| line.event).collect();
+        assert_eq!(events, ["a", "b", "c"]);
+        assert!(log.metadata().unwrap().len() < 1000);
+    }
+}

@@ -1,0 +1,217 @@
+//! The spool in a folder: one file for each write that waits for the append lock. See `docs/format.md`, "Spool".
+
+use super::{Error, Spool, files};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Digits of an operation's id.
+const NAME_DIGITS: usize = 32;
+const SET_ASIDE: &str = "damaged";
+const UNFINISHED: &str = "new";
+/// How many unfinished files of one name may lie about before that is an error.
+const ATTEMPTS: u32 = 100;
+
+/// A folder of waiting writes. Made when the first of them comes.
+#[derive(Clone, Debug)]
+pub struct SpoolFolder {
+    folder: PathBuf,
+}
+
+impl SpoolFolder {
+    /// The spool in this folder.
+    #[must_use]
+    pub const fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    fn list(&self, take: impl Fn(&str) -> Option<&str>) -> Result<Vec<String>, Error> {
+        let entries = match self.folder.read_dir() {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(Error::io("list", &self.folder)(error)),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(Error::io("list", &self.folder))?.file_name();
+            names.extend(name.to_str().and_then(&take).map(str::to_owned));
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Writes the bytes to an unfinished file of its own, durably.
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(PathBuf, File), Error> {
+        for attempt in 0..ATTEMPTS {
+            let path = self.folder.join(format!("{name}.{attempt}.{UNFINISHED}"));
+            let mut file = match files::create_private(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                made => made.map_err(Error::io("create", &path))?,
+            };
+            // Whoever sweeps may have been faster: then it has the lock, or the file has lost its name.
+            let named = |file: &File| file.metadata().is_ok_and(|metadata| metadata.nlink() > 0);
+            if file.try_lock().is_err() || !named(&file) {
+                continue;
+            }
+            if let Err(error) = file.write_all(bytes).and_then(|()| file.sync_all()) {
+                let _ = std::fs::remove_file(&path);
+                return Err(Error::io("write", &path)(error));
+            }
+            return Ok((path, file));
+        }
+        let path = self.folder.join(name);
+        Err(Error::io("write", &path)(io::ErrorKind::AlreadyExists.into()))
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    name.len() == NAME_DIGITS && name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+impl Spool for SpoolFolder {
+    fn names(&self) -> Result<Vec<String>, Error> {
+        self.list(|name| is_name(name).then_some(name))
+    }
+
+    fn set_aside(&self) -> Result<Vec<String>, Error> {
+        self.list(|name| {
+            let (id, ending) = name.split_once('.')?;
+            (is_name(id) && ending == SET_ASIDE).then_some(id)
+        })
+    }
+
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        let path = self.folder.join(name);
+        match std::fs::read(&path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("read", &path)(error)),
+        }
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        files::create_private_folder(&self.folder).map_err(Error::io("make", &self.folder))?;
+        // The lock on the file goes with it, at the end.
+        let (unfinished, _locked) = self.write(name, bytes)?;
+        let path = self.folder.join(name);
+        if let Err(error) = std::fs::rename(&unfinished, &path) {
+            let _ = std::fs::remove_file(&unfinished);
+            return Err(Error::io("rename", &path)(error));
+        }
+        files::sync_folder(&self.folder)
+    }
+
+    fn remove(&self, name: &str) -> Result<(), Error> {
+        files::remove(&self.folder.join(name)).map(|_| ())
+    }
+
+    fn put_aside(&self, name: &str) -> Result<(), Error> {
+        let path = self.folder.join(name);
+        match std::fs::rename(&path, self.folder.join(format!("{name}.{SET_ASIDE}"))) {
+            Ok(()) => files::sync_folder(&self.folder),
+            // Somebody else did.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(Error::io("rename", &path)(error)),
+        }
+    }
+
+    fn sweep(&self) -> Result<(), Error> {
+        let unfinished = self.list(|name| {
+            let (id, ending) = name.split_once('.')?;
+            (is_name(id) && ending.ends_with(UNFINISHED)).then_some(name)
+        })?;
+        for name in unfinished {
+            let path = self.folder.join(name);
+            // One that cannot be opened has been finished or swept meanwhile.
+            if let Ok(file) = File::open(&path)
+                && file.try_lock().is_ok()
+            {
+                files::remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The folder of the spool in a store's folder.
+#[must_use]
+pub fn folder_in(store: &Path) -> PathBuf {
+    store.join("spool")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAME: &str = "00112233445566778899aabbccddeeff";
+
+    fn spool() -> (tempfile::TempDir, SpoolFolder) {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = SpoolFolder::new(folder_in(folder.path()));
+        (folder, spool)
+    }
+
+    #[test]
+    fn what_is_put_is_listed_and_read_until_it_is_removed() {
+        let (_folder, spool) = spool();
+        assert_eq!(spool.names().unwrap(), Vec::<String>::new());
+        spool.put(NAME, b"waits").unwrap();
+        assert_eq!(spool.names().unwrap(), [NAME]);
+        assert_eq!(spool.read(NAME).unwrap().unwrap(), b"waits");
+        spool.remove(NAME).unwrap();
+        spool.remove(NAME).unwrap();
+        assert_eq!(spool.read(NAME).unwrap(), None);
+        assert_eq!(spool.names().unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_is_put_aside_keeps_its_bytes_under_another_name() {
+        let (folder, spool) = spool();
+        spool.put(NAME, b"broken").unwrap();
+        spool.put_aside(NAME).unwrap();
+        spool.put_aside(NAME).unwrap();
+        assert_eq!(spool.names().unwrap(), Vec::<String>::new());
+        assert_eq!(spool.set_aside().unwrap(), [NAME]);
+        let kept = folder_in(folder.path()).join(format!("{NAME}.damaged"));
+        assert_eq!(std::fs::read(kept).unwrap(), b"broken");
+    }
+
+    #[test]
+    fn unfinished_and_foreign_files_are_no_waiting_writes_and_hold_nobody_up() {
+        let (folder, spool) = spool();
+        spool.put(NAME, b"first").unwrap();
+        let inside = folder_in(folder.path());
+        std::fs::write(inside.join(format!("{NAME}.0.new")), b"half").unwrap();
+        std::fs::write(inside.join("README"), b"hello").unwrap();
+        spool.put(NAME, b"second").unwrap();
+        assert_eq!(spool.names().unwrap(), [NAME]);
+        assert_eq!(spool.read(NAME).unwrap().unwrap(), b"second");
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_is_swept_and_what_is_being_written_is_not() {
+        let (folder, spool) = spool();
+        spool.put(NAME, b"whole").unwrap();
+        let inside = folder_in(folder.path());
+        let [left, open] = ["0", "7"].map(|n| inside.join(format!("{NAME}.{n}.new")));
+        std::fs::write(&left, b"half").unwrap();
+        let file = File::create(&open).unwrap();
+        file.lock().unwrap();
+        spool.sweep().unwrap();
+        assert!(!left.exists() && open.exists());
+        drop(file);
+        spool.sweep().unwrap();
+        assert!(!open.exists() && inside.join(NAME).exists());
+    }
+
+    #[test]
+    fn files_and_folder_are_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let (folder, spool) = spool();
+        spool.put(NAME, b"waits").unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        let inside = folder_in(folder.path());
+        assert_eq!((mode(&inside), mode(&inside.join(NAME))), (0o700, 0o600));
+    }
+}

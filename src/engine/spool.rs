@@ -1,0 +1,297 @@
+//! Writes that wait in the spool: what each will say once it stands in the journal, and bringing them there.
+//!
+//! Only what needs no expected head may wait: facts, checkpoints, new notes, and the session they belong to.
+
+use super::commit::{Durability, Engine};
+use super::index::find_operation;
+use super::live::View;
+use super::refs::{advance_by, session};
+use super::revise::{self, Place};
+use super::{checkpoint, lookup, timeline};
+use crate::backend::Spool;
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::{
+    DeltaPart, EntryBytes, Record, RecordChange, Refs, Spooled, SpooledCheckpoint, encode_key,
+};
+use crate::model::{BranchNumber, Checkpoint, Key, Kind, SessionInfo, SessionKind, SessionNumber};
+
+/// What becomes of a name that something else has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clash {
+    /// It is an error: the write has not been acknowledged yet.
+    Refuse,
+    /// Another name is taken: what was acknowledged comes in.
+    GiveWay,
+}
+
+/// Whether a write that failed like this may wait in the spool instead.
+pub(crate) fn is_reason(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Locked | ErrorKind::Corrupt)
+}
+
+/// What waits, earliest first. What cannot be read is passed over: the next writer puts it aside.
+pub(crate) fn waiting(spool: &dyn Spool) -> Result<Vec<Spooled>> {
+    let mut found = Vec::new();
+    for name in spool.names()? {
+        match read(spool, &name)? {
+            Some(Ok(waiting)) => found.push(waiting),
+            Some(Err(error)) => tracing::warn!(name, %error, "a write in the spool is damaged"),
+            None => {}
+        }
+    }
+    found.sort_by_key(|waiting| (waiting.operation.time, waiting.operation.id));
+    Ok(found)
+}
+
+/// The write of this name; `None` if it waits no longer.
+pub(crate) fn read(spool: &dyn Spool, name: &str) -> Result<Option<Result<Spooled>>> {
+    let Some(bytes) = spool.read(name)? else { return Ok(None) };
+    let what = format!("the write '{name}' in the spool");
+    let waiting = Spooled::decode(&bytes).map_err(Error::corrupt(what.clone()));
+    Ok(Some(waiting.and_then(|waiting| {
+        if waiting.operation.id.to_string() == name {
+            return Ok(waiting);
+        }
+        Err(Error::Corrupt { what, source: "it is another one's".into() })
+    })))
+}
+
+/// The record that a waiting write becomes behind this moment; `None` if it stands there already, or changes nothing.
+pub(crate) fn plan(view: &View, waiting: &Spooled, clash: Clash) -> Result<Option<Record>> {
+    if find_operation(view, &waiting.operation.id)?.is_some() {
+        return Ok(None);
+    }
+    let mut planning =
+        Planning { view, refs: Refs::clone(&view.refs), changes: Vec::new(), clash, waiting };
+    planning.all()?;
+    let changes = planning.changes;
+    let record = Record { operation: waiting.operation.clone(), changes };
+    Ok((!record.changes.is_empty()).then_some(record))
+}
+
+struct Planning<'a> {
+    view: &'a View,
+    refs: Refs,
+    changes: Vec<RecordChange>,
+    clash: Clash,
+    waiting: &'a Spooled,
+}
+
+impl Planning<'_> {
+    fn push(&mut self, change: RecordChange) -> Result<()> {
+        advance_by(&mut self.refs, &change)?;
+        self.changes.push(change);
+        Ok(())
+    }
+
+    fn all(&mut self) -> Result<()> {
+        let waiting = self.waiting;
+        let number = self.session()?;
+        let (branch, as_named) = self.branch(number)?;
+        for object in &waiting.objects {
+            self.push(RecordChange::Object { object: object.clone() })?;
+        }
+        for page in &waiting.pages {
+            self.push(RecordChange::Facts {
+                session: number,
+                count: page.count,
+                first: page.first,
+                last: page.last,
+                page: DeltaPart::Inline(page.page.clone()),
+            })?;
+        }
+        let noted = self.notes(number, branch)?;
+        for one in &waiting.checkpoints {
+            let seen = one.checkpoint.revision.filter(|_| as_named).max(noted);
+            if let Some(checkpoint) = self.checkpoint(number, branch, seen, one)? {
+                let checkpoint = Box::new(checkpoint);
+                self.push(RecordChange::Checkpoint { session: number, checkpoint })?;
+            }
+        }
+        let takes_over = waiting.used || self.refs.last_used.is_none();
+        if takes_over
+            && !self.changes.is_empty()
+            && waiting.session.kind == SessionKind::Debug
+            && self.refs.last_used != Some(number)
+        {
+            self.push(RecordChange::Used { session: number })?;
+        }
+        Ok(())
+    }
+
+    /// The session's number; it begins if it is not there.
+    fn session(&mut self) -> Result<SessionNumber> {
+        let wanted = &self.waiting.session;
+        if let Some(number) = find(&self.refs, wanted) {
+            return Ok(number);
+        }
+        let number = self.refs.sessions.len() as SessionNumber;
+        let mut info = wanted.clone();
+        let taken = |name: &str| {
+            let mut infos = self.refs.sessions.iter().map(|session| &session.info);
+            infos.any(|info| info.kind == wanted.kind && info.name == name)
+        };
+        if taken(&info.name) {
+            if self.clash == Clash::Refuse {
+                return Err(Error::Duplicate { kind: "session", id: info.name });
+            }
+            let mut names = (2_u64..).map(|count| format!("{}-{count}", wanted.name));
+            info.name = names.find(|name| !taken(name)).expect("some number is free");
+        }
+        self.push(RecordChange::Session { info })?;
+        Ok(number)
+    }
+
+    /// The branch's number, and whether it is the one that was named.
+    fn branch(&self, number: SessionNumber) -> Result<(BranchNumber, bool)> {
+        let session = session(&self.refs, number)?;
+        let Some(name) = &self.waiting.branch else { return Ok((session.current_branch, true)) };
+        match (session.branch_named(name), self.clash) {
+            (Some(branch), _) => Ok((branch, true)),
+            (None, Clash::GiveWay) => Ok((session.current_branch, false)),
+            (None, Clash::Refuse) => Err(Error::not_found("branch", name.clone())),
+        }
+    }
+
+    /// Adds the notes in one revision, and gives its number.
+    fn notes(&mut self, number: SessionNumber, branch: BranchNumber) -> Result<Option<u64>> {
+        let waiting = self.waiting;
+        if waiting.notes.is_empty() {
+            return Ok(None);
+        }
+        let mut additions: Vec<(Vec<u8>, EntryBytes)> = Vec::new();
+        for note in &waiting.notes {
+            let key = self.free_key(number, branch, &note.id)?;
+            additions.push((key, note.entry.0.as_slice().into()));
+        }
+        let operation = &waiting.operation;
+        let place = Place { session: number, branch, time: waiting.time, operation };
+        let planned = revise::plan_additions(&self.refs, place, additions, waiting.salt)?;
+        for change in planned.changes {
+            self.push(change)?;
+        }
+        Ok(Some(planned.head.sequence))
+    }
+
+    fn free_key(&self, number: SessionNumber, branch: BranchNumber, id: &str) -> Result<Vec<u8>> {
+        let operation = self.waiting.operation.id.to_string();
+        let short = operation.get(..8).unwrap_or_default();
+        let head = timeline::head_of(&self.refs, number, branch)?;
+        for id in [id.to_owned(), format!("{id}-{short}"), format!("{id}-{operation}")] {
+            let key = encode_key(&Key::new(Kind::Note, id.clone()));
+            let taken = match head {
+                Some(at) => lookup::entry(self.view, &self.refs, number, at, &key)?.is_some(),
+                None => false,
+            };
+            match (taken, self.clash) {
+                (false, _) => return Ok(key),
+                (true, Clash::GiveWay) => {}
+                (true, Clash::Refuse) => {
+                    return Err(Error::Duplicate { kind: Kind::Note.name(), id });
+                }
+            }
+        }
+        Err(Error::Conflict(format!("every id for the note '{id}' is taken")))
+    }
+
+    fn checkpoint(
+        &self,
+        number: SessionNumber,
+        branch: BranchNumber,
+        seen: Option<u64>,
+        waiting: &SpooledCheckpoint,
+    ) -> Result<Option<Checkpoint>> {
+        let mut wanted = waiting.checkpoint.clone();
+        let (branch, seen) = if waiting.past {
+            (timeline::branch_at(self.view, number, wanted.time)?, None)
+        } else {
+            (branch, seen)
+        };
+        let at = timeline::revision_at(self.view, &self.refs, number, branch, wanted.time)?;
+        wanted.branch = branch;
+        wanted.revision = at.map(|(at, _)| at.sequence).max(seen);
+        wanted.sequence = session(&self.refs, number)?.next_sequence;
+        let known = match &wanted.key {
+            Some(event) => checkpoint::by_key(self.view, number, event)?,
+            None => None,
+        };
+        if let Some(known) = known {
+            wanted.id = known.id;
+            wanted.sequence = known.sequence;
+            return Ok((wanted != known).then_some(wanted));
+        }
+        Ok(Some(wanted))
+    }
+}
+
+/// The session of this id, else of this agent's own id.
+fn find(refs: &Refs, wanted: &SessionInfo) -> Option<SessionNumber> {
+    let place = |matches: &dyn Fn(&SessionInfo) -> bool| {
+        refs.sessions.iter().position(|session| matches(&session.info))
+    };
+    let found = place(&|info| info.id == wanted.id).or_else(|| {
+        let agents = wanted.agent_session.as_ref()?;
+        place(&|info| info.agent_session.as_ref() == Some(agents))
+    });
+    found.map(|place| place as SessionNumber)
+}
+
+impl Engine {
+    /// Lets a write wait. Returns the record it would be now, if the store can be read; of one that changes nothing
+    /// an empty one, and nothing waits.
+    pub(crate) fn spool(&self, waiting: &Spooled) -> Result<Option<Record>> {
+        self.check_writable()?;
+        let Some(spool) = &self.live.spool else {
+            return Err(Error::Internal("a store in memory has no spool".to_owned()));
+        };
+        let planned = self.live.view().and_then(|view| plan(&view, waiting, Clash::Refuse));
+        let planned = match planned {
+            Ok(Some(record)) => Some(record),
+            Ok(None) => {
+                let operation = waiting.operation.clone();
+                return Ok(Some(Record { operation, changes: Vec::new() }));
+            }
+            Err(error) if error.kind() == ErrorKind::Corrupt => None,
+            Err(error) => return Err(error),
+        };
+        spool.put(&waiting.operation.id.to_string(), &waiting.encode())?;
+        Ok(planned)
+    }
+
+    /// Brings what waits into the journal.
+    ///
+    /// # Errors
+    /// If somebody holds the append lock, or one of them cannot be brought in: then it goes on waiting.
+    pub(crate) fn drain(&self) -> Result<()> {
+        let Some(spool) = &self.live.spool else { return Ok(()) };
+        let names = spool.names()?;
+        if names.is_empty() {
+            return Ok(());
+        }
+        for name in names {
+            if let Some(Err(error)) = read(&**spool, &name)? {
+                tracing::warn!(name, %error, "a write in the spool is damaged: it was put aside");
+                spool.put_aside(&name)?;
+            }
+        }
+        spool.sweep()?;
+        let mut outcome = Ok(());
+        for waiting in waiting(&**spool)? {
+            match self.bring_in(&**spool, &waiting) {
+                Err(error) if error.kind() == ErrorKind::Locked => return Err(error),
+                Err(error) => outcome = Err(error),
+                Ok(()) => {}
+            }
+        }
+        outcome
+    }
+
+    fn bring_in(&self, spool: &dyn Spool, waiting: &Spooled) -> Result<()> {
+        self.commit_written(Durability::Later, &mut |desk| {
+            Ok((plan(&desk.view()?, waiting, Clash::GiveWay)?, ()))
+        })?;
+        // Also where another process appended it: that may have been killed before its sync.
+        self.sync()?;
+        Ok(spool.remove(&waiting.operation.id.to_string())?)
+    }
+}

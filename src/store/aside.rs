@@ -1,0 +1,274 @@
+//! What is kept in the spool while the store cannot be written: by a write that could do without an expected head, or
+//! by somebody who only has something to say.
+
+use super::act::Act;
+use super::gate::{Removed, warning};
+use super::session::NewSession;
+use super::write::{Committed, NewCheckpoint, check_claim, check_tag, fact_pages};
+use super::{Session, Store};
+use crate::engine::commit::random;
+use crate::engine::revise::ClaimChange;
+use crate::engine::spool;
+use crate::error::{Error, Result};
+use crate::format::{
+    Bytes, DeltaPart, Header, RecordChange, Spooled, SpooledCheckpoint, SpooledNote, SpooledPage,
+    encode_entry,
+};
+use crate::model::{
+    Checkpoint, CheckpointId, Entry, Fact, Key, Kind, Operation, SessionId, SessionInfo, Timestamp,
+    Value, claim,
+};
+
+/// Something to be kept for a session although the store may be neither readable nor writable: all of it in one file of
+/// the spool. The next writer brings it in.
+///
+/// For hooks, which must not lose what they have to say. Where the store can be read and written,
+/// [`Session::write`] is better: it spools by itself where somebody holds the append lock.
+#[must_use = "nothing is kept before `keep`"]
+pub struct Aside<'a> {
+    store: &'a Store,
+    act: &'a Act,
+    session: SessionInfo,
+    takes_over: bool,
+    facts: Vec<Fact>,
+    notes: Vec<(String, Value)>,
+    checkpoints: Vec<NewCheckpoint>,
+}
+
+/// What waits in the spool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// How many writes wait for the append lock.
+    pub writes: u64,
+    /// The files that cannot be read, by operation: what they held is lost, their bytes are kept.
+    pub damaged: Vec<String>,
+}
+
+impl Store {
+    /// Begins something to be kept for a session: the one of this agent's own id if there is one, else a new one.
+    ///
+    /// # Errors
+    /// If the system gives no random numbers.
+    pub fn aside<'a>(&'a self, act: &'a Act, new: NewSession) -> Result<Aside<'a>> {
+        let mut new = new;
+        self.gate().session(&mut new);
+        let takes_over = new.takes_over;
+        let session = info_of(act, new)?;
+        let (facts, notes, checkpoints) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Aside { store: self, act, session, takes_over, facts, notes, checkpoints })
+    }
+
+    /// What waits in the spool.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn waiting(&self) -> Result<Waiting> {
+        let Some(folder) = &self.engine.live.spool else { return Ok(Waiting::default()) };
+        let (mut writes, mut damaged) = (0, folder.set_aside()?);
+        for name in folder.names()? {
+            match spool::read(&**folder, &name)? {
+                Some(Ok(_)) => writes += 1,
+                Some(Err(_)) => damaged.push(name),
+                None => {}
+            }
+        }
+        Ok(Waiting { writes, damaged })
+    }
+
+    /// Brings what waits in the spool into the journal.
+    ///
+    /// # Errors
+    /// [`Error::Backend`] if somebody holds the append lock; as every write. What cannot be brought in goes on waiting.
+    pub fn drain(&self) -> Result<()> {
+        self.engine.check_writable()?;
+        self.engine.drain()
+    }
+
+    /// Lets the session begin in the spool.
+    pub(super) fn begin_aside(
+        &self,
+        operation: &Operation,
+        info: &SessionInfo,
+        used: bool,
+    ) -> Result<Session> {
+        let mut waiting = begin(operation.clone(), info.clone())?;
+        waiting.used = used;
+        self.engine.spool(&waiting)?;
+        let (refs, _) = self.engine.live.refs()?;
+        let found = refs.sessions.iter().zip(0..).find(|(known, _)| known.info.id == info.id);
+        let number = found.map(|(_, number)| number).ok_or_else(|| {
+            Error::Conflict(format!("the session '{}' was begun by somebody else", info.name))
+        })?;
+        self.engine.live.promise(number, info.id);
+        Ok(self.at(number))
+    }
+}
+
+pub(super) fn info_of(act: &Act, new: NewSession) -> Result<SessionInfo> {
+    claim::check_id(&new.name).map_err(|error| Error::invalid(error.to_string()))?;
+    Ok(SessionInfo {
+        id: SessionId::from_bytes(random()?),
+        name: new.name,
+        kind: new.kind,
+        agent: new.agent,
+        agent_session: new.agent_session,
+        started_at: new.started_at.unwrap_or(act.now),
+    })
+}
+
+impl Aside<'_> {
+    /// With this fact.
+    pub fn fact(mut self, fact: Fact) -> Self {
+        self.facts.push(fact);
+        self
+    }
+
+    /// With this note, under this id unless another note has it by then.
+    pub fn note(mut self, id: impl Into<String>, value: Value) -> Self {
+        self.notes.push((id.into(), value));
+        self
+    }
+
+    /// With this checkpoint.
+    pub fn checkpoint(mut self, checkpoint: NewCheckpoint) -> Self {
+        self.checkpoints.push(checkpoint);
+        self
+    }
+
+    /// Keeps it: when this returns it survives kill -9 and power loss.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for values that cannot be, [`Error::ReadOnly`], [`Error::Backend`].
+    pub fn keep(mut self) -> Result<Committed> {
+        let mut waiting = begin(self.act.operation()?, self.session)?;
+        waiting.used = self.takes_over;
+        let (gate, mut removed) = (self.store.gate(), Removed::new());
+        for fact in &mut self.facts {
+            gate.fact(fact, &mut removed);
+            claim::check_id(&fact.id).map_err(|error| Error::invalid(error.to_string()))?;
+            if fact.kind.is_claim() {
+                return Err(Error::invalid(format!("a {} is a claim, not a fact", fact.kind)));
+            }
+            fact.value = claim::check(fact.kind, &fact.value)
+                .map_err(|error| Error::invalid(error.to_string()))?;
+        }
+        // The number of the session is no part of a page.
+        pages(&mut waiting, &fact_pages(0, None, self.facts));
+        for (id, value) in self.notes {
+            let mut change = ClaimChange::add(Key::new(Kind::Note, id), value);
+            gate.claim(&mut change, &mut removed)?;
+            check_claim(&mut change)?;
+            note(&mut waiting, &change.key.id, &change.value.unwrap_or_default(), None);
+        }
+        for mut wanted in self.checkpoints {
+            wanted.tags.iter().try_for_each(|tag| check_tag(tag))?;
+            gate.checkpoint(&mut wanted, &mut removed);
+            wanted.tags.sort();
+            wanted.tags.dedup();
+            checkpoint(&mut waiting, wanted, CheckpointId::from_bytes(random()?), None);
+        }
+        let reason = Error::Conflict("it was put aside".to_owned());
+        let mut done = keep(self.store, &waiting, reason)?;
+        done.warnings.extend(warning(&removed));
+        Ok(done)
+    }
+}
+
+/// A write that waits, with nothing in it yet.
+pub(super) fn begin(operation: Operation, session: SessionInfo) -> Result<Spooled> {
+    Ok(Spooled {
+        time: operation.time,
+        operation,
+        session,
+        used: false,
+        branch: None,
+        salt: random()?,
+        objects: Vec::new(),
+        pages: Vec::new(),
+        notes: Vec::new(),
+        checkpoints: Vec::new(),
+    })
+}
+
+pub(super) fn note(waiting: &mut Spooled, id: &str, value: &Value, added_at: Option<Timestamp>) {
+    let added_at = added_at.unwrap_or(waiting.time);
+    let entry = encode_entry(&Entry { added_at, value: value.clone() });
+    waiting.notes.push(SpooledNote { id: id.to_owned(), entry: Bytes(entry.to_vec()) });
+}
+
+pub(super) fn pages(waiting: &mut Spooled, facts: &[RecordChange]) {
+    for change in facts {
+        if let RecordChange::Facts { count, first, last, page: DeltaPart::Inline(page), .. } =
+            change
+        {
+            let (count, first, last, page) = (*count, *first, *last, page.clone());
+            waiting.pages.push(SpooledPage { count, first, last, page });
+        }
+    }
+}
+
+pub(super) fn checkpoint(
+    waiting: &mut Spooled,
+    wanted: NewCheckpoint,
+    id: CheckpointId,
+    seen: Option<u64>,
+) {
+    let checkpoint = Checkpoint {
+        id,
+        sequence: 0,
+        time: wanted.at.unwrap_or(waiting.operation.time),
+        branch: 0,
+        revision: seen,
+        message: wanted.message,
+        tags: wanted.tags,
+        trigger: wanted.trigger,
+        body: wanted.body.without_nulls(),
+        key: wanted.key,
+    };
+    waiting.checkpoints.push(SpooledCheckpoint { checkpoint, past: wanted.at.is_some() });
+}
+
+/// Lets it wait in the spool, and says what it is now.
+pub(super) fn keep(store: &Store, waiting: &Spooled, reason: Error) -> Result<Committed> {
+    let mut done = Committed {
+        operation: waiting.operation.id,
+        session: waiting.session.name.clone(),
+        branch: waiting.branch.clone().unwrap_or_default(),
+        revision: None,
+        checkpoint: waiting.checkpoints.last().map(|one| one.checkpoint.clone()),
+        checkpoints: waiting.checkpoints.len() as u64,
+        changed: Vec::new(),
+        facts: waiting.pages.iter().map(|page| page.count).sum(),
+        warnings: Vec::new(),
+        spooled: true,
+    };
+    if store.engine.live.spool.is_none() {
+        return Err(reason);
+    }
+    if let Some(record) = store.engine.spool(waiting)? {
+        (done.checkpoint, done.checkpoints, done.facts) = (None, 0, 0);
+        for change in record.changes {
+            match change {
+                RecordChange::Revision { header, .. } => {
+                    let id = Header::id_of(&header.0);
+                    let header = Header::decode(&header.0)
+                        .map_err(Error::corrupt("a revision just made"))?;
+                    done.revision = Some((header.sequence, id));
+                }
+                RecordChange::Checkpoint { checkpoint, .. } => {
+                    done.checkpoints += 1;
+                    done.checkpoint = Some(*checkpoint);
+                }
+                RecordChange::Facts { count, .. } => done.facts += count,
+                _ => {}
+            }
+        }
+    }
+    for note in &waiting.notes {
+        let entry = crate::format::decode_entry(&note.entry.0)
+            .map_err(Error::corrupt("a note just made"))?;
+        done.changed.push((Key::new(Kind::Note, note.id.clone()), Some(entry.value)));
+    }
+    done.warnings.push(format!("kept in the spool until the store can be written: {reason}"));
+    Ok(done)
+}

@@ -1,0 +1,90 @@
+//! kill -9, and a failure, at every call that changes a file while something is spooled and while it is brought in.
+
+use super::child::Process;
+use super::{act, fact, files, folder, held, names, open, reader, save};
+use forge_store::store::{NewCheckpoint, NewSession};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The fault at the first, second, third, ... call of one kind in this role, until a run comes through without it.
+/// Returns how often it struck.
+fn strike(role: &str, call: &str, fault: &str) -> usize {
+    for nth in 1.. {
+        let folder = folder();
+        let mut acknowledged: BTreeSet<String> = BTreeSet::new();
+        if role == "drain" {
+            let store = open(&folder.path, super::WAIT);
+            for name in ["one", "two"] {
+                let new =
+                    NewSession { agent_session: Some("a".to_owned()), ..NewSession::named("s") };
+                let act = act("keep");
+                let aside = store.aside(&act, new).unwrap().fact(fact(name));
+                aside.checkpoint(NewCheckpoint::manual(name)).keep().unwrap();
+                acknowledged.insert(name.to_owned());
+            }
+        }
+        let trace = folder.path.join("trace");
+        let inject = format!("inject={call}:{fault}:when={nth}");
+        let only = format!("trace={call}");
+        let arguments = ["-f", "-qq", "-o", trace.to_str().unwrap(), "-e", &only, "-e", &inject];
+        let mut process = Process::traced(role, &folder.path, &arguments);
+        acknowledged.extend(process.lines.iter());
+        process.child.wait().unwrap();
+
+        let context = format!("{role}, {inject}");
+        let seen = held(&reader(&folder.path));
+        assert!(seen[1].is_superset(&acknowledged), "{context}: {seen:?} lacks {acknowledged:?}");
+        assert_eq!(seen[0], seen[1], "{context}: a fact without its checkpoint");
+        open(&folder.path, super::WAIT).drain().unwrap();
+        assert_eq!(held(&reader(&folder.path)), seen, "{context}: bringing it in changes nothing");
+        let waits = |file: &PathBuf| file.extension().is_none();
+        assert!(!files(&folder.path).iter().any(waits), "{context}");
+        save(&open(&folder.path, super::WAIT).session("s").unwrap(), "next").unwrap();
+
+        let trace = std::fs::read_to_string(&trace).unwrap();
+        if !trace.contains("INJECTED") && !trace.contains("killed by SIGKILL") {
+            let all = if role == "drain" { names(["one", "two"]) } else { names(["kept"]) };
+            assert_eq!(acknowledged, all, "{context}");
+            return nth - 1;
+        }
+    }
+    unreachable!("the run ends before the numbers do")
+}
+
+fn strike_all(test: &str, role: &str, faults: &[(&str, &str)]) {
+    let works = |arguments: &[&str]| {
+        Command::new("strace").args(arguments).output().is_ok_and(|output| output.status.success())
+    };
+    if !works(&["-qq", "-e", "trace=none", "true"]) {
+        eprintln!("SKIPPED {test}: no strace, or no right to use it");
+        return;
+    }
+    let mut struck = 0;
+    for (call, fault) in faults {
+        let times = strike(role, call, fault);
+        eprintln!("{test}: {fault} at {times} calls of {call}");
+        struck += times;
+    }
+    assert!(struck >= faults.len(), "the faults hardly struck");
+}
+
+#[test]
+fn a_process_killed_at_any_call_of_spooling_loses_nothing_it_acknowledged() {
+    let calls = ["mkdir", "write", "fsync", "rename"].map(|call| (call, "signal=KILL"));
+    strike_all("killed while spooling", "keep", &calls);
+}
+
+#[test]
+fn a_process_killed_at_any_call_of_bringing_in_loses_and_doubles_nothing() {
+    let calls = ["pwrite64", "fdatasync", "unlink"].map(|call| (call, "signal=KILL"));
+    strike_all("killed while bringing in", "drain", &calls);
+}
+
+#[test]
+fn a_call_that_fails_while_spooling_or_bringing_in_loses_nothing() {
+    let keep = [("write", "error=ENOSPC"), ("fsync", "error=EIO"), ("rename", "error=EIO")];
+    strike_all("failing while spooling", "keep", &keep);
+    let drain = [("pwrite64", "error=ENOSPC"), ("fdatasync", "error=EIO"), ("unlink", "error=EIO")];
+    strike_all("failing while bringing in", "drain", &drain);
+}

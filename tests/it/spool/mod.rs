@@ -1,0 +1,311 @@
+//! The spool: what is saved beside a frozen neighbour or a damaged journal is there at once, and comes in once.
+
+#![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
+
+mod child;
+mod kill;
+
+use child::Process;
+use forge_store::error::{Error, ErrorKind};
+use forge_store::model::{Fact, Key, Kind, Origin, Timestamp, Value};
+use forge_store::store::{
+    Act, CheckpointFilter, ClaimChange, Committed, NewCheckpoint, NewSession, Options, Session,
+    Store,
+};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Longer than anything here takes; only a fault makes anybody wait so long.
+const WAIT: Duration = Duration::from_secs(60);
+/// How long a save waits for a lock that it will not get.
+const PATIENCE: Duration = Duration::from_millis(20);
+const TIME: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
+
+fn act(verb: &str) -> Act {
+    Act::hook(verb, TIME)
+}
+
+fn open(path: &Path, lock_timeout: Duration) -> Store {
+    Store::open(path, Options { lock_timeout, ..Options::default() }).unwrap()
+}
+
+fn reader(path: &Path) -> Store {
+    Store::open(path, Options { read_only: true, ..Options::default() }).unwrap()
+}
+
+fn fact(id: &str) -> Fact {
+    let value = Value::from([("text", id.into())]);
+    let (kind, origin) = (Kind::Prompt, Origin::Hook);
+    Fact { kind, id: id.to_owned(), at: TIME, origin, place: 0, recorded_at: TIME, value }
+}
+
+fn note(id: &str) -> ClaimChange {
+    ClaimChange::add(Key::new(Kind::Note, id), Value::from([("description", id.into())]))
+}
+
+/// A fact and a checkpoint of this name, as a hook saves them.
+fn save(session: &Session, name: &str) -> Result<Committed, Error> {
+    let act = act("save");
+    session.write(&act).fact(fact(name)).checkpoint(NewCheckpoint::manual(name)).commit()
+}
+
+struct Folder {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+fn folder() -> Folder {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let store = Store::create(&path, Options::default()).unwrap();
+    let new = NewSession { agent_session: Some("a".to_owned()), ..NewSession::named("s") };
+    let session = store.create_session(&act("begin"), new).unwrap();
+    session.write(&act("before")).change(note("before")).commit().unwrap();
+    Folder { _folder: folder, path }
+}
+
+/// What the store has: names of facts, checkpoints and notes. Every number is there once.
+fn held(store: &Store) -> [BTreeSet<String>; 3] {
+    let session = store.session("s").unwrap();
+    let records = session.records(1, usize::MAX).unwrap();
+    let numbers: Vec<u64> = records.iter().map(forge_store::store::LogItem::sequence).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+    let head = session.head().unwrap();
+    session.check(&head).unwrap();
+    let state = session.state(&head).unwrap();
+    let facts = state.facts_of(Kind::Prompt).unwrap().into_iter().map(|known| known.fact.id);
+    let facts: Vec<String> = facts.collect();
+    assert_eq!(session.summary().unwrap().facts, facts.len() as u64, "facts count once");
+    let made = session.checkpoints(&CheckpointFilter::default()).unwrap();
+    let messages: BTreeSet<String> = made.iter().map(|one| one.message.clone()).collect();
+    assert_eq!(messages.len(), made.len(), "checkpoints count once");
+    assert_eq!(session.summary().unwrap().checkpoints, made.len() as u64);
+    let claims = state.claims().entries().map(|entry| entry.unwrap().0.id).collect();
+    [facts.into_iter().collect(), messages, claims]
+}
+
+fn names<const N: usize>(names: [&str; N]) -> BTreeSet<String> {
+    names.into_iter().map(str::to_owned).collect()
+}
+
+fn files(path: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(path.join("spool")) else { return Vec::new() };
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn a_save_beside_a_process_stopped_inside_its_write_is_seen_at_once_and_comes_in_once() {
+    let folder = folder();
+    let store = open(&folder.path, PATIENCE);
+    let session = store.session("s").unwrap();
+    let holder = Process::stopped_in_write(&folder.path);
+
+    let done = save(&session, "one").unwrap();
+    assert!(done.spooled);
+    assert_eq!(done.checkpoint.as_ref().unwrap().sequence, 2);
+    let said = done.warnings.join(" ");
+    assert!(said.contains(&holder.child.id().to_string()), "it names the holder: {said}");
+    // By another process too, which opens the store anew.
+    let done = save(&open(&folder.path, PATIENCE).session("s").unwrap(), "two").unwrap();
+    assert_eq!((done.spooled, done.checkpoint.unwrap().sequence), (true, 3));
+    let noted = session.write(&act("note")).change(note("three")).commit().unwrap();
+    assert_eq!((noted.spooled, noted.revision.unwrap().0), (true, 4));
+
+    let wanted = [names(["one", "two"]), names(["one", "two"]), names(["before", "three"])];
+    assert_eq!(held(&store), wanted);
+    assert_eq!(held(&reader(&folder.path)), wanted);
+    assert_eq!(store.waiting().unwrap().writes, 3);
+
+    // What needs an expected head does not wait.
+    let change = ClaimChange::remove(Key::new(Kind::Note, "before"));
+    let refused = session.write(&act("remove")).change(change).commit().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Locked);
+    assert!(refused.to_string().contains(&holder.child.id().to_string()), "{refused}");
+    assert_eq!(session.schedule(&act("s"), Some(9_000_000)).unwrap_err().kind(), ErrorKind::Locked);
+
+    holder.kill();
+    let drains: Vec<_> = (0..4).map(|_| Process::spawn("drain", &folder.path)).collect();
+    for mut drain in drains {
+        assert!(drain.child.wait().unwrap().success());
+    }
+    assert_eq!(files(&folder.path), Vec::<PathBuf>::new());
+    assert_eq!(held(&reader(&folder.path)), wanted);
+    // The handle from before goes on, and so does everybody else.
+    save(&session, "four").unwrap();
+    let wanted =
+        [names(["one", "two", "four"]), names(["one", "two", "four"]), names(["before", "three"])];
+    assert_eq!(held(&store), wanted);
+    store.maintain(0).unwrap();
+    assert_eq!(held(&reader(&folder.path)), wanted);
+}
+
+#[test]
+fn the_next_write_brings_in_what_waits_before_itself() {
+    let folder = folder();
+    let store = open(&folder.path, PATIENCE);
+    let session = store.session("s").unwrap();
+    let holder = Process::stopped_in_write(&folder.path);
+    save(&session, "waits").unwrap();
+    holder.kill();
+    let done = save(&open(&folder.path, WAIT).session("s").unwrap(), "next").unwrap();
+    assert_eq!((done.spooled, done.checkpoint.unwrap().sequence), (false, 3));
+    assert_eq!(files(&folder.path), Vec::<PathBuf>::new());
+    assert_eq!(held(&store)[1], names(["waits", "next"]));
+}
+
+#[test]
+fn a_file_that_comes_back_after_it_was_brought_in_is_no_change() {
+    let folder = folder();
+    let store = open(&folder.path, WAIT);
+    let new = NewSession { agent_session: Some("a".to_owned()), ..NewSession::named("other") };
+    let keep = act("keep");
+    let aside = store.aside(&keep, new).unwrap().fact(fact("one")).note("N", note_value());
+    assert!(aside.checkpoint(NewCheckpoint::manual("one")).keep().unwrap().spooled);
+    let file = files(&folder.path).pop().unwrap();
+    let bytes = fs::read(&file).unwrap();
+    let wanted = [names(["one"]), names(["one"]), names(["before", "N"])];
+    for round in 0..3 {
+        assert_eq!(held(&store), wanted, "round {round}");
+        if round == 2 {
+            store.maintain(0).unwrap();
+        }
+        store.drain().unwrap();
+        assert_eq!(files(&folder.path), Vec::<PathBuf>::new());
+        assert_eq!(held(&store), wanted, "round {round}");
+        fs::write(&file, &bytes).unwrap();
+    }
+    // Taken back is taken back, whoever brings it in again.
+    store.drain().unwrap();
+    let session = store.session("s").unwrap();
+    let done = session.operations(10).unwrap();
+    let kept = done.iter().find(|one| one.verb == "keep").unwrap();
+    session.undo(&Act::asked("undo", TIME), Some(&kept.id.to_string())).unwrap();
+    fs::write(&file, &bytes).unwrap();
+    store.drain().unwrap();
+    assert_eq!(session.checkpoints(&CheckpointFilter::default()).unwrap(), []);
+}
+
+fn note_value() -> Value {
+    Value::from([("description", "a note".into())])
+}
+
+#[test]
+fn a_name_that_somebody_else_took_meanwhile_gives_way_and_nothing_is_lost() {
+    let folder = folder();
+    let store = open(&folder.path, PATIENCE);
+    let session = store.session("s").unwrap();
+    let holder = Process::stopped_in_write(&folder.path);
+    let done = session.write(&act("note")).change(note("N1")).commit().unwrap();
+    assert!(done.spooled);
+    // A second one is refused while somebody can still be told.
+    let again = session.write(&act("note")).change(note("N1")).commit().unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::Invalid, "{again}");
+    let begun = store.create_session(&act("begin"), NewSession::named("new")).unwrap();
+    assert!(save(&begun, "in the new one").unwrap().spooled);
+    assert_eq!(begun.summary().unwrap().checkpoints, 1);
+    holder.kill();
+
+    // Before it is brought in, others take both names: by hand, since every ordinary write brings it in first.
+    let hidden = folder.path.join("hidden");
+    fs::rename(folder.path.join("spool"), &hidden).unwrap();
+    let other = open(&folder.path, WAIT);
+    other.session("s").unwrap().write(&act("n")).change(note("N1")).commit().unwrap();
+    other.create_session(&act("begin"), NewSession::named("new")).unwrap();
+    fs::rename(&hidden, folder.path.join("spool")).unwrap();
+    other.drain().unwrap();
+
+    let operation = done.operation.to_string();
+    assert_eq!(held(&other)[2], names(["before", "N1", &format!("N1-{}", &operation[..8])]));
+    assert_eq!(other.session("new-2").unwrap().summary().unwrap().checkpoints, 1);
+    // Who was given a number for the session must not go on with it: it is another one's now.
+    let refused = begun.summary().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Conflict, "{refused}");
+    assert_eq!(save(&begun, "lost?").unwrap_err().kind(), ErrorKind::Conflict);
+}
+
+#[test]
+fn a_checkpoint_that_waits_names_the_revision_that_was_there_when_it_was_saved() {
+    let folder = folder();
+    let store = open(&folder.path, PATIENCE);
+    let holder = Process::stopped_in_write(&folder.path);
+    save(&store.session("s").unwrap(), "early").unwrap();
+    holder.kill();
+    let hidden = folder.path.join("hidden");
+    fs::rename(folder.path.join("spool"), &hidden).unwrap();
+    let other = open(&folder.path, WAIT);
+    let later = Act::asked("later", TIME.plus_micros(1_000_000));
+    let session = other.session("s").unwrap();
+    session.write(&later).change(note("later")).commit().unwrap();
+    fs::rename(&hidden, folder.path.join("spool")).unwrap();
+    other.drain().unwrap();
+    let made = session.checkpoints(&CheckpointFilter::default()).unwrap().pop().unwrap();
+    assert_eq!((made.sequence, made.revision), (3, Some(1)));
+    let state = session.state(&session.of_checkpoint(&made).unwrap()).unwrap();
+    assert_eq!(state.claims().len(), 1);
+}
+
+#[test]
+fn with_a_damaged_journal_hooks_still_save_and_it_comes_in_after_the_repair() {
+    let folder = folder();
+    let store = open(&folder.path, WAIT);
+    let session = store.session("s").unwrap();
+    let segment = folder.path.join("journal/0000000000000000.log");
+    let seen = fs::read(&segment).unwrap().len();
+    save(&open(&folder.path, WAIT).session("s").unwrap(), "before").unwrap();
+    let whole = fs::read(&segment).unwrap();
+    let mut bytes = whole.clone();
+    bytes[seen + 100] ^= 1;
+    fs::write(&segment, &bytes).unwrap();
+
+    let other = open(&folder.path, WAIT);
+    assert_eq!(other.session("s").map(drop).unwrap_err().kind(), ErrorKind::Corrupt);
+    // One that knew the session before, and one that knows nothing but the agent's own id.
+    save(&session, "known").unwrap();
+    let new = NewSession { agent_session: Some("a".to_owned()), ..NewSession::named("x") };
+    let keep = act("keep");
+    let aside = other.aside(&keep, new).unwrap().fact(fact("unknown"));
+    let done = aside.checkpoint(NewCheckpoint::manual("unknown")).keep().unwrap();
+    assert!(done.spooled);
+    assert_eq!(other.sessions().unwrap_err().kind(), ErrorKind::Corrupt);
+    // Nothing but these may be written.
+    assert_eq!(other.pin_session(&act("pin"), None).unwrap_err().kind(), ErrorKind::Corrupt);
+
+    fs::write(&segment, whole).unwrap();
+    let all = names(["before", "known", "unknown"]);
+    assert_eq!(held(&reader(&folder.path))[1], all);
+    open(&folder.path, WAIT).drain().unwrap();
+    assert_eq!(files(&folder.path), Vec::<PathBuf>::new());
+    assert_eq!(held(&reader(&folder.path))[..2], [all.clone(), all]);
+}
+
+#[test]
+fn a_damaged_file_of_the_spool_is_named_and_put_aside_and_holds_nobody_up() {
+    let folder = folder();
+    let store = open(&folder.path, WAIT);
+    let session = store.session("s").unwrap();
+    let keep = |name: &str| {
+        let new = NewSession { agent_session: Some("a".to_owned()), ..NewSession::named("s") };
+        let act = act("keep");
+        let aside = store.aside(&act, new).unwrap().fact(fact(name));
+        aside.checkpoint(NewCheckpoint::manual(name)).keep().unwrap().operation.to_string()
+    };
+    let (broken, swapped, whole) = (keep("broken"), keep("swapped"), keep("whole"));
+    let spool = folder.path.join("spool");
+    let mut bytes = fs::read(spool.join(&broken)).unwrap();
+    bytes[40] ^= 4;
+    fs::write(spool.join(&broken), &bytes).unwrap();
+    fs::copy(spool.join(&whole), spool.join(&swapped)).unwrap();
+
+    assert_eq!(held(&reader(&folder.path))[1], names(["whole"]));
+    let waiting = store.waiting().unwrap();
+    let mut lost = vec![broken.clone(), swapped];
+    lost.sort();
+    assert_eq!((waiting.writes, waiting.damaged), (1, lost.clone()));
+    save(&session, "next").unwrap();
+    assert_eq!(held(&store)[1], names(["whole", "next"]));
+    let waiting = store.waiting().unwrap();
+    assert_eq!((waiting.writes, waiting.damaged), (0, lost));
+    assert_eq!(fs::read(spool.join(format!("{broken}.damaged"))).unwrap(), bytes);
+}
