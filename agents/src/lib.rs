@@ -1,7 +1,9 @@
 //! What forge knows of coding agents: their transcripts, read as plain data.
 //!
 //! * [`claude_code`]: the JSON lines that Claude Code writes as it works, read piece by piece as the file grows;
-//! * [`swe_agent`]: the trajectories of SWE-agent, read whole.
+//! * [`swe_agent`]: the trajectories of SWE-agent, read whole;
+//! * [`hook`]: what agents tell their hooks, and how to answer them;
+//! * [`inference`]: what their sentences state, read by rules.
 //!
 //! Nothing here stores anything: a reader turns bytes into a [`Piece`] of facts and checkpoints, and what a later
 //! piece needs to know of earlier ones is a value that the caller keeps. `docs/transcripts.md` says what each line
@@ -9,6 +11,8 @@
 //! [`resolve`] reads the text again from the line it stands in.
 
 pub mod claude_code;
+pub mod hook;
+pub mod inference;
 mod lenient;
 mod patch;
 mod piece;

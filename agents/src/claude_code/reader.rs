@@ -16,11 +16,13 @@ pub struct Options {
     pub strict: bool,
     /// The longest line that is read, in bytes.
     pub max_line: u64,
+    /// Whether rules read what the agent's sentences state ([`crate::inference`]).
+    pub infer: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { strict: false, max_line: 64 << 20 }
+        Self { strict: false, max_line: 64 << 20, infer: false }
     }
 }
 
@@ -187,6 +189,7 @@ impl Reader {
             carry: &mut self.carry,
             facts: &mut piece.facts,
             checkpoints: &mut piece.checkpoints,
+            infer: self.options.infer,
         };
         work.line(&line, place, recorded_at)?;
         last_of_each(&mut piece.facts, first);

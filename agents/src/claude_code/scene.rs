@@ -94,4 +94,5 @@ pub(super) struct Work<'w> {
     pub(super) carry: &'w mut Carry,
     pub(super) facts: &'w mut Vec<Fact>,
     pub(super) checkpoints: &'w mut Vec<CheckpointDraft>,
+    pub(super) infer: bool,
 }

@@ -1,0 +1,152 @@
+//! One event, whichever agent sent it.
+
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// An agent whose hooks are understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Agent {
+    /// Claude Code.
+    Claude,
+    /// Codex CLI.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// Cursor.
+    Cursor,
+    /// OpenCode.
+    OpenCode,
+}
+
+impl Agent {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Claude, Self::Codex, Self::Gemini, Self::Cursor, Self::OpenCode];
+
+    /// Its word on the command line and in the log.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Cursor => "cursor",
+            Self::OpenCode => "opencode",
+        }
+    }
+
+    /// The agent of this word; `claude-code` is Claude Code too.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        let word = if word == "claude-code" { "claude" } else { word };
+        Self::ALL.into_iter().find(|agent| agent.word() == word)
+    }
+
+    /// What a session of it is said to be of: the word its imported transcripts have.
+    #[must_use]
+    pub const fn session_word(self) -> &'static str {
+        match self {
+            Self::Claude => "claude-code",
+            other => other.word(),
+        }
+    }
+}
+
+/// How a session began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Afresh.
+    Startup,
+    /// Going on with one that had ended.
+    Resume,
+    /// Afresh, the conversation before it put away.
+    Clear,
+    /// Going on after its context was compacted.
+    Compact,
+    /// As a copy of another one.
+    Fork,
+}
+
+/// A tool call with its outcome.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolUse {
+    /// The tool, as Claude Code names it where it has the like: `Bash`, `Edit`, `Write`.
+    pub tool: String,
+    /// The call's id; none if the agent gives none.
+    pub call: Option<String>,
+    /// What the tool was asked, with Claude Code's field names.
+    pub input: Value,
+    /// What it answered.
+    pub response: Value,
+    /// What went wrong, if it failed.
+    pub error: Option<String>,
+    /// Whether it was interrupted.
+    pub interrupted: bool,
+    /// How long it took, in milliseconds.
+    pub duration_ms: Option<i64>,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Happening {
+    /// A session begins or goes on.
+    SessionStart {
+        /// How.
+        start: Start,
+    },
+    /// A person asks for something.
+    Prompt {
+        /// What, if the agent says.
+        text: Option<String>,
+    },
+    /// A tool was used.
+    ToolUsed(Box<ToolUse>),
+    /// The agent is done with what it was asked for.
+    Stop,
+    /// A sub-agent is done.
+    SubAgentStop,
+    /// Context is about to be compacted.
+    PreCompact {
+        /// Whether nobody asked for it.
+        automatic: Option<bool>,
+        /// How many tokens the context has, if the agent says.
+        tokens: Option<i64>,
+    },
+    /// Context was compacted.
+    PostCompact {
+        /// Whether nobody asked for it.
+        automatic: Option<bool>,
+        /// The agent's own summary of what it had, if it says.
+        summary: Option<String>,
+    },
+    /// The model is about to be called, with room for a text.
+    BeforeModel,
+    /// A session ends.
+    SessionEnd {
+        /// Why, in the agent's own word.
+        reason: Option<String>,
+    },
+    /// Something that no hook of forge is for.
+    Other,
+}
+
+/// What an agent tells a hook.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// Which agent.
+    pub agent: Agent,
+    /// The event, in the agent's own word.
+    pub name: String,
+    /// The agent's own id of its session.
+    pub session: Option<String>,
+    /// Where its transcript is.
+    pub transcript: Option<PathBuf>,
+    /// The directory the agent works in now.
+    pub cwd: Option<PathBuf>,
+    /// The sub-agent it happened in, if it did in one.
+    pub sub_agent: Option<String>,
+    /// The turn or generation it happened in, if the agent says.
+    pub turn: Option<String>,
+    /// What happened.
+    pub happening: Happening,
+}

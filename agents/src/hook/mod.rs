@@ -1,0 +1,29 @@
+//! What coding agents tell their hooks, and how to answer them: five dialects, one event.
+//!
+//! [`Event::read`] turns what stands on a hook's standard input into one event, whichever agent sent it. [`room`]
+//! says how much text the agent takes back at that event, [`answer`] writes the text in the agent's own form, and
+//! [`tool_facts`] makes facts of a tool call. Nothing here blocks an agent: no answer refuses, stops or asks anything.
+//!
+//! ```
+//! use forge_agents::hook::{Agent, Event, Happening, answer, room};
+//!
+//! let input = br#"{"session_id":"s1","cwd":"/w","hook_event_name":"SessionStart","source":"compact"}"#;
+//! let event = Event::read(Agent::Claude, "SessionStart", input)?;
+//! assert!(matches!(event.happening, Happening::SessionStart { .. }));
+//! assert!(room(&event).is_some());
+//! let said = answer(&event, Some("2 hypotheses are confirmed"));
+//! assert!(said.contains("additionalContext"));
+//! # Ok::<(), forge_agents::hook::Unreadable>(())
+//! ```
+
+mod answer;
+mod event;
+mod read;
+#[cfg(test)]
+mod tests;
+mod tool;
+
+pub use answer::{Room, answer, room};
+pub use event::{Agent, Event, Happening, Start, ToolUse};
+pub use read::Unreadable;
+pub use tool::tool_facts;

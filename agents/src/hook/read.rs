@@ -1,0 +1,282 @@
+//! From the five dialects to one event. Fields come and go with versions: what is absent or of another type is taken as
+//! not said.
+
+use super::event::{Agent, Event, Happening, Start, ToolUse};
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+
+/// The input of a hook that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the input of the hook {0}")]
+pub struct Unreadable(String);
+
+/// The fields of an input.
+struct Fields<'a>(&'a Map<String, Value>);
+
+impl<'a> Fields<'a> {
+    /// The first of these fields that holds a text.
+    fn text(&self, names: &[&str]) -> Option<&'a str> {
+        names
+            .iter()
+            .find_map(|name| self.0.get(*name)?.as_str())
+            .filter(|text| !text.trim().is_empty())
+    }
+
+    fn owned(&self, names: &[&str]) -> Option<String> {
+        self.text(names).map(str::to_owned)
+    }
+
+    fn whole(&self, names: &[&str]) -> Option<i64> {
+        names.iter().find_map(|name| self.0.get(*name)?.as_i64())
+    }
+
+    fn value(&self, names: &[&str]) -> Value {
+        let found = names.iter().find_map(|name| self.0.get(*name));
+        // Some agents write an object as a text that holds it.
+        match found {
+            Some(Value::String(text)) if text.starts_with('{') => {
+                serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
+            }
+            Some(value) => value.clone(),
+            None => Value::Null,
+        }
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    fn path(&self, names: &[&str]) -> Option<PathBuf> {
+        self.text(names).map(PathBuf::from)
+    }
+}
+
+impl Event {
+    /// Reads what an agent wrote to a hook's standard input. `name` is the event as the hook was called with; an
+    /// empty one is taken from the input.
+    ///
+    /// # Errors
+    ///
+    /// If it is no JSON object.
+    pub fn read(agent: Agent, name: &str, input: &[u8]) -> Result<Self, Unreadable> {
+        let text = std::str::from_utf8(input)
+            .map_err(|error| Unreadable(format!("is not UTF-8: {error}")))?;
+        if text.trim().is_empty() {
+            return Err(Unreadable("is empty".to_owned()));
+        }
+        let text = crate::text::mended(text);
+        let input: Value = serde_json::from_str(&text)
+            .map_err(|error| Unreadable(format!("is not JSON: {error}")))?;
+        let Value::Object(fields) = &input else {
+            return Err(Unreadable("is not a JSON object".to_owned()));
+        };
+        let fields = Fields(fields);
+        let said = fields.text(&["hook_event_name", "event"]);
+        let name = if name.is_empty() { said.unwrap_or_default() } else { name };
+        let root = fields.0.get("workspace_roots").and_then(|roots| roots.get(0)?.as_str());
+        Ok(Self {
+            agent,
+            name: name.to_owned(),
+            session: fields.owned(&["session_id", "conversation_id", "sessionID", "sessionId"]),
+            transcript: fields.path(&["transcript_path", "transcript"]),
+            cwd: fields.path(&["cwd", "directory"]).or_else(|| root.map(PathBuf::from)),
+            sub_agent: fields.owned(&["agent_id"]),
+            turn: fields.owned(&["prompt_id", "turn_id", "generation_id"]),
+            happening: happening(agent, name, &fields),
+        })
+    }
+}
+
+fn happening(agent: Agent, name: &str, fields: &Fields<'_>) -> Happening {
+    // Cursor begins the names with a small letter; OpenCode has names of its own.
+    let name = match (agent, name) {
+        (Agent::OpenCode, name) => opencode(name),
+        (Agent::Cursor, "sessionStart") => "SessionStart",
+        (Agent::Cursor, "beforeSubmitPrompt") | (Agent::Gemini, "BeforeAgent") => {
+            "UserPromptSubmit"
+        }
+        (Agent::Cursor, "afterShellExecution" | "afterFileEdit") | (Agent::Gemini, "AfterTool") => {
+            "PostToolUse"
+        }
+        (Agent::Cursor, "stop") | (Agent::Gemini, "AfterAgent") => "Stop",
+        (Agent::Cursor, "preCompact") | (Agent::Gemini, "PreCompress") => "PreCompact",
+        (Agent::Cursor, "sessionEnd") => "SessionEnd",
+        (_, name) => name,
+    };
+    let automatic = || fields.text(&["trigger"]).map(|trigger| trigger != "manual");
+    match name {
+        "SessionStart" => Happening::SessionStart { start: start(fields) },
+        "UserPromptSubmit" => Happening::Prompt { text: fields.owned(&["prompt"]) },
+        "PostToolUse" | "PostToolUseFailure" => {
+            Happening::ToolUsed(Box::new(tool(agent, name, fields)))
+        }
+        "Stop" | "StopFailure" => Happening::Stop,
+        "SubagentStop" => Happening::SubAgentStop,
+        "PreCompact" => Happening::PreCompact {
+            automatic: automatic(),
+            tokens: fields.whole(&["context_tokens", "pre_tokens"]),
+        },
+        "PostCompact" => Happening::PostCompact {
+            automatic: automatic(),
+            summary: fields.owned(&["compact_summary", "summary"]),
+        },
+        "BeforeModel" => Happening::BeforeModel,
+        "SessionEnd" => Happening::SessionEnd { reason: fields.owned(&["reason"]) },
+        _ => Happening::Other,
+    }
+}
+
+/// The events that forge's plugin for OpenCode passes on, each in the plugin API's own word.
+fn opencode(name: &str) -> &str {
+    match name {
+        "session.created" => "SessionStart",
+        "chat.message" => "UserPromptSubmit",
+        "tool.execute.after" => "PostToolUse",
+        "session.idle" => "Stop",
+        "session.compacting" | "experimental.session.compacting" => "PreCompact",
+        "session.compacted" => "PostCompact",
+        "chat.system.transform" | "experimental.chat.system.transform" => "BeforeModel",
+        "session.deleted" => "SessionEnd",
+        other => other,
+    }
+}
+
+fn start(fields: &Fields<'_>) -> Start {
+    match fields.text(&["source", "trigger"]) {
+        Some("resume") => Start::Resume,
+        Some("clear") => Start::Clear,
+        Some("compact") => Start::Compact,
+        Some("fork") => Start::Fork,
+        _ => Start::Startup,
+    }
+}
+
+fn tool(agent: Agent, name: &str, fields: &Fields<'_>) -> ToolUse {
+    let mut used = ToolUse {
+        tool: fields.owned(&["tool_name", "tool"]).unwrap_or_default(),
+        call: fields.owned(&["tool_use_id", "callID", "call_id", "tool_call_id"]),
+        input: fields.value(&["tool_input", "args"]),
+        response: fields.value(&["tool_response", "output"]),
+        error: fields.owned(&["error"]),
+        interrupted: fields.flag("is_interrupt"),
+        duration_ms: fields.whole(&["duration_ms", "duration"]),
+    };
+    if name == "PostToolUseFailure" && used.error.is_none() {
+        used.error = Some("failed".to_owned());
+    }
+    match agent {
+        Agent::Claude => {}
+        Agent::Cursor => cursor(&mut used, fields),
+        _ => like_claude(&mut used),
+    }
+    used
+}
+
+/// Cursor has an event for each tool, with the fields beside each other.
+fn cursor(used: &mut ToolUse, fields: &Fields<'_>) {
+    let copied = |names: &[&str]| -> Value {
+        names
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), fields.0.get(*name)?.clone())))
+            .collect::<Map<_, _>>()
+            .into()
+    };
+    if fields.0.contains_key("command") {
+        used.tool = "Bash".to_owned();
+        used.input = copied(&["command"]);
+        used.response = json!({ "stdout": fields.text(&["output"]).unwrap_or_default() });
+        // It does not say how the command ended.
+        used.response["exit_code_known"] = false.into();
+    } else if fields.0.contains_key("file_path") {
+        used.tool = "Edit".to_owned();
+        used.input = copied(&["file_path", "edits"]);
+        used.response = json!({ "filePath": fields.text(&["file_path"]) });
+    }
+}
+
+/// What other agents call the tools and their fields.
+fn like_claude(used: &mut ToolUse) {
+    let known = match used.tool.as_str() {
+        "Bash" | "bash" | "shell" | "local_shell" | "exec_command" | "run_shell_command" => "Bash",
+        "edit" | "replace" | "Edit" => "Edit",
+        "write" | "write_file" | "Write" => "Write",
+        _ => return,
+    };
+    used.tool = known.to_owned();
+    if let Value::Object(input) = &mut used.input {
+        for (theirs, ours) in [
+            ("cmd", "command"),
+            ("filePath", "file_path"),
+            ("oldString", "old_string"),
+            ("newString", "new_string"),
+            ("absolute_path", "file_path"),
+        ] {
+            if let Some(value) = input.remove(theirs) {
+                input.entry(ours).or_insert(value);
+            }
+        }
+        if let Some(Value::Array(words)) = input.get("command") {
+            let line = command_line(words);
+            input.insert("command".to_owned(), line.into());
+        }
+    }
+    let file = used.input.get("file_path").cloned();
+    if known == "Bash" {
+        let response = std::mem::take(&mut used.response);
+        let code = exit_code(&response);
+        let output = output(&response);
+        match code {
+            Some(0) => used.response = json!({ "stdout": output }),
+            Some(code) => used.error = Some(format!("Exit code {code}\n{output}")),
+            None => used.response = json!({ "stdout": output, "exit_code_known": false }),
+        }
+    } else if let Some(file) = file {
+        used.response = json!({ "filePath": file });
+    }
+}
+
+/// `["bash", "-lc", "make"]` is `make`.
+fn command_line(words: &[Value]) -> String {
+    let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+    match words.as_slice() {
+        [shell, flag, line] if shell.ends_with("sh") && flag.starts_with('-') => (*line).to_owned(),
+        words => words.join(" "),
+    }
+}
+
+/// The code a command ended with, wherever its agent says it.
+fn exit_code(response: &Value) -> Option<i64> {
+    const PLACES: [&str; 6] = [
+        "/exit_code",
+        "/exitCode",
+        "/metadata/exit_code",
+        "/metadata/exit",
+        "/metadata/exitCode",
+        "/exit",
+    ];
+    let named = PLACES.iter().find_map(|place| response.pointer(place)?.as_i64());
+    // Gemini CLI says it in a line of what the model is told.
+    named.or_else(|| {
+        let text = told(response)?;
+        let line = text.lines().find_map(|line| line.strip_prefix("Exit Code: "))?;
+        if line.trim() == "(none)" { Some(0) } else { line.trim().parse().ok() }
+    })
+}
+
+fn told(response: &Value) -> Option<&str> {
+    match response {
+        Value::String(text) => Some(text),
+        _ => ["stdout", "output", "llmContent", "returnDisplay"]
+            .iter()
+            .find_map(|name| response.get(*name)?.as_str()),
+    }
+}
+
+fn output(response: &Value) -> String {
+    let text = told(response).unwrap_or_default();
+    // Of Gemini's report the output is one part.
+    let part = text.split_once("\nOutput: ").and_then(|(before, rest)| {
+        before.contains("Command: ").then(|| rest.split("\nError: ").next().unwrap_or(rest))
+    });
+    part.unwrap_or(text).to_owned()
+}

@@ -1,0 +1,213 @@
+use super::*;
+use forge_store::model::{Fact, Kind, Origin, Timestamp, Value};
+use serde_json::json;
+
+fn event(agent: Agent, name: &str, input: &serde_json::Value) -> Event {
+    Event::read(agent, name, input.to_string().as_bytes()).unwrap()
+}
+
+fn now() -> Timestamp {
+    Timestamp::parse_rfc3339("2026-02-01T10:00:00Z").unwrap()
+}
+
+fn facts(agent: Agent, name: &str, input: &serde_json::Value) -> Vec<Fact> {
+    tool_facts(&event(agent, name, input), now())
+}
+
+fn field<'f>(facts: &'f [Fact], kind: Kind, name: &str) -> Option<&'f Value> {
+    facts.iter().find(|fact| fact.kind == kind)?.value.field(name)
+}
+
+#[test]
+fn the_five_dialects_say_the_same() {
+    let claude = json!({"session_id":"s","transcript_path":"/t.jsonl","cwd":"/w","trigger":"auto","custom_instructions":""});
+    let codex =
+        json!({"session_id":"s","turn_id":"7","transcript_path":null,"cwd":"/w","trigger":"auto"});
+    let gemini = json!({"session_id":"s","transcript_path":"/t.json","cwd":"/w","timestamp":"x","trigger":"auto"});
+    let cursor =
+        json!({"conversation_id":"s","workspace_roots":["/w"],"trigger":"auto","context_tokens":9});
+    let opencode = json!({"sessionID":"s","directory":"/w"});
+    for (agent, name, input) in [
+        (Agent::Claude, "PreCompact", claude),
+        (Agent::Codex, "PreCompact", codex),
+        (Agent::Gemini, "PreCompress", gemini),
+        (Agent::Cursor, "preCompact", cursor),
+        (Agent::OpenCode, "session.compacting", opencode),
+    ] {
+        let event = event(agent, name, &input);
+        assert_eq!(event.session.as_deref(), Some("s"), "{agent:?}");
+        assert_eq!(event.cwd.as_deref(), Some(std::path::Path::new("/w")), "{agent:?}");
+        let Happening::PreCompact { automatic, tokens } = event.happening else {
+            panic!("{agent:?}: {event:?}")
+        };
+        let (wanted, count) = match agent {
+            Agent::OpenCode => (None, None),
+            Agent::Cursor => (Some(true), Some(9)),
+            _ => (Some(true), None),
+        };
+        assert_eq!((automatic, tokens), (wanted, count), "{agent:?}");
+    }
+}
+
+#[test]
+fn a_name_is_taken_from_the_input_where_none_is_given() {
+    let event = event(Agent::Claude, "", &json!({"hook_event_name":"Stop"}));
+    assert_eq!((event.name.as_str(), event.happening), ("Stop", Happening::Stop));
+}
+
+#[test]
+fn junk_is_an_error_and_fields_of_another_type_are_absent() {
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    for junk in ["", " \n", "nonsense", "[1]", "3", "\"text\"", "{\"a\":", deep.as_str()] {
+        assert!(Event::read(Agent::Claude, "Stop", junk.as_bytes()).is_err(), "{junk:.20}");
+    }
+    assert!(Event::read(Agent::Claude, "Stop", b"\xff{}").is_err());
+    let event = event(
+        Agent::Claude,
+        "PostToolUse",
+        &json!({"session_id":7,"cwd":[],"tool_name":{},"tool_input":"x","duration_ms":"long"}),
+    );
+    assert_eq!((event.session.as_deref(), event.cwd.as_deref()), (None, None));
+    assert!(tool_facts(&event, now()).is_empty());
+}
+
+#[test]
+fn half_a_character_in_an_input_is_no_error() {
+    let input = br#"{"session_id":"s","prompt":"cut \ud83d"}"#;
+    let event = Event::read(Agent::Claude, "UserPromptSubmit", input).unwrap();
+    assert_eq!(event.happening, Happening::Prompt { text: Some("cut \u{fffd}".to_owned()) });
+}
+
+#[test]
+fn a_command_with_its_check_is_read_from_a_tool_call() {
+    let input = json!({"session_id":"s","cwd":"/w","tool_name":"Bash","tool_use_id":"t1","agent_id":"a1",
+        "tool_input":{"command":"cargo test"},"tool_response":{"stdout":"test result: ok. 3 passed","stderr":""}});
+    let facts = facts(Agent::Claude, "PostToolUse", &input);
+    assert_eq!(facts.len(), 2, "{facts:?}");
+    assert!(facts.iter().all(|fact| fact.origin == Origin::Hook && fact.id == "t1"));
+    assert_eq!(field(&facts, Kind::Command, "exit_code"), Some(&Value::Int(0)));
+    assert_eq!(field(&facts, Kind::Verification, "status"), Some(&"passed".into()));
+    assert_eq!(field(&facts, Kind::Command, "agent"), Some(&"a1".into()));
+}
+
+#[test]
+fn a_failure_has_its_exit_code() {
+    let input = json!({"session_id":"s","tool_name":"Bash","tool_use_id":"t1",
+        "tool_input":{"command":"cargo test"},"error":"Exit code 101\ntest result: FAILED"});
+    let facts = facts(Agent::Claude, "PostToolUseFailure", &input);
+    assert_eq!(field(&facts, Kind::Command, "exit_code"), Some(&Value::Int(101)));
+    assert_eq!(field(&facts, Kind::Verification, "status"), Some(&"failed".into()));
+}
+
+#[test]
+fn an_edit_is_read_from_every_agent_that_reports_one() {
+    let claude = json!({"tool_name":"Edit","tool_use_id":"e","tool_input":{"file_path":"/w/a.rs","old_string":"a","new_string":"b"},
+        "tool_response":{"filePath":"/w/a.rs","originalFile":"a".repeat(9000),
+            "structuredPatch":[{"oldStart":1,"oldLines":1,"newStart":1,"newLines":1,"lines":["-a","+b"]}]}});
+    let gemini = json!({"tool_name":"replace","tool_input":{"file_path":"/w/a.rs","old_string":"a","new_string":"b"},
+        "tool_response":{"llmContent":"Successfully modified file"}});
+    let cursor = json!({"file_path":"/w/a.rs","edits":[{"old_string":"a","new_string":"b"}]});
+    let opencode = json!({"tool":"edit","callID":"e","args":{"filePath":"/w/a.rs","oldString":"a","newString":"b"},"output":"ok"});
+    for (agent, name, input) in [
+        (Agent::Claude, "PostToolUse", claude),
+        (Agent::Gemini, "AfterTool", gemini),
+        (Agent::Cursor, "afterFileEdit", cursor),
+        (Agent::OpenCode, "tool.execute.after", opencode),
+    ] {
+        let facts = facts(agent, name, &input);
+        assert_eq!(facts.len(), 1, "{agent:?}: {facts:?}");
+        assert_eq!(field(&facts, Kind::Code, "path"), Some(&"/w/a.rs".into()), "{agent:?}");
+        assert_eq!(field(&facts, Kind::Code, "lines_added"), Some(&Value::Int(1)), "{agent:?}");
+        assert_eq!(field(&facts, Kind::Code, "original_file"), None, "{agent:?}");
+    }
+}
+
+#[test]
+fn exit_codes_are_found_where_each_agent_says_them() {
+    let codex = json!({"tool_name":"shell","tool_input":{"command":["bash","-lc","make"]},
+        "tool_response":{"output":"no rule","metadata":{"exit_code":2}}});
+    let gemini = json!({"tool_name":"run_shell_command","tool_input":{"command":"make"},
+        "tool_response":{"llmContent":"Command: make\nDirectory: (root)\nOutput: no rule\nError: (none)\nExit Code: 2\n"}});
+    let opencode = json!({"tool":"bash","args":{"command":"make"},
+        "output":{"output":"no rule","metadata":{"exit":2}}});
+    for (agent, name, input) in [
+        (Agent::Codex, "PostToolUse", codex),
+        (Agent::Gemini, "AfterTool", gemini),
+        (Agent::OpenCode, "tool.execute.after", opencode),
+    ] {
+        let facts = facts(agent, name, &input);
+        let of = |name| field(&facts, Kind::Command, name);
+        assert_eq!(of("command"), Some(&"make".into()), "{agent:?}");
+        assert_eq!(of("exit_code"), Some(&Value::Int(2)), "{agent:?}: {facts:?}");
+        assert_eq!(of("stdout_preview"), Some(&"no rule".into()), "{agent:?}");
+    }
+    let cursor = json!({"command":"cargo test","output":"running","duration":5});
+    let facts = facts(Agent::Cursor, "afterShellExecution", &cursor);
+    assert_eq!(field(&facts, Kind::Command, "exit_code"), None, "Cursor says none");
+    assert_eq!(field(&facts, Kind::Verification, "status"), Some(&"unknown".into()));
+}
+
+#[test]
+fn a_long_output_is_kept_with_its_beginning_and_end() {
+    let long = format!("begin{}end", "日".repeat(9000));
+    let input = json!({"tool_name":"Bash","tool_use_id":"t","tool_input":{"command":"x"},"tool_response":{"stdout":long}});
+    let facts = facts(Agent::Claude, "PostToolUse", &input);
+    let text = field(&facts, Kind::Command, "stdout_preview").and_then(Value::as_text).unwrap();
+    assert!(text.len() < 4100 && text.starts_with("begin") && text.ends_with("end"), "{text}");
+    assert!(text.contains("bytes left out"));
+}
+
+#[test]
+fn each_agent_is_answered_in_its_own_form() {
+    let read = |agent, name: &str| event(agent, name, &json!({"session_id":"s"}));
+    let text = Some("known");
+    for (agent, name, with, without) in [
+        (
+            Agent::Claude,
+            "SessionStart",
+            "{\"hookSpecificOutput\":{\"additionalContext\":\"known\",\"hookEventName\":\"SessionStart\"}}\n",
+            "",
+        ),
+        (Agent::Claude, "PreCompact", "", ""),
+        (Agent::Codex, "PostCompact", "", ""),
+        (
+            Agent::Codex,
+            "UserPromptSubmit",
+            "{\"hookSpecificOutput\":{\"additionalContext\":\"known\",\"hookEventName\":\"UserPromptSubmit\"}}\n",
+            "",
+        ),
+        (
+            Agent::Gemini,
+            "BeforeAgent",
+            "{\"hookSpecificOutput\":{\"additionalContext\":\"known\",\"hookEventName\":\"BeforeAgent\"}}\n",
+            "{}\n",
+        ),
+        (Agent::Gemini, "PreCompress", "{}\n", "{}\n"),
+        (Agent::Cursor, "sessionStart", "{\"additional_context\":\"known\"}\n", "{}\n"),
+        (Agent::Cursor, "preCompact", "{}\n", "{}\n"),
+        (Agent::OpenCode, "session.compacting", "{\"context\":[\"known\"]}\n", "{}\n"),
+        (Agent::OpenCode, "chat.system.transform", "{\"context\":[\"known\"]}\n", "{}\n"),
+    ] {
+        let event = read(agent, name);
+        assert_eq!(answer(&event, text), with, "{agent:?} {name}");
+        assert_eq!(answer(&event, None), without, "{agent:?} {name}");
+    }
+}
+
+#[test]
+fn an_answer_never_exceeds_what_the_agent_takes() {
+    let line = "a line about 😀 something\n";
+    let text = line.repeat(2000);
+    for agent in Agent::ALL {
+        for name in ["SessionStart", "sessionStart", "chat.system.transform"] {
+            let event = event(agent, name, &json!({}));
+            let Some(room) = room(&event) else { continue };
+            let cut = room.cut(&text);
+            assert!(room.holds(cut) && !room.holds(&format!("{cut}\n{line}")), "{agent:?}");
+            assert!(!cut.ends_with('\n') && cut.ends_with("something"), "whole lines");
+        }
+    }
+    let room = Room { units: 4, bytes: usize::MAX };
+    assert_eq!(room.cut("😀😀😀"), "😀😀");
+    assert_eq!(room.cut("abcd"), "abcd");
+}
