@@ -98,6 +98,11 @@ impl Engine {
         *self.bell.lock().unwrap_or_else(PoisonError::into_inner) = bell;
     }
 
+    /// Whether somebody maintains the store beside the work of this process.
+    pub(crate) fn lives_long(&self) -> bool {
+        self.bell.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     fn ring(&self) {
         if self.live.tail_cost() >= APPLY_BYTES
             && let Some(bell) = &*self.bell.lock().unwrap_or_else(PoisonError::into_inner)

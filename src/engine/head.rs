@@ -28,6 +28,8 @@ struct Remembered {
     bytes: usize,
     /// Whether what is not in `entries` is not in the state.
     whole: bool,
+    /// Whether all of it was more than is remembered: then it is not tried again.
+    too_large: bool,
     uses: u32,
 }
 
@@ -52,8 +54,8 @@ impl HeadCache {
             known.follow(desk, session, branch)?;
         }
         if known.head != Some(head.id) {
-            let uses = known.uses;
-            *known = Remembered { head: Some(head.id), uses, ..Remembered::default() };
+            let Remembered { uses, too_large, .. } = *known;
+            *known = Remembered { head: Some(head.id), uses, too_large, ..Remembered::default() };
         }
         known.position = desk.engine.live.end();
         known.uses = known.uses.saturating_add(1);
@@ -65,7 +67,8 @@ impl HeadCache {
             branch: branch_of(desk, session, branch, head.sequence)?,
             sequence: head.sequence,
         };
-        if known.uses > WHOLE_AFTER_USES && head.count <= MAX_WHOLE_COUNT {
+        let worth_it = known.uses > WHOLE_AFTER_USES && head.count <= MAX_WHOLE_COUNT;
+        if worth_it && !known.too_large {
             let state = materialize::materialize(&view, &desk.refs, session, at)?;
             known.entries.clear();
             known.bytes = 0;
@@ -80,6 +83,7 @@ impl HeadCache {
                     .map(|key| known.entries.get(key).cloned().flatten())
                     .collect());
             }
+            known.too_large = true;
             known.entries.clear();
             known.bytes = 0;
         }
@@ -120,7 +124,7 @@ impl HeadCache {
         if known.bytes > MAX_BYTES {
             known.entries.clear();
             known.bytes = 0;
-            known.whole = false;
+            (known.whole, known.too_large) = (false, true);
         }
     }
 }

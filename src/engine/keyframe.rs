@@ -17,8 +17,10 @@ use crate::model::{Digest, SessionId, SessionNumber};
 
 /// Two milliseconds' worth of replay at one byte a nanosecond: no keyframe is worth making for less.
 const MIN_REPLAY_COST: u64 = 2_000_000;
-/// A larger state takes more than about 50 ms to write down: that is left to `maintain`.
-const MAX_STATE_BYTES: u64 = 96 << 20;
+/// A larger state takes too long to write down for a process that somebody waits for.
+pub(crate) const MAX_HURRIED_BYTES: u64 = 96 << 20;
+/// A larger state takes too much memory to write down.
+pub(crate) const MAX_STATE_BYTES: u64 = 1 << 30;
 
 /// Whether a keyframe is due: replaying since the last one costs more than reading one.
 ///
@@ -70,11 +72,10 @@ impl Distance {
     }
 
     /// Whether a keyframe should be made here.
-    pub(crate) fn is_due(&self, row: &RevisionRow) -> bool {
+    pub(crate) const fn is_due(&self, row: &RevisionRow) -> bool {
         // Without a keyframe the deltas hold the state itself: reading that much of them is reading it.
         let read = if self.keyframed { 0 } else { row.state_bytes };
-        row.state_bytes <= MAX_STATE_BYTES
-            && is_due(self.replay.saturating_sub(read), row.state_bytes)
+        is_due(self.replay.saturating_sub(read), row.state_bytes)
     }
 }
 

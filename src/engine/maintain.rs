@@ -3,7 +3,7 @@
 
 use super::commit::Engine;
 use super::index::{self, Placed};
-use super::keyframe::{self, Distance};
+use super::keyframe::{self, Distance, MAX_HURRIED_BYTES, MAX_STATE_BYTES};
 use super::lineage::{self, At};
 use super::rows::{Merged, Rows};
 use crate::backend::{Applier, Position, Snapshot};
@@ -29,11 +29,14 @@ impl Engine {
         if kept_out || self.check_writable().is_err() || self.live.tail_cost() < bytes {
             return Ok(false);
         }
-        self.apply()
+        // Who lives long, or was asked for nothing else, has the time.
+        let patient = bytes == 0 || self.lives_long();
+        self.apply(if patient { MAX_STATE_BYTES } else { MAX_HURRIED_BYTES })
     }
 
-    /// Applies the tail, unless somebody else is at it. Returns whether it did.
-    pub(crate) fn apply(&self) -> Result<bool> {
+    /// Applies the tail, unless somebody else is at it, and makes keyframes of states of at most so many bytes. Returns
+    /// whether it did.
+    fn apply(&self, max_state_bytes: u64) -> Result<bool> {
         self.check_writable()?;
         self.drain()?;
         let Some(mut applier) = self.live.index.try_applier()? else { return Ok(false) };
@@ -52,7 +55,8 @@ impl Engine {
         // Everything before the new segment is synced by the rotation, so only durable records are ever applied.
         let rotated = self.rotate()?;
         let Some(position) = rotated else { return Ok(false) };
-        let mut work = Work { refs: Refs::default(), distances: BTreeMap::new() };
+        let distances = BTreeMap::new();
+        let mut work = Work { refs: Refs::default(), distances, max_state_bytes };
         let mut at = from;
         let mut rows = Rows::default();
         while at < position {
@@ -124,6 +128,8 @@ fn publish(applier: Box<dyn Applier>, position: Position) -> Result<()> {
 struct Work {
     refs: Refs,
     distances: BTreeMap<(SessionNumber, BranchNumber), Distance>,
+    /// Larger states get no keyframe here.
+    max_state_bytes: u64,
 }
 
 impl Work {
@@ -152,6 +158,11 @@ impl Work {
         let view = Merged { base, rows, position };
         let row = lineage::revision(&view, session, at)?;
         let place = (session, at.branch);
+        if row.state_bytes > self.max_state_bytes {
+            // How far it is from a keyframe need not be known: that alone would cost as much as all that is behind it.
+            self.distances.remove(&place);
+            return Ok(());
+        }
         let distance = match self.distances.get(&place) {
             Some(known) if !reset => {
                 let mut distance = *known;

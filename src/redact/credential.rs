@@ -191,7 +191,7 @@ fn private_key(text: &[u8], start: usize, end: usize, form: Form) -> Found {
                 at += 1;
             }
             Some(b' ' | b'\n' | b'\r' | b'\t' | b':' | b',' | b'.' | b'(' | b')' | b'\'') => {
-                at += 1
+                at += 1;
             }
             Some(b'"') if form == Form::Plain => at += 1,
             Some(b'\\') => {

@@ -85,8 +85,8 @@ pub(super) struct Named {
 /// Whether this name tells that what it stands for is a secret, and of which kind.
 pub(super) fn kind_of(name: &str) -> Option<&'static str> {
     let lower = name.to_ascii_lowercase();
-    let known = TELLING.iter().filter(|(word, _)| lower.contains(word.trim_end_matches('=')));
-    let (_, kind) = known.last()?;
+    let known = |(word, _): &&(&str, &str)| lower.contains(word.trim_end_matches('='));
+    let (_, kind) = TELLING.iter().rfind(known)?;
     tells(name.as_bytes()).then_some(*kind)
 }
 
@@ -150,7 +150,7 @@ pub(super) fn value_behind(text: &[u8], start: usize, end: usize, form: Form) ->
     cursor.brackets();
     let spaces = cursor.spaces();
     let separated = cursor.separator(quoted_name);
-    if !separated && !(is_flag && spaces) {
+    if !(separated || is_flag && spaces) {
         return None;
     }
     cursor.spaces();

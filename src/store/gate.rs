@@ -9,7 +9,7 @@ use super::write::NewCheckpoint;
 use super::{Options, Store};
 use crate::engine::revise::ClaimChange;
 use crate::error::{Error, Result};
-use crate::model::{BranchMetadata, Fact, Value};
+use crate::model::{BranchMetadata, Checkpoint, Fact, Value};
 use crate::redact::{Ending, Form, Redactor};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -145,10 +145,12 @@ impl<'a> Gate<'a> {
         self.maybe(&mut checkpoint.key, removed);
     }
 
-    pub(crate) fn tags(self, tags: &[String]) -> Vec<String> {
-        let mut tags = tags.to_vec();
-        self.texts(&mut tags, &mut Removed::new());
-        tags
+    /// A checkpoint that is said something else of.
+    pub(crate) fn made(self, checkpoint: &mut Checkpoint) {
+        let removed = &mut Removed::new();
+        self.text(&mut checkpoint.message, removed);
+        self.texts(&mut checkpoint.tags, removed);
+        self.value(&mut checkpoint.body, removed);
     }
 
     pub(crate) fn branch(self, metadata: &mut BranchMetadata) {

@@ -19,6 +19,8 @@ mod spool;
 mod store;
 mod stream;
 #[cfg(test)]
+mod thread;
+#[cfg(test)]
 mod together;
 
 use std::collections::BTreeSet;

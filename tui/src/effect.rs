@@ -484,6 +484,8 @@ impl Tab {
                 Kind::Progress,
                 Kind::ThreadMessage,
                 Kind::Program,
+                Kind::Run,
+                Kind::Thread,
                 Kind::Inference,
             ],
         }

@@ -81,7 +81,7 @@ pub fn run(command: &ImportCommand, context: &mut Context) -> Result<(), Command
 
 fn claude_code(args: &ClaudeCodeArgs, context: &mut Context) -> Result<(), CommandError> {
     let infer = context.config.is_on(key::INFERENCE_ENABLED);
-    let how = How { strict: args.strict, dry_run: args.dry_run, infer };
+    let how = How { strict: args.strict, dry_run: args.dry_run, infer, ..How::default() };
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let store = workplace::open(context, access)?;
     let mut report = Transcripts { dry_run: args.dry_run, files: Vec::new(), found: Vec::new() };

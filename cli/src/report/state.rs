@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 /// The kinds in the order of the arrays in a document.
-const ORDER: [Kind; 20] = [
+const ORDER: [Kind; 22] = [
     Kind::Hypothesis,
     Kind::Evidence,
     Kind::Belief,
@@ -35,6 +35,8 @@ const ORDER: [Kind; 20] = [
     Kind::Progress,
     Kind::ThreadMessage,
     Kind::Program,
+    Kind::Run,
+    Kind::Thread,
 ];
 
 /// What was known at a moment, as a document or for a screen.

@@ -2,7 +2,7 @@
 
 mod source;
 
-pub use source::open_plain;
+pub use source::{open_plain, read_at};
 
 use crate::error::CommandError;
 use crate::report::import::{Skipped, TranscriptReport};
@@ -15,7 +15,7 @@ use forge_store::store::{
     APPLY_BYTES, Act, BLOCK_BYTES, Bookmark, Clean, NewCheckpoint, NewSession, Session,
     SourceChange, Store, Taken,
 };
-use source::{last_session, read_at};
+use source::last_session;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
@@ -38,6 +38,9 @@ pub struct How {
     pub dry_run: bool,
     /// Let rules read what the agent's sentences state.
     pub infer: bool,
+    /// As a hook does it: of what was taken before only the end is looked at again, so that the cost follows what is
+    /// new, and the index is left as it is.
+    pub live: bool,
 }
 
 /// Imports transcripts; what is taken of one session is one operation.
@@ -152,6 +155,9 @@ impl<'a> Importer<'a> {
         let key = self.store.hash_key();
         let mut offset = 0;
         let end = known.bytes.min(intake.bytes);
+        if self.how.live && intake.bytes >= known.bytes {
+            offset = end.saturating_sub(1) - end.saturating_sub(1) % BLOCK_BYTES as u64;
+        }
         while offset < end {
             let part = read_at(&mut intake.file, offset, READ_BYTES.min(end - offset))?;
             // Of a file that is shorter now the last block is not whole: it is held against the bytes themselves.
@@ -329,6 +335,8 @@ impl<'a> Importer<'a> {
             facts = session.unknown_facts(facts)?;
             report.count_facts(&facts);
         }
+        let drafts = read.piece.checkpoints.into_iter().map(checkpoint).collect();
+        let checkpoints = crate::compaction::adopt(&session, &facts, drafts)?;
         let taken = Taken {
             bookmark: std::mem::take(&mut intake.bookmark),
             open: &open,
@@ -338,12 +346,14 @@ impl<'a> Importer<'a> {
             again: intake.again,
             carry: read.carry,
             facts,
-            checkpoints: read.piece.checkpoints.into_iter().map(checkpoint).collect(),
+            checkpoints,
         };
         let (done, bookmark) = session.take(self.act, operation, &intake.source, taken)?;
         report.checkpoints += done.checkpoints;
         intake.bookmark = bookmark;
-        self.store.maintain(APPLY_BYTES)?;
+        if !self.how.live {
+            self.store.maintain(APPLY_BYTES)?;
+        }
         Ok(())
     }
 

@@ -80,7 +80,7 @@ pub(super) fn last_session(file: &mut File, bytes: u64) -> io::Result<Option<Str
 /// # Errors
 ///
 /// If the file cannot be read.
-pub(super) fn read_at(file: &mut File, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+pub fn read_at(file: &mut File, offset: u64, length: u64) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(offset))?;
     let mut bytes = Vec::new();
     file.take(length).read_to_end(&mut bytes)?;

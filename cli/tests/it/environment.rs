@@ -61,11 +61,26 @@ impl Environment {
 
     /// The command, ready to run in the project; time goes on by a second.
     pub(crate) fn command<I: IntoIterator<Item: AsRef<OsStr>>>(&self, args: I) -> Command {
+        let mut command = self.program(env!("CARGO_BIN_EXE_forge"));
+        command.args(args);
+        command
+    }
+
+    /// A line of a shell in which `forge` is the command under test.
+    pub(crate) fn shell(&self, line: &str) -> Command {
+        let folder = Path::new(env!("CARGO_BIN_EXE_forge")).parent().unwrap();
+        let mut command = self.program("sh");
+        command
+            .args(["-c", &format!("{{ {line}\n}} 2>&1")])
+            .env("PATH", format!("{}:/usr/bin:/bin", folder.display()));
+        command
+    }
+
+    fn program(&self, program: &str) -> Command {
         let second = FIRST_SECOND + self.commands.replace(self.commands.get() + 1);
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_forge"));
+        let mut command = Command::new(program);
         command
-            .args(args)
             .current_dir(self.path.join("project"))
             .stdin(Stdio::null())
             .env_clear()

@@ -102,6 +102,7 @@ fn a_document_has_every_array_and_what_stands_beside_it() {
             "programs",
             "progress",
             "prompts",
+            "runs",
             "tasks",
             "thread_messages",
             "verifications"

@@ -124,9 +124,13 @@ pub fn check(kind: Kind, value: &Value) -> Result<Value, InvalidField> {
         Kind::Task => Task::from_value(value)?.to_value(),
         Kind::Agent => Agent::from_value(value)?.to_value(),
         Kind::Inference => Inference::from_value(value)?.to_value(),
-        Kind::Output | Kind::Item | Kind::Progress | Kind::ThreadMessage | Kind::Program => {
-            value.clone().without_nulls()
-        }
+        Kind::Output
+        | Kind::Item
+        | Kind::Progress
+        | Kind::ThreadMessage
+        | Kind::Program
+        | Kind::Run
+        | Kind::Thread => value.clone().without_nulls(),
     };
     Ok(positive_zeros(checked))
 }
@@ -157,26 +161,66 @@ pub fn fields(kind: Kind) -> &'static [Field] {
         Kind::Agent => Agent::FIELDS,
         Kind::Inference => Inference::FIELDS,
         Kind::Output => unchecked! {
-            "step": "The step that made it.",
             "item": "The item it was made for.",
+            "step": "The step that made it.",
+            "name": "What people call the step.",
+            "order": "The place of the step in the workflow.",
             "content": "What was made.",
         },
         Kind::Item => unchecked! {
-            "step": "The step it has come to.",
-            "status": "How far it is.",
+            "status": "How far it is: active, terminal; of the progress of a pipeline: done, failed.",
+            "step": "The step recorded last.",
+            "name": "What people call that step.",
+            "next": "The step to be done next.",
+            "order": "The place of the last step in the workflow.",
+            "path": "The finished steps in the order in which they were done.",
             "data": "What it carries along.",
+            "recorded_at": "When something of it was recorded last.",
+            "class": "Of a failed item of a pipeline: the class of its last failure.",
+            "attempts": "How often a failed item of a pipeline was tried.",
+            "error": "What went wrong with it last.",
+        },
+        Kind::Run => unchecked! {
+            "status": "How far it is: running, finished, failed.",
+            "input": "What it was given; alone in the claim `input`, all else in the claim `run`.",
+            "started_at": "When it began.",
+            "ended_at": "When it ended.",
+            "error": "Why it failed.",
+            "items": "How many items it has.",
+            "terminal": "How many of them have come to their end.",
         },
         Kind::Progress => unchecked! {
+            "review_id": "The review it is of.",
+            "execution_id": "The execution it is of.",
             "stage": "The stage it has come to.",
-            "done": "How much is done.",
-            "total": "How much there is.",
+            "batch_info": "The last finished batch, how many there are and how large they are.",
+            "progress": "How many items are processed, failed, and there in all.",
+            "last_processed": "The item processed last, and when.",
+            "context": "What going on needs: tokens of a server, versions, models.",
+            "error_info": "What went wrong, how often, whether going on is possible, and with which items.",
+            "metadata": "Ids and versions by which it can be made again.",
+            "created_at": "When it was first saved.",
+            "updated_at": "When it was last saved.",
         },
         Kind::ThreadMessage => unchecked! {
             "role": "Who speaks.",
-            "content": "What is said.",
+            "message": "The message, as the JSON text that was given.",
+            "message_id": "The id that the message has itself.",
+            "place": "Where it stands: messages are in the order of their places.",
+            "held": "Whether it is held back until the results of its calls are there.",
+            "reason": "Why it was put in or changed, if it was not given so.",
         },
         Kind::Program => unchecked! {
             "agents": "The checkpoint of each of its agents.",
+            "message": "What somebody says about it.",
+        },
+        Kind::Thread => unchecked! {
+            "form": "The form of its messages.",
+            "messages": "How many messages it has.",
+            "pending": "The calls that have no result yet, with what is known of each.",
+            "writer": "Who writes it at present, and until when.",
+            "marked": "Whether it holds something that no provider would take.",
+            "reset": "When nothing of it could be saved, and how many messages that were.",
         },
     }
 }

@@ -1,0 +1,94 @@
+//! Texts that are given as themselves, as a file, or on standard input.
+
+use crate::context::Context;
+use crate::error::CommandError;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// A text has at most this many bytes.
+const MAX_TEXT_BYTES: u64 = 256 << 20;
+
+/// Where a text is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// Here.
+    Text(String),
+    /// In this file.
+    File(PathBuf),
+    /// On standard input.
+    Stdin,
+}
+
+impl FromStr for Given {
+    type Err = std::convert::Infallible;
+
+    /// `-` is standard input, `@FILE` a file, `@@` begins a text with one `@`, anything else is the text.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match (text, text.strip_prefix('@')) {
+            ("-", _) => Self::Stdin,
+            (_, Some(rest)) if !rest.starts_with('@') && !rest.is_empty() => {
+                Self::File(rest.into())
+            }
+            (_, Some(rest)) if rest.starts_with('@') => Self::Text(rest.to_owned()),
+            _ => Self::Text(text.to_owned()),
+        })
+    }
+}
+
+impl Given {
+    /// The text.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, is no UTF-8 or too long.
+    pub fn read(&self, context: &Context) -> Result<String, CommandError> {
+        match self {
+            Self::Text(text) => Ok(text.clone()),
+            Self::File(path) => file(&context.cwd.join(path)),
+            Self::Stdin => text_of(io::stdin().lock(), "standard input"),
+        }
+    }
+}
+
+/// The text of a file.
+///
+/// # Errors
+///
+/// As [`Given::read`].
+pub fn file(path: &Path) -> Result<String, CommandError> {
+    let shown = path.display().to_string();
+    let opened = std::fs::File::open(path)
+        .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
+    text_of(opened, &shown)
+}
+
+fn text_of(source: impl Read, shown: &str) -> Result<String, CommandError> {
+    let mut bytes = Vec::new();
+    source
+        .take(MAX_TEXT_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| CommandError::io(&format!("cannot read {shown}"), error))?;
+    if bytes.len() as u64 > MAX_TEXT_BYTES {
+        return Err(CommandError::invalid(format!("{shown} has more than 256 MiB"))
+            .hinted("keep it as a file and give its path as the text"));
+    }
+    String::from_utf8(bytes)
+        .map_err(|error| CommandError::invalid(format!("{shown} is no UTF-8")).caused_by(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_character_says_where_the_text_is() {
+        let given = |text: &str| text.parse::<Given>().unwrap();
+        assert_eq!(given("-"), Given::Stdin);
+        assert_eq!(given("@a/b"), Given::File("a/b".into()));
+        assert_eq!(given("@@b"), Given::Text("@b".to_owned()));
+        for text in ["", "x @y", "@", "--"] {
+            assert_eq!(given(text), Given::Text(text.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,578 @@
+//! Workflow runs.
+
+use crate::output::{Cell, Report, Screen, Table, Tone};
+use forge_store::model::{RevisionId, Timestamp, Value};
+use forge_store::systems::run::{self, Finding, LoadedItem, RunSummary, Trace};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// An output.
+#[derive(Debug, Serialize)]
+pub struct OutputJson {
+    /// The step that made it.
+    pub step: String,
+    /// What people call the step.
+    pub name: Option<String>,
+    /// The place of the step in the workflow.
+    pub order: Option<i64>,
+    /// What was made.
+    pub content: String,
+    /// When it was recorded.
+    pub recorded_at: Timestamp,
+}
+
+impl From<run::Output> for OutputJson {
+    fn from(output: run::Output) -> Self {
+        let run::Output { step, name, order, content, recorded_at, .. } = output;
+        Self { step, name, order, content, recorded_at }
+    }
+}
+
+/// Where an item is.
+#[derive(Debug, Serialize)]
+pub struct ItemJson {
+    /// Its name.
+    pub item: String,
+    /// How far it is: `active`, `terminal`.
+    pub status: &'static str,
+    /// Whether it has come to its end.
+    pub is_terminal: bool,
+    /// The step it is at: the next one, else the last.
+    pub at: Option<String>,
+    /// The step recorded last.
+    pub step: Option<String>,
+    /// What people call that step.
+    pub name: Option<String>,
+    /// The step to be done next, if that is known.
+    pub next: Option<String>,
+    /// The place of the last step in the workflow.
+    pub order: Option<i64>,
+    /// The finished steps in the order in which they were done.
+    pub path: Vec<String>,
+    /// What it carries along.
+    pub data: Option<Value>,
+    /// When something of it was recorded last.
+    pub recorded_at: Option<Timestamp>,
+}
+
+impl From<run::Item> for ItemJson {
+    fn from(item: run::Item) -> Self {
+        Self {
+            status: item.status.word(),
+            is_terminal: !item.is_active(),
+            at: item.at().map(str::to_owned),
+            item: item.item,
+            step: item.step,
+            name: item.name,
+            next: item.next,
+            order: item.order,
+            path: item.path,
+            data: item.data,
+            recorded_at: item.recorded_at,
+        }
+    }
+}
+
+impl ItemJson {
+    fn cells(&self) -> Vec<Cell> {
+        vec![
+            Cell::new(Tone::Id, &self.item),
+            Cell::plain(self.status),
+            Cell::plain(self.at.as_deref().unwrap_or("-")),
+            Cell::plain(self.order.map(|order| order.to_string()).unwrap_or_default()),
+            Cell::plain(self.path.join(" > ")),
+        ]
+    }
+}
+
+const ITEM_TITLES: [&str; 5] = ["Item", "Status", "At", "Order", "Done"];
+
+/// One output.
+#[derive(Debug, Serialize)]
+pub struct OneOutput {
+    /// The run; null where nothing was found.
+    pub run: Option<String>,
+    /// The item.
+    pub item: String,
+    /// The step.
+    pub step: String,
+    /// The output; null where there is none and that was allowed.
+    pub output: Option<OutputJson>,
+}
+
+impl Report for OneOutput {
+    const SCHEMA: &'static str = "forge.run.output/1";
+
+    fn human(&self, screen: &mut Screen) {
+        if let Some(output) = &self.output {
+            screen.paragraph(Tone::Plain, 0, &output.content);
+        }
+    }
+}
+
+/// Several outputs of an item.
+#[derive(Debug, Serialize)]
+pub struct Outputs {
+    /// The run.
+    pub run: String,
+    /// The item.
+    pub item: String,
+    /// What each step made.
+    pub outputs: BTreeMap<String, String>,
+    /// The steps that were asked for and have no output.
+    pub missing: Vec<String>,
+}
+
+impl Report for Outputs {
+    const SCHEMA: &'static str = "forge.run.outputs/1";
+
+    fn human(&self, screen: &mut Screen) {
+        for (step, content) in &self.outputs {
+            screen.heading(step);
+            screen.paragraph(Tone::Plain, 2, content);
+        }
+        if !self.missing.is_empty() {
+            screen.gap();
+            screen.line(Tone::Warning, &format!("No output: {}", self.missing.join(", ")));
+        }
+    }
+}
+
+/// Whether a step is finished.
+#[derive(Debug, Serialize)]
+pub struct Exists {
+    /// The run; null if none knows the item.
+    pub run: Option<String>,
+    /// The item.
+    pub item: String,
+    /// The step.
+    pub step: String,
+    /// Whether it has an output.
+    pub exists: bool,
+}
+
+impl Report for Exists {
+    const SCHEMA: &'static str = "forge.run.exists/1";
+
+    fn human(&self, screen: &mut Screen) {
+        screen.line(Tone::Plain, if self.exists { "yes" } else { "no" });
+    }
+}
+
+/// The way an item took.
+#[derive(Debug, Serialize)]
+pub struct Path {
+    /// The run.
+    pub run: String,
+    /// The item.
+    pub item: String,
+    /// The step it is at.
+    pub at: Option<String>,
+    /// The finished steps in the order in which they were done.
+    pub path: Vec<String>,
+}
+
+impl Report for Path {
+    const SCHEMA: &'static str = "forge.run.path/1";
+
+    fn human(&self, screen: &mut Screen) {
+        screen.line(Tone::Plain, &self.path.join(" > "));
+    }
+}
+
+/// The whole state of an item.
+#[derive(Debug, Serialize)]
+pub struct Show {
+    /// The run.
+    pub run: String,
+    /// The item.
+    #[serde(flatten)]
+    pub item: ItemJson,
+    /// Its outputs in the order of its way.
+    pub outputs: Vec<OutputJson>,
+}
+
+impl Report for Show {
+    const SCHEMA: &'static str = "forge.run.show/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let item = &self.item;
+        screen.put(Tone::Id, &item.item);
+        screen.line(Tone::Plain, &format!(" of the run {}: {}", self.run, item.status));
+        if let Some(next) = &item.next {
+            screen.line(Tone::Plain, &format!("  next {next}"));
+        }
+        if !item.path.is_empty() {
+            screen.line(Tone::Plain, &format!("  done {}", item.path.join(" > ")));
+        }
+        if let Some(data) = &item.data {
+            let data = serde_json::to_string(data).unwrap_or_default();
+            screen.paragraph(Tone::Dim, 2, &data);
+        }
+        for output in &self.outputs {
+            let name = output.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+            screen.heading(&format!("{}{name}", output.step));
+            screen.paragraph(Tone::Plain, 2, &output.content);
+        }
+    }
+}
+
+/// A run.
+#[derive(Debug, Serialize)]
+pub struct RunJson {
+    /// Its name.
+    pub run: String,
+    /// How far it is: `running`, `finished`, `failed`.
+    pub status: &'static str,
+    /// When it began.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// How many items it has.
+    pub items: i64,
+    /// How many of them have come to their end.
+    pub terminal: i64,
+    /// When something of it was recorded last.
+    pub last_event: Timestamp,
+}
+
+impl From<RunSummary> for RunJson {
+    fn from(one: RunSummary) -> Self {
+        let run::RunState { status, started_at, ended_at, error, items, terminal, .. } = one.state;
+        let (run, last_event) = (one.key, one.last_event);
+        let status = status.word();
+        Self { run, status, started_at, ended_at, error, items, terminal, last_event }
+    }
+}
+
+/// How many items are at a step.
+#[derive(Debug, Serialize)]
+pub struct Step {
+    /// The step; empty for items that have none yet.
+    pub step: String,
+    /// How many items.
+    pub items: usize,
+}
+
+/// A run as a whole.
+#[derive(Debug, Serialize)]
+pub struct ShowRun {
+    /// The run.
+    #[serde(flatten)]
+    pub run: RunJson,
+    /// What it was given.
+    pub input: Option<Value>,
+    /// Where its active items are.
+    pub steps: Vec<Step>,
+}
+
+impl Report for ShowRun {
+    const SCHEMA: &'static str = "forge.run.show-run/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let run = &self.run;
+        screen.put(Tone::Id, &run.run);
+        screen.line(
+            Tone::Plain,
+            &format!(" is {}: {} of {} items at their end", run.status, run.terminal, run.items),
+        );
+        if let Some(error) = &run.error {
+            screen.paragraph(Tone::Bad, 2, error);
+        }
+        for step in &self.steps {
+            let at = if step.step.is_empty() { "not begun" } else { &step.step };
+            screen.line(Tone::Plain, &format!("  {at}: {}", step.items));
+        }
+    }
+}
+
+/// Several runs.
+#[derive(Debug, Serialize)]
+pub struct Runs {
+    /// Which command tells.
+    #[serde(skip)]
+    pub schema: &'static str,
+    /// The runs.
+    pub runs: Vec<RunJson>,
+}
+
+impl Report for Runs {
+    const SCHEMA: &'static str = "forge.run.list/1";
+
+    fn schema(&self) -> &'static str {
+        self.schema
+    }
+
+    fn human(&self, screen: &mut Screen) {
+        if self.runs.is_empty() {
+            screen.line(Tone::Dim, "No runs");
+            return;
+        }
+        let mut table = Table::new(&["Run", "Status", "Ended", "Items", "Began"]).right(2).right(3);
+        for run in &self.runs {
+            let began = run.started_at.map(|time| screen.ago(time)).unwrap_or_default();
+            table.row(vec![
+                Cell::new(Tone::Id, &run.run),
+                Cell::plain(run.status),
+                Cell::plain(run.terminal.to_string()),
+                Cell::plain(run.items.to_string()),
+                Cell::new(Tone::Dim, began),
+            ]);
+        }
+        screen.table(&table);
+    }
+}
+
+/// A change of an item or an output.
+#[derive(Debug, Serialize)]
+pub struct Changed<T> {
+    /// The number of the revision in the run's one count.
+    pub sequence: u64,
+    /// Its id.
+    pub revision: RevisionId,
+    /// When it was made.
+    pub time: Timestamp,
+    /// The verb that made it.
+    pub verb: String,
+    /// What it was from then on; null if it was cleared.
+    pub value: Option<T>,
+}
+
+impl<T, U: From<T>> From<Trace<T>> for Changed<U> {
+    fn from(trace: Trace<T>) -> Self {
+        let Trace { sequence, revision, time, verb, value } = trace;
+        Self { sequence, revision, time, verb, value: value.map(U::from) }
+    }
+}
+
+/// The history of an item, or of one of its outputs.
+#[derive(Debug, Serialize)]
+pub struct History {
+    /// The run.
+    pub run: String,
+    /// The item.
+    pub item: String,
+    /// The step, if its outputs were asked for.
+    pub step: Option<String>,
+    /// The states of the item, the newest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub states: Option<Vec<Changed<ItemJson>>>,
+    /// The outputs of the step, the newest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outputs: Option<Vec<Changed<OutputJson>>>,
+}
+
+impl Report for History {
+    const SCHEMA: &'static str = "forge.run.history/1";
+
+    fn human(&self, screen: &mut Screen) {
+        for one in self.states.iter().flatten() {
+            let at = screen.ago(one.time);
+            let said = one.value.as_ref().map_or("cleared".to_owned(), |item| {
+                let step = item.step.as_deref().unwrap_or("-");
+                let next = item.next.as_ref().map(|next| format!(", next {next}"));
+                format!("{step}{} ({})", next.unwrap_or_default(), item.status)
+            });
+            screen.line(Tone::Plain, &format!("#{} {said}, {}, {at}", one.sequence, one.verb));
+        }
+        for one in self.outputs.iter().flatten() {
+            let at = screen.ago(one.time);
+            screen.line(Tone::Heading, &format!("#{} {}, {at}", one.sequence, one.verb));
+            match &one.value {
+                Some(output) => screen.paragraph(Tone::Plain, 2, &output.content),
+                None => screen.line(Tone::Dim, "  cleared"),
+            }
+        }
+    }
+}
+
+/// The items at a step.
+#[derive(Debug, Serialize)]
+pub struct AtStep {
+    /// The run.
+    pub run: String,
+    /// The step.
+    pub step: Option<String>,
+    /// The place in the workflow.
+    pub order: Option<i64>,
+    /// The items.
+    pub items: Vec<ItemJson>,
+}
+
+impl Report for AtStep {
+    const SCHEMA: &'static str = "forge.run.at-step/1";
+
+    fn human(&self, screen: &mut Screen) {
+        items(screen, self.items.iter().map(ItemJson::cells).collect());
+    }
+}
+
+fn items(screen: &mut Screen, rows: Vec<Vec<Cell>>) {
+    if rows.is_empty() {
+        screen.line(Tone::Dim, "No items");
+        return;
+    }
+    let mut table = Table::new(&ITEM_TITLES).right(3);
+    rows.into_iter().for_each(|row| table.row(row));
+    screen.table(&table);
+}
+
+/// An item to go on with.
+#[derive(Debug, Serialize)]
+pub struct ResumedItem {
+    /// The item.
+    #[serde(flatten)]
+    pub item: ItemJson,
+    /// What each finished step made: none of them is to be done again.
+    pub outputs: BTreeMap<String, String>,
+}
+
+/// Where a run goes on.
+#[derive(Debug, Serialize)]
+pub struct Resumed {
+    /// The run.
+    pub run: String,
+    /// How far it is.
+    pub status: &'static str,
+    /// How many items it has.
+    pub total: usize,
+    /// How many of them have steps before them.
+    pub active: usize,
+    /// The items.
+    pub items: Vec<ResumedItem>,
+}
+
+impl Resumed {
+    /// What is told of a run to go on with.
+    #[must_use]
+    pub fn of(run: &str, resume: run::Resume, only_active: bool) -> Self {
+        let (total, active) = (resume.items.len(), resume.active().count());
+        let wanted = |one: &LoadedItem| !only_active || one.item.is_active();
+        let told = |one: LoadedItem| ResumedItem {
+            outputs: one.outputs.into_iter().map(|output| (output.step, output.content)).collect(),
+            item: one.item.into(),
+        };
+        Self {
+            run: run.to_owned(),
+            status: resume.run.status.word(),
+            total,
+            active,
+            items: resume.items.into_iter().filter(wanted).map(told).collect(),
+        }
+    }
+}
+
+impl Report for Resumed {
+    const SCHEMA: &'static str = "forge.run.resume/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let (active, total) = (self.active, self.total);
+        screen.put(Tone::Id, &self.run);
+        screen.line(Tone::Plain, &format!(" is {}: {active} of {total} items go on", self.status));
+        items(screen, self.items.iter().map(|one| one.item.cells()).collect());
+    }
+}
+
+/// A filled template.
+#[derive(Debug, Serialize)]
+pub struct Render {
+    /// The run.
+    pub run: String,
+    /// The item.
+    pub item: String,
+    /// The text.
+    pub text: String,
+    /// The placeholders that were filled.
+    pub filled: Vec<String>,
+}
+
+impl Report for Render {
+    const SCHEMA: &'static str = "forge.run.render/1";
+
+    fn human(&self, screen: &mut Screen) {
+        screen.paragraph(Tone::Plain, 0, &self.text);
+    }
+}
+
+/// Something found in an output or a file.
+#[derive(Debug, Serialize)]
+pub struct AuditFinding {
+    /// The run; null for a file.
+    pub run: Option<String>,
+    /// The item; null for a file.
+    pub item: Option<String>,
+    /// The step; null for a file.
+    pub step: Option<String>,
+    /// The file; null for an output.
+    pub file: Option<String>,
+    /// The line, from 1.
+    pub line: usize,
+    /// What it is: `placeholder`, `talk`, `instruction`.
+    pub kind: &'static str,
+    /// The words that show it.
+    pub found: String,
+}
+
+impl AuditFinding {
+    /// Something found in a file.
+    #[must_use]
+    pub fn in_file(file: &str, finding: Finding) -> Self {
+        let Finding { line, kind, found } = finding;
+        let file = Some(file.to_owned());
+        Self { run: None, item: None, step: None, file, line, kind: kind.word(), found }
+    }
+
+    /// Something found in an output.
+    #[must_use]
+    pub fn in_output(run: &str, output: &run::Output, finding: Finding) -> Self {
+        let Finding { line, kind, found } = finding;
+        Self {
+            run: Some(run.to_owned()),
+            item: Some(output.item.clone()),
+            step: Some(output.step.clone()),
+            file: None,
+            line,
+            kind: kind.word(),
+            found,
+        }
+    }
+
+    fn place(&self) -> String {
+        match (&self.file, &self.run, &self.item, &self.step) {
+            (Some(file), ..) => format!("{file}:{}", self.line),
+            (None, Some(run), Some(item), Some(step)) => format!("{run} {item} {step}"),
+            _ => String::new(),
+        }
+    }
+}
+
+/// What a look through outputs and files found.
+#[derive(Debug, Serialize)]
+pub struct Audit {
+    /// How many outputs and files were looked at.
+    pub looked_at: usize,
+    /// What was found.
+    pub findings: Vec<AuditFinding>,
+}
+
+impl Report for Audit {
+    const SCHEMA: &'static str = "forge.run.audit/1";
+
+    fn human(&self, screen: &mut Screen) {
+        if self.findings.is_empty() {
+            screen.line(Tone::Plain, &format!("Nothing found in {} texts", self.looked_at));
+            return;
+        }
+        let mut table = Table::new(&["Where", "What", "Found"]);
+        for finding in &self.findings {
+            table.row(vec![
+                Cell::new(Tone::Id, finding.place()),
+                Cell::plain(finding.kind),
+                Cell::plain(&finding.found),
+            ]);
+        }
+        screen.table(&table);
+    }
+}

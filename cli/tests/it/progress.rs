@@ -1,0 +1,176 @@
+//! `forge progress` from outside: exit codes, JSON, one long process.
+
+use crate::environment::Environment;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+fn project() -> Environment {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment
+}
+
+fn save(environment: &Environment, execution: &str, document: &Value) {
+    environment.write("project/d.json", &document.to_string());
+    let args = ["progress", "save", "--review", "r", "--execution", execution, "d.json"];
+    environment.forge(args).success();
+}
+
+fn resume(environment: &Environment, more: &[&str]) -> (i32, Value) {
+    let args = ["progress", "resume", "--review", "r", "--stage", "searching", "--json"];
+    let output = environment.finished(environment.command(args).args(more));
+    (output.code, serde_json::from_str(&output.stdout).unwrap())
+}
+
+#[test]
+fn going_on_says_where_and_nothing_to_go_on_with_is_no_error() {
+    let environment = project();
+    let (code, nothing) = resume(&environment, &[]);
+    assert_eq!((code, &nothing["resume"]), (0, &json!(false)));
+    assert_eq!(nothing["reason"], "nothing is saved of the review 'r'");
+    save(
+        &environment,
+        "e1",
+        &json!({
+            "stage": "searching", "batch_info": {"current_batch": 8, "total_batches": 20, "batch_size": 500},
+            "progress": {"items_processed": 4000, "items_total": 10000},
+            "context": {"webenv": "MCID", "query_key": "1"},
+        }),
+    );
+    let (code, found) = resume(&environment, &[]);
+    assert_eq!(code, 0);
+    assert_eq!(
+        found,
+        json!({
+            "schema": "forge.progress.resume/1", "resume": true, "reason": null, "mode": "paginated",
+            "next_batch": 9, "after_id": null,
+            "page": {"webenv": "MCID", "query_key": "1", "offset": 4000, "size": 500},
+            "processed": 4000, "remaining": 6000, "failed_ids": [], "warnings": [], "refusals": [],
+            "from_execution": "e1",
+        })
+    );
+    save(
+        &environment,
+        "e2",
+        &json!({"stage": "searching", "progress": {"items_processed": 9, "items_total": 3}}),
+    );
+    let (code, refused) = resume(&environment, &[]);
+    assert_eq!((code, &refused["resume"]), (1, &json!(false)));
+    assert_eq!(refused["refusals"][0]["kind"], "invalid_counts");
+    let (code, forced) = resume(&environment, &["--force"]);
+    assert_eq!((code, &forced["resume"], &forced["processed"]), (0, &json!(true), &json!(9)));
+    let (code, first) = resume(&environment, &["--execution", "e1"]);
+    assert_eq!((code, &first["from_execution"]), (0, &json!("e1")));
+    assert_eq!(
+        environment.forge(["progress", "validate", "--review", "r", "--execution", "e2"]).code,
+        1
+    );
+    assert_eq!(
+        environment.forge(["progress", "validate", "--review", "r", "--execution", "e1"]).code,
+        0
+    );
+}
+
+#[test]
+fn one_process_saves_line_by_line_and_answers_when_each_is_durable() {
+    let environment = project();
+    let args = [
+        "progress",
+        "save",
+        "--review",
+        "r",
+        "--execution",
+        "e1",
+        "--stage",
+        "searching",
+        "-",
+        "--json",
+    ];
+    let mut child = environment
+        .command(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
+    for done in 1..=3 {
+        writeln!(input, "{}", json!({"progress": {"items_processed": done, "items_total": 9}}))
+            .unwrap();
+        let answer: Value = serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
+        assert_eq!(answer["items_processed"], done);
+        // Another process sees it while this one goes on.
+        let shown = environment.forge(["progress", "show", "--review", "r", "--json"]).json();
+        assert_eq!(shown["items_processed"], done);
+    }
+    writeln!(input, "{}", json!({"item_done": "d1"})).unwrap();
+    let answer: Value = serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
+    assert_eq!((&answer["id"], &answer["changed"]), (&json!("d1"), &json!(true)));
+    writeln!(input, "{}", json!({"progress": "many"})).unwrap();
+    drop(input);
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(2));
+    let error = String::from_utf8(ended.stderr).unwrap();
+    assert!(error.contains("document 5") && error.contains("those before it are saved"), "{error}");
+    let done = ["progress", "done", "d1", "--review", "r", "--stage", "searching"];
+    assert_eq!(environment.forge(done).code, 0);
+    let history = ["progress", "show", "--review", "r", "--history", "--json"];
+    assert_eq!(environment.forge(history).json()["saved"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn items_are_reported_done_or_failed_and_cleaning_up_comes_back() {
+    let environment = project();
+    let stage = ["--review", "r", "--execution", "e1", "--stage", "searching"];
+    let report = |more: &[&str]| {
+        let args = ["progress", "save"].into_iter().chain(stage).chain(more.iter().copied());
+        environment.finished(&mut environment.command(args))
+    };
+    assert_eq!(report(&["--item-done", "a", "--item-done", "b"]).success().lines().count(), 2);
+    assert!(report(&["--item-done", "a"]).success().contains("already"));
+    report(&["--item-failed", "c", "--class", "rate_limit"]).success();
+    assert_eq!(report(&["--item-failed", "c", "--class", "luck"]).code, 2);
+    assert_eq!(report(&[]).code, 2);
+    save(
+        &environment,
+        "e1",
+        &json!({"stage": "searching", "progress": {"items_processed": 3, "items_total": 3}}),
+    );
+    let failed = environment.forge(["progress", "failed", "--review", "r", "--json"]).json();
+    assert_eq!(
+        (&failed["items"][0]["id"], &failed["items"][0]["due"]),
+        (&json!("c"), &json!(false))
+    );
+    let clean = ["progress", "clean", "--older-than", "0s", "--json"];
+    assert_eq!(environment.forge(clean).json()["left"][0]["kept"], "errors");
+    report(&["--item-done", "c"]).success();
+    let dry = environment
+        .forge(["progress", "clean", "--older-than", "0s", "--dry-run", "--json"])
+        .json();
+    assert_eq!((&dry["dry_run"], &dry["removed"][0]["execution"]), (&json!(true), &json!("e1")));
+    assert_eq!(environment.forge(clean).json()["removed"][0]["session"], "r/e1");
+    assert_eq!(environment.forge(["progress", "show", "--review", "r"]).code, 3);
+    environment.forge(["undo", "--session", "r/e1"]).success();
+    environment.forge(["progress", "show", "--review", "r"]).success();
+}
+
+#[test]
+fn what_cannot_be_saved_makes_nothing() {
+    let environment = project();
+    for (text, said) in [
+        ("{", "is no JSON document"),
+        (r#"{"stage":"a","progress":{"items_total":-1}}"#, "a whole number from 0 on"),
+        ("{}", "names no stage"),
+    ] {
+        environment.write("project/d.json", text);
+        let output =
+            environment.forge(["progress", "save", "--review", "r", "--execution", "e", "d.json"]);
+        assert!(output.code == 2 && output.stderr.contains(said), "{output}");
+    }
+    let list = environment.forge(["progress", "list", "--json"]).json();
+    assert_eq!(list["executions"], json!([]));
+    let stages = environment.forge(["progress", "stages", "--preset", "slr", "--json"]).json();
+    assert_eq!(stages["stages"].as_array().unwrap().len(), 11);
+}

@@ -1,0 +1,124 @@
+//! Cleaning up: executions that are finished, without errors, and old.
+
+use super::Execution;
+use super::document::Document;
+use crate::error::{Error, Result};
+use crate::model::{Kind, OperationId, Timestamp, Value};
+use crate::store::{Act, Store};
+use std::collections::BTreeSet;
+
+/// How long a finished execution is kept: 30 days.
+pub const KEEP_MICROS: i64 = 30 * 24 * 3_600_000_000;
+
+/// Why an execution is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kept {
+    /// Items are left, or nobody said how many there are.
+    Unfinished,
+    /// There were errors: somebody may want to look.
+    Errors,
+    /// It was saved not long ago.
+    Recent,
+}
+
+impl Kept {
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Unfinished => "unfinished",
+            Self::Errors => "errors",
+            Self::Recent => "recent",
+        }
+    }
+}
+
+/// Whether an execution may go: finished, without errors, and last saved longer ago than `keep_micros`. What is not
+/// known speaks for keeping. Else, why it is kept.
+///
+/// # Errors
+/// [`Kept`].
+pub fn is_disposable(document: &Document, now: Timestamp, keep_micros: i64) -> Result<(), Kept> {
+    let counts = document.counts();
+    let finished = counts.items_processed.zip(counts.items_total);
+    if finished.is_none_or(|(processed, total)| processed < total) {
+        return Err(Kept::Unfinished);
+    }
+    let errors = document.error_count().unwrap_or(0).max(counts.items_failed.unwrap_or(0));
+    if errors > 0 || !document.failed_item_ids().is_empty() {
+        return Err(Kept::Errors);
+    }
+    match document.updated_at() {
+        Some(updated) if now.micros_since(updated) > keep_micros => Ok(()),
+        _ => Err(Kept::Recent),
+    }
+}
+
+/// What a cleaning found of one execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cleaned {
+    /// The review.
+    pub review: String,
+    /// The execution.
+    pub execution: String,
+    /// When it was last saved.
+    pub updated_at: Option<Timestamp>,
+    /// Why it is kept; `None` if it goes.
+    pub kept: Option<Kept>,
+    /// The operation that took it out, for `undo`; `None` if it was kept, or only looked at.
+    pub operation: Option<OperationId>,
+}
+
+/// Takes out what is held of every execution that [`is_disposable`], whole; the history keeps it, and `undo` brings it
+/// back. Without an act nothing is changed.
+///
+/// # Errors
+/// As every write. What was taken out before stays out.
+pub fn clean(
+    store: &Store,
+    act: Option<&Act>,
+    review: Option<&str>,
+    now: Timestamp,
+    keep_micros: i64,
+) -> Result<Vec<Cleaned>> {
+    let mut found = Vec::new();
+    for execution in Execution::list(store, review)? {
+        let Some(document) = execution.document()? else { continue };
+        // Items that failed and were not done since are errors too, whatever the document says.
+        let failed = document.stage().map(|stage| execution.failed(stage)).transpose()?;
+        let kept = match is_disposable(&document, now, keep_micros) {
+            Ok(()) if failed.is_some_and(|failed| !failed.is_empty()) => Some(Kept::Errors),
+            Ok(()) => None,
+            Err(kept) => Some(kept),
+        };
+        let operation = match (kept, act) {
+            (None, Some(act)) => Some(take_out(&execution, act, keep_micros)?),
+            _ => None,
+        };
+        found.push(Cleaned {
+            review: execution.review().to_owned(),
+            execution: execution.execution().to_owned(),
+            updated_at: document.updated_at(),
+            kept,
+            operation,
+        });
+    }
+    Ok(found)
+}
+
+fn take_out(execution: &Execution, act: &Act, keep_micros: i64) -> Result<OperationId> {
+    let still = move |known: &[Option<Value>]| match known.iter().flatten().next() {
+        Some(held)
+            if is_disposable(&Document::stored(held.clone()), act.now, keep_micros).is_err() =>
+        {
+            Err(Error::Conflict(format!(
+                "the execution '{}' was saved meanwhile: it is kept",
+                execution.execution()
+            )))
+        }
+        _ => Ok(Vec::new()),
+    };
+    let kinds = BTreeSet::from([Kind::Progress, Kind::Item]);
+    let write = execution.session().write(act).edit(vec![execution.own_key()], still);
+    Ok(write.whole(kinds, Vec::new()).commit()?.operation)
+}

@@ -1,0 +1,319 @@
+//! What is saved of an execution: read from what people and programs write, and checked where it is used.
+
+use crate::model::{Map, Timestamp, Value};
+
+/// How far the batches are. `current_batch` is the last one that is finished.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BatchInfo {
+    /// The last finished batch.
+    pub current_batch: Option<i64>,
+    /// How many there are.
+    pub total_batches: Option<i64>,
+    /// Items in one.
+    pub batch_size: Option<i64>,
+}
+
+/// How far the items are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Processed so far.
+    pub items_processed: Option<i64>,
+    /// To be processed in all.
+    pub items_total: Option<i64>,
+    /// Failed so far.
+    pub items_failed: Option<i64>,
+}
+
+/// What is wrong with the form of a document.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Shape(pub String);
+
+/// How far an execution has come. Fields that are not known here survive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document(Map);
+
+/// Columns of a table row, and where each stands in a document.
+const COLUMNS: [(&str, &[&str]); 5] = [
+    ("workflow_stage", &["stage"]),
+    ("items_processed", &["progress", "items_processed"]),
+    ("items_total", &["progress", "items_total"]),
+    ("last_processed_id", &["last_processed", "document_id"]),
+    ("error_count", &["error_info", "error_count"]),
+];
+
+/// What a field holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    Text,
+    Count,
+    Truth,
+    Time,
+    Ids,
+    Fields,
+}
+
+impl Holds {
+    const fn said(self) -> &'static str {
+        match self {
+            Self::Text => "a text",
+            Self::Count => "a whole number from 0 on",
+            Self::Truth => "true or false",
+            Self::Time => "an RFC 3339 time",
+            Self::Ids => "a list of ids",
+            Self::Fields => "an object",
+        }
+    }
+
+    fn fits(self, value: &Value) -> bool {
+        match self {
+            Self::Text => value.as_text().is_some(),
+            Self::Count => value.as_i64().is_some_and(|count| count >= 0),
+            Self::Truth => value.as_bool().is_some(),
+            Self::Time => value.as_text().and_then(Timestamp::parse_rfc3339).is_some(),
+            Self::Ids => {
+                value.as_list().is_some_and(|list| list.iter().all(|id| id.as_text().is_some()))
+            }
+            Self::Fields => value.as_map().is_some(),
+        }
+    }
+}
+
+/// The known fields and what they hold.
+const FIELDS: [(&[&str], Holds); 24] = [
+    (&["stage"], Holds::Text),
+    (&["batch_info"], Holds::Fields),
+    (&["batch_info", "current_batch"], Holds::Count),
+    (&["batch_info", "total_batches"], Holds::Count),
+    (&["batch_info", "batch_size"], Holds::Count),
+    (&["progress"], Holds::Fields),
+    (&["progress", "items_processed"], Holds::Count),
+    (&["progress", "items_total"], Holds::Count),
+    (&["progress", "items_failed"], Holds::Count),
+    (&["last_processed"], Holds::Fields),
+    (&["last_processed", "document_id"], Holds::Text),
+    (&["last_processed", "timestamp"], Holds::Time),
+    (&["context"], Holds::Fields),
+    (&["context", "webenv"], Holds::Text),
+    (&["context", "query_key"], Holds::Text),
+    (&["error_info"], Holds::Fields),
+    (&["error_info", "last_error"], Holds::Text),
+    (&["error_info", "error_count"], Holds::Count),
+    (&["error_info", "recoverable"], Holds::Truth),
+    (&["error_info", "failed_item_ids"], Holds::Ids),
+    (&["error_info", "class"], Holds::Text),
+    (&["metadata"], Holds::Fields),
+    (&["created_at"], Holds::Time),
+    (&["updated_at"], Holds::Time),
+];
+
+impl Document {
+    /// Reads a document as somebody wrote it: by itself, or as a row of a table with the document under
+    /// `checkpoint_data` and counts in columns beside it. `stage` is that of a document that names none.
+    ///
+    /// # Errors
+    /// [`Shape`] if it is not of that form, or names another stage or none.
+    pub fn read(value: Value, stage: Option<&str>) -> Result<Self, Shape> {
+        let Value::Map(mut row) = value.without_nulls() else {
+            return Err(Shape("progress is an object with fields".to_owned()));
+        };
+        let mut document = match row.remove("checkpoint_data") {
+            None => Self(Map::new()),
+            Some(Value::Map(inner)) => Self(inner),
+            Some(_) => return Err(Shape("'checkpoint_data' must be an object".to_owned())),
+        };
+        for (column, place) in COLUMNS {
+            if let Some(value) = row.remove(column) {
+                document.put(place, value)?;
+            }
+        }
+        document.0.extend(row);
+        document.check()?;
+        match (document.stage(), stage) {
+            (None, None) => {
+                Err(Shape("it names no stage: add a field 'stage', or say '--stage'".to_owned()))
+            }
+            (Some(own), Some(said)) if own != said => {
+                Err(Shape(format!("it is of the stage '{own}', not '{said}'")))
+            }
+            (None, Some(said)) => {
+                document.0.insert("stage".to_owned(), said.into());
+                Ok(document)
+            }
+            (Some(_), _) => Ok(document),
+        }
+    }
+
+    /// What is held, whatever it is.
+    pub(super) fn stored(value: Value) -> Self {
+        match value {
+            Value::Map(fields) => Self(fields),
+            other => Self(Map::from([("corrupt".to_owned(), other)])),
+        }
+    }
+
+    /// The fields.
+    #[must_use]
+    pub fn into_value(self) -> Value {
+        Value::Map(self.0)
+    }
+
+    /// The fields.
+    #[must_use]
+    pub const fn fields(&self) -> &Map {
+        &self.0
+    }
+
+    fn put(&mut self, place: &[&str], value: Value) -> Result<(), Shape> {
+        let [path @ .., last] = place else { return Ok(()) };
+        let mut fields = &mut self.0;
+        for name in path {
+            let inner = fields.entry((*name).to_owned()).or_insert_with(|| Value::Map(Map::new()));
+            let Value::Map(inner) = inner else {
+                return Err(Shape(format!("'{name}' must be an object")));
+            };
+            fields = inner;
+        }
+        fields.insert((*last).to_owned(), value);
+        Ok(())
+    }
+
+    fn at(&self, place: &[&str]) -> Option<&Value> {
+        let (first, rest) = place.split_first()?;
+        let start = self.0.get(*first).filter(|value| **value != Value::Null)?;
+        rest.iter().try_fold(start, |value, name| value.field(name))
+    }
+
+    fn count(&self, place: &[&str]) -> Option<i64> {
+        self.at(place).and_then(Value::as_i64)
+    }
+
+    fn text(&self, place: &[&str]) -> Option<&str> {
+        self.at(place).and_then(Value::as_text)
+    }
+
+    fn time(&self, place: &[&str]) -> Option<Timestamp> {
+        self.text(place).and_then(Timestamp::parse_rfc3339)
+    }
+
+    /// What it is like as it is to be stored: under these names, with the time at which it was first and last saved. A
+    /// time it names itself counts if it is newer than what was saved before, and not in the future.
+    pub(super) fn saved(
+        &self,
+        review: &str,
+        execution: &str,
+        old: Option<&Self>,
+        now: Timestamp,
+    ) -> Self {
+        let before = old.and_then(Self::updated_at);
+        let is_newer = |time: &Timestamp| *time <= now && before.is_none_or(|old| *time > old);
+        let updated = self.updated_at().filter(is_newer).unwrap_or(now);
+        let created = old.and_then(Self::created_at).or(self.created_at()).unwrap_or(now);
+        let mut new = self.0.clone();
+        for (name, value) in [
+            ("review_id", review.to_owned()),
+            ("execution_id", execution.to_owned()),
+            ("created_at", created.min(updated).to_string()),
+            ("updated_at", updated.to_string()),
+        ] {
+            new.insert(name.to_owned(), value.into());
+        }
+        Self(new)
+    }
+
+    /// Whether every known field holds what it should.
+    ///
+    /// # Errors
+    /// [`Shape`], with the first that does not.
+    pub fn check(&self) -> Result<(), Shape> {
+        for (place, holds) in FIELDS {
+            if let Some(value) = self.at(place)
+                && !holds.fits(value)
+            {
+                return Err(Shape(format!("'{}' must be {}", place.join("."), holds.said())));
+            }
+        }
+        Ok(())
+    }
+
+    /// The stage it has come to.
+    #[must_use]
+    pub fn stage(&self) -> Option<&str> {
+        self.text(&["stage"])
+    }
+
+    /// How far the batches are.
+    #[must_use]
+    pub fn batch_info(&self) -> BatchInfo {
+        BatchInfo {
+            current_batch: self.count(&["batch_info", "current_batch"]),
+            total_batches: self.count(&["batch_info", "total_batches"]),
+            batch_size: self.count(&["batch_info", "batch_size"]),
+        }
+    }
+
+    /// How far the items are.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        Counts {
+            items_processed: self.count(&["progress", "items_processed"]),
+            items_total: self.count(&["progress", "items_total"]),
+            items_failed: self.count(&["progress", "items_failed"]),
+        }
+    }
+
+    /// The item processed last.
+    #[must_use]
+    pub fn last_processed(&self) -> Option<&str> {
+        self.text(&["last_processed", "document_id"])
+    }
+
+    /// What going on needs.
+    #[must_use]
+    pub fn context(&self, name: &str) -> Option<&str> {
+        self.text(&["context", name])
+    }
+
+    /// The error met last.
+    #[must_use]
+    pub fn last_error(&self) -> Option<&str> {
+        self.text(&["error_info", "last_error"])
+    }
+
+    /// How many errors there were.
+    #[must_use]
+    pub fn error_count(&self) -> Option<i64> {
+        self.count(&["error_info", "error_count"])
+    }
+
+    /// Whether going on after the last error is possible, if that was said.
+    #[must_use]
+    pub fn recoverable(&self) -> Option<bool> {
+        self.at(&["error_info", "recoverable"]).and_then(Value::as_bool)
+    }
+
+    /// The class of the last error, if it was said.
+    #[must_use]
+    pub fn error_class(&self) -> Option<&str> {
+        self.text(&["error_info", "class"])
+    }
+
+    /// The items that failed.
+    #[must_use]
+    pub fn failed_item_ids(&self) -> Vec<&str> {
+        let list = self.at(&["error_info", "failed_item_ids"]).and_then(Value::as_list);
+        list.unwrap_or_default().iter().filter_map(Value::as_text).collect()
+    }
+
+    /// When it was first saved.
+    #[must_use]
+    pub fn created_at(&self) -> Option<Timestamp> {
+        self.time(&["created_at"])
+    }
+
+    /// When it was last saved.
+    #[must_use]
+    pub fn updated_at(&self) -> Option<Timestamp> {
+        self.time(&["updated_at"])
+    }
+}

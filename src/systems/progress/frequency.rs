@@ -1,0 +1,41 @@
+//! How often progress is worth saving.
+
+/// When progress is to be saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frequency {
+    /// After every item: each one is expensive.
+    PerItem,
+    /// After so many items: each one is cheap.
+    PerBatch(u64),
+    /// After so many microseconds: there are no items to count.
+    Interval(i64),
+    /// Not at all: nothing goes on while somebody is waited for.
+    Paused,
+}
+
+impl Frequency {
+    /// Whether a save is due after so many items and microseconds since the last one.
+    #[must_use]
+    pub const fn is_due(self, items: u64, micros: i64) -> bool {
+        match self {
+            Self::PerItem => items > 0,
+            Self::PerBatch(size) => items > 0 && items >= size,
+            Self::Interval(every) => micros >= every,
+            Self::Paused => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_save_is_due_by_items_or_by_time() {
+        assert!(Frequency::PerItem.is_due(1, 0) && !Frequency::PerItem.is_due(0, i64::MAX));
+        assert!(Frequency::PerBatch(20).is_due(20, 0) && !Frequency::PerBatch(20).is_due(19, 9));
+        assert!(!Frequency::PerBatch(0).is_due(0, 0));
+        assert!(Frequency::Interval(5).is_due(0, 5) && !Frequency::Interval(5).is_due(99, 4));
+        assert!(!Frequency::Paused.is_due(99, i64::MAX));
+    }
+}

@@ -1,0 +1,165 @@
+//! Items reported one by one between saves: done, or failed and worth another try or not.
+
+use super::failure::{Backoff, FailureClass};
+use super::{Execution, no_item};
+use crate::error::Result;
+use crate::model::claim::Word as _;
+use crate::model::{Key, Kind, Timestamp, Value};
+use crate::store::{Act, ClaimChange, Committed};
+use crate::systems::{join, split};
+use std::collections::BTreeMap;
+
+/// What is reported of an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ItemNews {
+    /// It is done.
+    Done,
+    /// It failed.
+    Failed {
+        /// The class of the failure, if it is known.
+        class: Option<FailureClass>,
+        /// What went wrong.
+        error: Option<String>,
+    },
+}
+
+/// An item as it is held.
+pub(super) struct HeldItem(Value);
+
+impl HeldItem {
+    pub(super) fn is_done(&self) -> bool {
+        self.0.field("status").and_then(Value::as_text) == Some("done")
+    }
+
+    fn attempts(&self) -> i64 {
+        self.0.field("attempts").and_then(Value::as_i64).unwrap_or(0)
+    }
+}
+
+/// An item that failed and is not done since.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedItem {
+    /// Its id.
+    pub id: String,
+    /// The class of its last failure, if it is known.
+    pub class: Option<FailureClass>,
+    /// What went wrong last.
+    pub error: Option<String>,
+    /// How often it failed; 1 where only the document names it.
+    pub attempts: i64,
+    /// When it failed last.
+    pub failed_at: Option<Timestamp>,
+}
+
+impl FailedItem {
+    /// Whether another try may help. Of an unknown class: yes.
+    #[must_use]
+    pub fn is_retriable(&self) -> bool {
+        self.class.is_none_or(FailureClass::is_retriable)
+    }
+
+    /// When to try again; `None` if that does not help.
+    #[must_use]
+    pub fn retry_at(&self, backoff: &Backoff) -> Option<Timestamp> {
+        let failed_at = self.failed_at.filter(|_| self.is_retriable())?;
+        Some(failed_at.plus_micros(backoff.wait_micros(self.attempts)))
+    }
+}
+
+impl Execution {
+    pub(super) fn item(&self, stage: &str, id: &str) -> Result<Option<HeldItem>> {
+        let key = Key::new(Kind::Item, join(&[stage, id])?);
+        let held = self.session().claim(&self.session().head()?, &key)?;
+        Ok(held.map(|entry| HeldItem(entry.value)))
+    }
+
+    /// Reports an item done, or failed once more. Of what is done already, done changes nothing.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Invalid`] for what are no names; as every write.
+    pub fn report(&self, act: &Act, stage: &str, id: &str, news: &ItemNews) -> Result<Committed> {
+        let key = Key::new(Kind::Item, join(&[stage, id])?);
+        let edit = move |known: &[Option<Value>]| {
+            let old = known.iter().flatten().next().cloned().map(HeldItem);
+            let value = match news {
+                ItemNews::Done if old.as_ref().is_some_and(HeldItem::is_done) => {
+                    return Ok(Vec::new());
+                }
+                ItemNews::Done => Value::from([
+                    ("status", "done".into()),
+                    ("recorded_at", act.now.to_string().into()),
+                ]),
+                ItemNews::Failed { class, error } => {
+                    let guessed = error.as_deref().and_then(FailureClass::of_message);
+                    let attempts = old.as_ref().map_or(0, HeldItem::attempts).saturating_add(1);
+                    Value::from([
+                        ("status", "failed".into()),
+                        ("class", class.or(guessed).map(|class| class.word()).into()),
+                        ("error", error.clone().into()),
+                        ("attempts", attempts.into()),
+                        ("recorded_at", act.now.to_string().into()),
+                    ])
+                }
+            };
+            let key = Key::new(Kind::Item, join(&[stage, id])?);
+            Ok(vec![ClaimChange::put(key, value)])
+        };
+        self.session().write(act).edit(vec![key], edit).commit()
+    }
+
+    /// The items of a stage that failed and are not done since, sorted by id: those reported one by one, and those
+    /// that the document names.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn failed(&self, stage: &str) -> Result<Vec<FailedItem>> {
+        let state = self.session().state(&self.session().head()?)?;
+        let mut found = BTreeMap::new();
+        if let Some(document) = self.document()?.filter(|one| one.stage() == Some(stage)) {
+            let said = document.error_class().and_then(FailureClass::from_word);
+            let of_message = || document.last_error().and_then(FailureClass::of_message);
+            for id in document.failed_item_ids() {
+                let failed = FailedItem {
+                    id: id.to_owned(),
+                    class: said.or_else(of_message),
+                    error: document.last_error().map(str::to_owned),
+                    attempts: 1,
+                    failed_at: document.updated_at(),
+                };
+                found.insert(id.to_owned(), failed);
+            }
+        }
+        for entry in state.claims().of_kind(Kind::Item) {
+            let (key, entry) = entry?;
+            let Some([of, id]) = split::<2>(&key.id) else { continue };
+            let item = HeldItem(entry.value);
+            if of != stage {
+                continue;
+            }
+            if item.is_done() {
+                found.remove(&id);
+                continue;
+            }
+            let text = |name| item.0.field(name).and_then(Value::as_text);
+            let failed = FailedItem {
+                class: text("class").and_then(FailureClass::from_word),
+                error: text("error").map(str::to_owned),
+                attempts: item.attempts(),
+                failed_at: text("recorded_at").and_then(Timestamp::parse_rfc3339),
+                id,
+            };
+            found.insert(failed.id.clone(), failed);
+        }
+        Ok(found.into_values().collect())
+    }
+
+    /// When an item was reported done.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::NotFound`] if it was not.
+    pub fn done_at(&self, stage: &str, id: &str) -> Result<Timestamp> {
+        let held = self.item(stage, id)?.filter(HeldItem::is_done);
+        let time = held.as_ref().and_then(|item| item.0.field("recorded_at")?.as_text());
+        time.and_then(Timestamp::parse_rfc3339).ok_or_else(|| no_item(stage, id))
+    }
+}

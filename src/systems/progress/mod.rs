@@ -1,0 +1,221 @@
+//! Progress of long pipelines: how far each execution of a review has come, and where it goes on.
+//!
+//! An execution is a session of kind `progress` under the key `REVIEW/EXECUTION`. In it stands one [`Document`] (kind
+//! `progress`), replaced by every save and kept in every earlier form by the history, and one item (kind `item`, id
+//! `STAGE/ID`) for each piece of work that was reported done or failed between saves.
+
+mod clean;
+mod document;
+mod failure;
+mod frequency;
+mod item;
+mod resume;
+mod stage;
+#[cfg(test)]
+mod tests;
+mod validate;
+
+pub use clean::{Cleaned, KEEP_MICROS, Kept, clean, is_disposable};
+pub use document::{BatchInfo, Counts, Document, Shape};
+pub use failure::{Backoff, FailureClass};
+pub use frequency::Frequency;
+pub use item::{FailedItem, ItemNews};
+pub use resume::{Mode, Page, ResumeAnswer, ResumePoint, resume_point};
+pub use stage::{PRESETS, Preset, SLR, Stage};
+pub use validate::{ERROR_RATE, Fault, FaultKind, TOKEN_MICROS, Validation, validate};
+
+use super::{join, newest_first, open, open_or_create, split};
+use crate::error::{Error, Result};
+use crate::model::{Key, Kind, SessionKind, Timestamp};
+use crate::store::{Act, ClaimChange, Committed, Session, Store};
+
+/// One execution of a review's pipeline.
+#[derive(Clone)]
+pub struct Execution {
+    session: Session,
+    review: String,
+    execution: String,
+}
+
+/// A document as it was saved, with the revision that saved it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Saved {
+    /// Its number in the execution's one count.
+    pub sequence: u64,
+    /// When it was saved.
+    pub time: Timestamp,
+    /// The document; `None` if it was cleaned up.
+    pub document: Option<Document>,
+}
+
+impl Execution {
+    /// The execution of this review and name.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn open(store: &Store, review: &str, execution: &str) -> Result<Self> {
+        let key = join(&[review, execution])?;
+        Ok(Self::new(open(store, SessionKind::Progress, &key)?, review, execution))
+    }
+
+    /// The execution of this review and name, made if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for what are no names; as every write.
+    pub fn open_or_create(store: &Store, act: &Act, review: &str, execution: &str) -> Result<Self> {
+        let key = join(&[review, execution])?;
+        let session = open_or_create(store, act, SessionKind::Progress, &key)?;
+        Ok(Self::new(session, review, execution))
+    }
+
+    fn new(session: Session, review: &str, execution: &str) -> Self {
+        Self { session, review: review.to_owned(), execution: execution.to_owned() }
+    }
+
+    /// All executions, the one last written to first; of one review, if one is named.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn list(store: &Store, review: Option<&str>) -> Result<Vec<Self>> {
+        let mut found = Vec::new();
+        for one in newest_first(store, SessionKind::Progress)? {
+            let Some([of, execution]) = split::<2>(&one.name) else { continue };
+            if review.is_none_or(|review| review == of) {
+                found.push(Self { session: one.session, review: of, execution });
+            }
+        }
+        Ok(found)
+    }
+
+    /// The execution of a review whose document was saved last, of one stage if one is named; with the document.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn latest(
+        store: &Store,
+        review: &str,
+        stage: Option<&str>,
+    ) -> Result<Option<(Self, Document)>> {
+        let mut best: Option<(Self, Document)> = None;
+        for one in Self::list(store, Some(review))? {
+            let Some(document) = one.document()? else { continue };
+            let wanted = stage.is_none_or(|stage| document.stage() == Some(stage));
+            let newer = |(_, known): &(Self, Document)| document.updated_at() > known.updated_at();
+            if wanted && best.as_ref().is_none_or(newer) {
+                best = Some((one, document));
+            }
+        }
+        Ok(best)
+    }
+
+    /// The review.
+    #[must_use]
+    pub fn review(&self) -> &str {
+        &self.review
+    }
+
+    /// Its own name.
+    #[must_use]
+    pub fn execution(&self) -> &str {
+        &self.execution
+    }
+
+    /// The session it is kept in.
+    #[must_use]
+    pub const fn session(&self) -> &Session {
+        &self.session
+    }
+
+    fn own_key(&self) -> Key {
+        Key::new(Kind::Progress, self.execution.clone())
+    }
+
+    /// How far it has come, now; `None` if nothing was saved, or it was cleaned up.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn document(&self) -> Result<Option<Document>> {
+        let held = self.session.claim(&self.session.head()?, &self.own_key())?;
+        Ok(held.map(|entry| Document::stored(entry.value)))
+    }
+
+    /// Every document that was saved, the newest first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if none ever was.
+    pub fn history(&self) -> Result<Vec<Saved>> {
+        let history = self.session.history(&self.session.head()?, &self.own_key())?.into_iter();
+        Ok(history
+            .map(|one| Saved {
+                sequence: one.revision.sequence,
+                time: one.revision.time,
+                document: one.change.new.map(|entry| Document::stored(entry.value)),
+            })
+            .collect())
+    }
+
+    /// Saves how far it has come, in place of what was saved before. Durable when it returns.
+    ///
+    /// # Errors
+    /// As every write.
+    pub fn save(&self, act: &Act, document: &Document) -> Result<Committed> {
+        let edit = move |known: &[Option<crate::model::Value>]| {
+            let old = known.iter().flatten().next().cloned().map(Document::stored);
+            let new = document.saved(&self.review, &self.execution, old.as_ref(), act.now);
+            Ok(vec![ClaimChange::put(self.own_key(), new.into_value())])
+        };
+        self.session.write(act).edit(vec![self.own_key()], edit).commit()
+    }
+
+    /// Whether something was reported done by this execution.
+    ///
+    /// # Errors
+    /// As every read; [`Error::Invalid`] for what are no names.
+    pub fn is_done(&self, stage: &str, id: &str) -> Result<bool> {
+        Ok(self.item(stage, id)?.is_some_and(|item| item.is_done()))
+    }
+}
+
+/// The execution that a review goes on from, and where: see [`resume_point`].
+///
+/// # Errors
+/// As every read; [`Error::NotFound`] if an execution is named that is not there.
+pub fn resume(
+    store: &Store,
+    review: &str,
+    stage: &str,
+    execution: Option<&str>,
+    now: Timestamp,
+    force: bool,
+) -> Result<ResumeAnswer> {
+    let found = match execution {
+        None => Execution::latest(store, review, Some(stage))?,
+        Some(name) => {
+            let one = Execution::open(store, review, name)?;
+            let document = one.document()?;
+            document.filter(|document| document.stage() == Some(stage)).map(|found| (one, found))
+        }
+    };
+    if let Some((execution, document)) = found {
+        let mut answer = resume_point(&document, &execution.execution, now, force);
+        if let ResumeAnswer::Go(point) | ResumeAnswer::Refused { point, .. } = &mut answer {
+            // Those the document names, without those done since, and those reported one by one.
+            point.failed_ids = execution.failed(stage)?.into_iter().map(|one| one.id).collect();
+        }
+        return Ok(answer);
+    }
+    let elsewhere = Execution::latest(store, review, None)?;
+    let reason = match elsewhere {
+        None => format!("nothing is saved of the review '{review}'"),
+        Some((execution, document)) => format!(
+            "nothing is saved of the stage '{stage}': the execution '{}' is at '{}'",
+            execution.execution,
+            document.stage().unwrap_or("no stage")
+        ),
+    };
+    Ok(ResumeAnswer::Nothing { reason, from_execution: None })
+}
+
+fn no_item(stage: &str, id: &str) -> Error {
+    Error::not_found("item", format!("{id}' of the stage '{stage}"))
+}

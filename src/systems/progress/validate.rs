@@ -1,0 +1,141 @@
+//! Whether a document can be gone on from. Pure: the time comes in.
+
+use super::document::Document;
+use super::failure::FailureClass;
+use crate::model::Timestamp;
+use crate::model::claim::Word as _;
+
+/// Of more errors a processed item than this somebody should be told.
+pub const ERROR_RATE: f64 = 0.1;
+/// How long the tokens of a server's history live: 24 hours.
+pub const TOKEN_MICROS: i64 = 24 * 3_600_000_000;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FaultKind {
+    /// It is not of the form that progress has.
+    Corrupt,
+    /// Its counts contradict each other.
+    InvalidCounts,
+    /// A token it needs has expired.
+    ExpiredContext,
+    /// Its last error is one that trying again does not mend.
+    NotRecoverable,
+    /// Many items fail. A warning.
+    ErrorRate,
+}
+
+impl FaultKind {
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Corrupt => "corrupt",
+            Self::InvalidCounts => "invalid_counts",
+            Self::ExpiredContext => "expired_context",
+            Self::NotRecoverable => "not_recoverable",
+            Self::ErrorRate => "error_rate",
+        }
+    }
+}
+
+/// Something wrong with a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What.
+    pub kind: FaultKind,
+    /// In words.
+    pub message: String,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Validation {
+    /// What forbids going on, unless somebody insists.
+    pub refusals: Vec<Fault>,
+    /// What somebody should know.
+    pub warnings: Vec<Fault>,
+}
+
+impl Validation {
+    /// Whether nothing forbids going on.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.refusals.is_empty()
+    }
+}
+
+/// Checks a document: its form, its counts, its tokens, its last error, its error rate.
+#[must_use]
+pub fn validate(document: &Document, now: Timestamp) -> Validation {
+    let mut found = Validation::default();
+    let mut refuse = |kind, message: String| found.refusals.push(Fault { kind, message });
+    if let Err(shape) = document.check() {
+        refuse(FaultKind::Corrupt, shape.to_string());
+    }
+    if document.stage().is_none() {
+        refuse(FaultKind::Corrupt, "it names no stage".to_owned());
+    }
+    let updated = document.updated_at();
+    match updated {
+        None => refuse(FaultKind::Corrupt, "it does not say when it was saved".to_owned()),
+        Some(time) if time > now => {
+            refuse(FaultKind::Corrupt, format!("it was saved at {time}, which is yet to come"));
+        }
+        Some(_) => {}
+    }
+    let counts = document.counts();
+    let batches = document.batch_info();
+    for (small, least, large, most) in [
+        ("items_processed", counts.items_processed, "items_total", counts.items_total),
+        ("items_failed", counts.items_failed, "items_total", counts.items_total),
+        ("current_batch", batches.current_batch, "total_batches", batches.total_batches),
+    ] {
+        if let (Some(least), Some(most)) = (least, most)
+            && least > most
+        {
+            let message = format!("{small} ({least}) exceeds {large} ({most})");
+            refuse(FaultKind::InvalidCounts, message);
+        }
+    }
+    if document.context("webenv").is_some()
+        && let Some(updated) = updated
+        && now.micros_since(updated) > TOKEN_MICROS
+    {
+        let message = format!("the WebEnv of {updated} has expired after 24 hours: search again");
+        refuse(FaultKind::ExpiredContext, message);
+    }
+    if let Some(why) = not_recoverable(document) {
+        refuse(FaultKind::NotRecoverable, why);
+    }
+    found.warnings.extend(error_rate(document));
+    found
+}
+
+fn not_recoverable(document: &Document) -> Option<String> {
+    let error = document.last_error().unwrap_or("it does not say which");
+    let said = document.error_class().and_then(FailureClass::from_word);
+    let class = said.or_else(|| FailureClass::of_message(error));
+    match (document.recoverable(), class) {
+        (Some(false), _) => {
+            Some(format!("its last error is not recoverable ({error}): a person has to look first"))
+        }
+        (None, Some(class)) if !class.is_retriable() => Some(format!(
+            "its last error is of the class {} ({error}): a person has to look first",
+            class.word()
+        )),
+        _ => None,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share of a count needs no 53 bits")]
+fn error_rate(document: &Document) -> Option<Fault> {
+    let counts = document.counts();
+    let errors = document.error_count().max(counts.items_failed).filter(|errors| *errors > 0)?;
+    let processed = counts.items_processed.unwrap_or(0);
+    let share = errors as f64 / processed.max(1) as f64;
+    (processed <= 0 || share > ERROR_RATE).then(|| Fault {
+        kind: FaultKind::ErrorRate,
+        message: format!("{errors} errors at {processed} processed items: more than 10 %"),
+    })
+}

@@ -1,0 +1,246 @@
+//! Loading items: everything, or an error that names what is missing.
+
+use super::model::{Item, Output, output_id};
+use super::plan::{input_key, missing, read_input, run_key};
+use super::{Run, RunState};
+use crate::error::{Error, Result};
+use crate::model::{Entry, Key, Kind, Value};
+use crate::store::{Point, StateAt};
+use crate::systems::split;
+use std::collections::BTreeMap;
+
+/// An item with the outputs of all its finished steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadedItem {
+    /// Where it is.
+    pub item: Item,
+    /// Its outputs, one for each step it has finished, in the order of its way.
+    pub outputs: Vec<Output>,
+}
+
+impl LoadedItem {
+    /// The output of a step.
+    #[must_use]
+    pub fn output(&self, step: &str) -> Option<&Output> {
+        self.outputs.iter().find(|output| output.step == step)
+    }
+
+    /// Whether this step is finished: then it need not, and must not, be done again.
+    #[must_use]
+    pub fn is_done(&self, step: &str) -> bool {
+        self.output(step).is_some()
+    }
+}
+
+/// Where a run goes on: the latest state of every item.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resume {
+    /// The run as a whole.
+    pub run: RunState,
+    /// Every item with all its outputs, sorted by name.
+    pub items: Vec<LoadedItem>,
+}
+
+impl Resume {
+    /// The items that have steps before them.
+    pub fn active(&self) -> impl Iterator<Item = &LoadedItem> {
+        self.items.iter().filter(|one| one.item.is_active())
+    }
+}
+
+fn damaged(run: &str, item: &str, missing: &[&str]) -> Error {
+    Error::Corrupt {
+        what: format!("the item '{item}' of the run '{run}'"),
+        source: format!(
+            "it has finished these steps and their outputs are missing: {}; 'forge run forget' has them done again",
+            missing.join(", ")
+        )
+        .into(),
+    }
+}
+
+impl Run {
+    /// The run as a whole, now.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn state(&self) -> Result<RunState> {
+        let held = self.session.claims(&self.session.head()?, &[run_key(), input_key()])?;
+        let mut held = held.into_iter().map(|entry| entry.map(|entry| entry.value));
+        let (run, input) = (held.next().flatten(), held.next().flatten());
+        Ok(state_of(run.as_ref(), input.as_ref()))
+    }
+
+    /// Where an item is, now, without its outputs.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn item(&self, item: &str) -> Result<Item> {
+        self.item_at(&self.session.head()?, item)
+    }
+
+    fn item_at(&self, point: &Point, item: &str) -> Result<Item> {
+        let held = self.session.claim(point, &Key::new(Kind::Item, item))?;
+        let held = held
+            .ok_or_else(|| Error::not_found("item", format!("{item}' in the run '{}", self.key)))?;
+        Ok(Item::read(item, &held.value))
+    }
+
+    /// An item with all its outputs, now.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::Corrupt`], with the names of the steps, if the output of a finished step is not
+    /// there: an item is never loaded in part.
+    pub fn load(&self, item: &str) -> Result<LoadedItem> {
+        self.load_at(&self.session.head()?, item)
+    }
+
+    /// As [`Run::load`], at a point.
+    ///
+    /// # Errors
+    /// As [`Run::load`].
+    pub fn load_at(&self, point: &Point, item: &str) -> Result<LoadedItem> {
+        let item = self.item_at(point, item)?;
+        let outputs = self.some(point, &item.item, &item.steps())?;
+        let gone: Vec<&str> = outputs
+            .iter()
+            .zip(item.steps())
+            .filter(|(output, _)| output.is_none())
+            .map(|(_, step)| step)
+            .collect();
+        if !gone.is_empty() {
+            return Err(damaged(&self.key, &item.item, &gone));
+        }
+        Ok(LoadedItem { outputs: outputs.into_iter().flatten().collect(), item })
+    }
+
+    /// The output of a step of an item, now. Costs the same in a run of any size.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn output(&self, item: &str, step: &str) -> Result<Output> {
+        self.output_at(&self.session.head()?, item, step)
+    }
+
+    /// As [`Run::output`], at a point.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn output_at(&self, point: &Point, item: &str, step: &str) -> Result<Output> {
+        let found = self.some(point, item, &[step])?.pop().flatten();
+        found.ok_or_else(|| missing(&self.key, item, step))
+    }
+
+    /// The outputs of some steps of an item, now; `None` where there is none.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn outputs(&self, item: &str, steps: &[&str]) -> Result<Vec<Option<Output>>> {
+        self.some(&self.session.head()?, item, steps)
+    }
+
+    /// Whether a step of an item is finished.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn exists(&self, item: &str, step: &str) -> Result<bool> {
+        Ok(self.outputs(item, &[step])?.iter().any(Option::is_some))
+    }
+
+    fn some(&self, point: &Point, item: &str, steps: &[&str]) -> Result<Vec<Option<Output>>> {
+        let keys = steps
+            .iter()
+            .map(|step| Ok(Key::new(Kind::Output, output_id(item, step)?)))
+            .collect::<Result<Vec<_>>>()?;
+        let found = self.session.claims(point, &keys)?;
+        let read = |(entry, step): (Option<Entry>, &&str)| {
+            entry.map(|entry| Output::read(item, step, &entry.value, entry.added_at))
+        };
+        Ok(found.into_iter().zip(steps).map(read).collect())
+    }
+
+    /// The latest state of every item, with all outputs: what a run that was interrupted goes on from. Steps that have
+    /// an output are finished and not to be done again.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], as [`Run::load`].
+    pub fn resume(&self) -> Result<Resume> {
+        self.resume_at(&self.session.head()?)
+    }
+
+    /// As [`Run::resume`], from a point.
+    ///
+    /// # Errors
+    /// As [`Run::resume`].
+    pub fn resume_at(&self, point: &Point) -> Result<Resume> {
+        let state = self.session.state(point)?;
+        let [run, input] = [run_key(), input_key()].map(|key| state.claim(Kind::Run, &key.id));
+        let run = state_of(run?.as_ref(), input?.as_ref());
+        let mut items: BTreeMap<String, LoadedItem> = BTreeMap::new();
+        for item in items_of(&state)? {
+            items.insert(item.item.clone(), LoadedItem { item, outputs: Vec::new() });
+        }
+        // Outputs of one item stand together.
+        let mut of: Option<(String, &mut LoadedItem)> = None;
+        for entry in state.claims().of_kind(Kind::Output) {
+            let (key, entry) = entry?;
+            let Some((name, step)) = key.id.split_once('/') else { continue };
+            if of.as_ref().is_none_or(|(known, _)| known != name) {
+                let Some([whole]) = split::<1>(name) else { continue };
+                of = items.get_mut(&whole).map(|item| (name.to_owned(), item));
+            }
+            if let (Some((_, loaded)), Some([step])) = (&mut of, split::<1>(step)) {
+                let item = loaded.item.item.clone();
+                loaded.outputs.push(Output::read(&item, &step, &entry.value, entry.added_at));
+            }
+        }
+        let mut items: Vec<LoadedItem> = items.into_values().collect();
+        for loaded in &mut items {
+            loaded.arrange(&self.key)?;
+        }
+        Ok(Resume { run, items })
+    }
+}
+
+impl LoadedItem {
+    /// Puts the outputs in the order of the item's way, each step of which must have one.
+    fn arrange(&mut self, run: &str) -> Result<()> {
+        let steps = self.item.steps();
+        let place = |step: &str| steps.iter().position(|one| *one == step);
+        self.outputs.retain(|output| place(&output.step).is_some());
+        self.outputs.sort_by_key(|output| place(&output.step));
+        if self.outputs.len() < steps.len() {
+            let is_gone = |step: &&&str| !self.outputs.iter().any(|one| one.step == ***step);
+            let gone: Vec<&str> = steps.iter().filter(is_gone).copied().collect();
+            return Err(damaged(run, &self.item.item, &gone));
+        }
+        Ok(())
+    }
+}
+
+/// What is kept of a run as a whole: from how far it is, and what it was given.
+fn state_of(run: Option<&Value>, input: Option<&Value>) -> RunState {
+    let state = run.map(RunState::read).unwrap_or_default();
+    RunState { input: input.and_then(read_input), ..state }
+}
+
+/// The items of a state, sorted by name.
+pub(super) fn items_of(state: &StateAt) -> Result<Vec<Item>> {
+    let read = |entry: Result<(Key, Entry)>| {
+        let (key, Entry { value, .. }): (Key, Entry) = entry?;
+        Ok(Item::read(&key.id, &value))
+    };
+    state.claims().of_kind(Kind::Item).map(read).collect()
+}
+
+/// What a map says under a name, as text.
+pub(super) fn field_text(value: Option<&Value>, name: &str) -> Option<String> {
+    match value?.field(name)? {
+        Value::Text(text) => Some(text.clone()),
+        Value::Null | Value::List(_) | Value::Map(_) => None,
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Int(number) => Some(number.to_string()),
+        Value::UInt(number) => Some(number.to_string()),
+        Value::Float(number) => Some(number.to_string()),
+    }
+}

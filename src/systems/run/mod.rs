@@ -1,0 +1,159 @@
+//! Workflow runs: many items, each taken through steps, and the output of every step.
+//!
+//! A run is a session of kind `run`. In it stand one [`RunState`] (kind `run`, with its input beside it), one [`Item`] an item, which says where
+//! it is and which way it came, and one [`Output`] for each step that an item has finished, under the id `ITEM/STEP`.
+//! What is recorded of a step is one revision: output, item and run together or not at all. So an item that is loaded
+//! has all its outputs, or loading it fails and names those that are missing.
+
+mod audit;
+mod load;
+mod model;
+mod plan;
+mod query;
+mod template;
+#[cfg(test)]
+mod tests;
+
+pub use audit::{Finding, FindingKind, audit};
+pub use load::{LoadedItem, Resume};
+pub use model::{Item, ItemStatus, Output, RunState, RunStatus, output_id};
+pub use plan::{Next, StepRecord};
+pub use query::{RunSummary, Trace};
+pub use template::{Refusal, Rendered, placeholders, render};
+
+use super::{newest_first, open, open_or_create};
+use crate::error::{Error, Result};
+use crate::model::{Key, Kind, SessionKind, Value};
+use crate::store::{Act, Committed, Session, Store};
+
+/// One workflow run.
+#[derive(Clone)]
+pub struct Run {
+    session: Session,
+    key: String,
+}
+
+impl Run {
+    /// The run of this name.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn open(store: &Store, key: &str) -> Result<Self> {
+        Ok(Self { session: open(store, SessionKind::Run, key)?, key: key.to_owned() })
+    }
+
+    /// The run of this name, made if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for what is no name; as every write.
+    pub fn open_or_create(store: &Store, act: &Act, key: &str) -> Result<Self> {
+        let session = open_or_create(store, act, SessionKind::Run, key)?;
+        Ok(Self { session, key: key.to_owned() })
+    }
+
+    /// The run that last recorded something of this item.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if none ever did.
+    pub fn of_item(store: &Store, item: &str) -> Result<Self> {
+        let found = Self::find_item(store, item)?;
+        found.ok_or_else(|| Error::not_found("item in any run", item))
+    }
+
+    /// As [`Run::of_item`]; `None` if no run ever recorded something of this item.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn find_item(store: &Store, item: &str) -> Result<Option<Self>> {
+        let key = Key::new(Kind::Item, item);
+        let mut best: Option<(crate::model::Timestamp, Self)> = None;
+        for one in newest_first(store, SessionKind::Run)? {
+            // Nothing in a run is newer than its last event, and the runs come with the newest first.
+            if best.as_ref().is_some_and(|(time, _)| *time >= super::last_event(&one)) {
+                break;
+            }
+            let Some(entry) = one.session.claim(&one.session.head()?, &key)? else { continue };
+            let recorded = Item::read(item, &entry.value).recorded_at.unwrap_or(entry.added_at);
+            if best.as_ref().is_none_or(|(time, _)| recorded > *time) {
+                best = Some((recorded, Self { session: one.session, key: one.name }));
+            }
+        }
+        Ok(best.map(|(_, run)| run))
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The session it is kept in.
+    #[must_use]
+    pub const fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Begins it, or goes on with one that was ended: its status is `running`. Items named by the input are there from
+    /// then on, without a step: see [`plan::items_of_input`].
+    ///
+    /// # Errors
+    /// As every write.
+    pub fn start(&self, act: &Act, input: Option<&Value>) -> Result<Committed> {
+        let registered = input.map(plan::items_of_input).unwrap_or_default();
+        let items = registered.iter().map(|(item, _)| Key::new(Kind::Item, item.clone()));
+        let keys = [plan::run_key(), plan::input_key()].into_iter().chain(items).collect();
+        let edit =
+            move |known: &[Option<Value>]| Ok(plan::start(known, input, &registered, act.now));
+        self.session.write(act).edit(keys, edit).commit()
+    }
+
+    /// Records that a step of an item is finished, with its output. The same record again changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for names that cannot be; as every write.
+    pub fn record(&self, act: &Act, record: &StepRecord) -> Result<Committed> {
+        self.record_all(act, std::slice::from_ref(record))
+    }
+
+    /// Records several finished steps in one revision.
+    ///
+    /// # Errors
+    /// As [`Run::record`].
+    pub fn record_all(&self, act: &Act, records: &[StepRecord]) -> Result<Committed> {
+        let mut keys = vec![plan::run_key()];
+        for record in records {
+            keys.push(Key::new(Kind::Item, record.item.clone()));
+            keys.push(Key::new(Kind::Output, output_id(&record.item, &record.step)?));
+        }
+        let wanted = keys.clone();
+        let edit = move |known: &[Option<Value>]| plan::record(&wanted, known, records, act.now);
+        self.session.write(act).edit(keys, edit).commit()
+    }
+
+    /// Ends it: `finished`, or `failed` with what went wrong.
+    ///
+    /// # Errors
+    /// As every write.
+    pub fn end(&self, act: &Act, status: RunStatus, error: Option<&str>) -> Result<Committed> {
+        let edit = move |known: &[Option<Value>]| {
+            let old = known.first().and_then(Option::as_ref);
+            Ok(plan::end(old, status, error, act.now))
+        };
+        self.session.write(act).edit(vec![plan::run_key()], edit).commit()
+    }
+
+    /// Clears the outputs of steps of an item, so that these are done again; what they were stays in the history. The
+    /// item goes back to the first of them on its way.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if one of them has no output.
+    pub fn forget(&self, act: &Act, item: &str, steps: &[String]) -> Result<Committed> {
+        let mut keys = vec![plan::run_key(), Key::new(Kind::Item, item)];
+        for step in steps {
+            keys.push(Key::new(Kind::Output, output_id(item, step)?));
+        }
+        let edit =
+            move |known: &[Option<Value>]| plan::forget(&self.key, item, steps, known, act.now);
+        self.session.write(act).edit(keys, edit).commit()
+    }
+}

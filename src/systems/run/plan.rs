@@ -1,0 +1,281 @@
+//! What a record, a start, an end and a clearing make of the claims as they stand. Pure.
+
+use super::model::{Item, ItemStatus, RunState, RunStatus};
+use crate::error::{Error, Result};
+use crate::model::claim::check_id;
+use crate::model::{Key, Kind, Timestamp, Value};
+use crate::store::ClaimChange;
+use std::collections::BTreeMap;
+
+/// Where an item goes from a step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing is said.
+    #[default]
+    Unknown,
+    /// To this step.
+    Step(String),
+    /// Nowhere: it has come to its end.
+    Terminal,
+}
+
+/// A finished step of an item.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StepRecord {
+    /// The item.
+    pub item: String,
+    /// The step.
+    pub step: String,
+    /// What it made.
+    pub output: String,
+    /// Where the item goes.
+    pub next: Next,
+    /// The place of the step in the workflow; how many steps the item has done, if not said.
+    pub order: Option<i64>,
+    /// What people call the step.
+    pub name: Option<String>,
+    /// What the item carries along from then on; as it was, if not said.
+    pub data: Option<Value>,
+}
+
+/// The items that an input names: each object with an `item` in a list, with its other fields as what the item
+/// carries along.
+pub(super) fn items_of_input(input: &Value) -> Vec<(String, Option<Value>)> {
+    let Some(list) = input.as_list() else { return Vec::new() };
+    let mut found = Vec::new();
+    for one in list {
+        let Some(fields) = one.as_map() else { continue };
+        let name = match fields.get("item") {
+            Some(Value::Text(text)) => text.clone(),
+            Some(Value::Int(number)) => number.to_string(),
+            _ => continue,
+        };
+        let mut rest = fields.clone();
+        rest.remove("item");
+        found.push((name, (!rest.is_empty()).then_some(Value::Map(rest))));
+    }
+    found
+}
+
+/// A change of the run's own claim, if there is one.
+fn run_change(old: Option<&Value>, new: &RunState) -> Option<ClaimChange> {
+    let new = new.to_value();
+    (old != Some(&new)).then(|| ClaimChange::put(run_key(), new))
+}
+
+/// The claim that says how far the run is.
+pub(super) fn run_key() -> Key {
+    Key::new(Kind::Run, "run")
+}
+
+/// The claim that says what the run was given.
+pub(super) fn input_key() -> Key {
+    Key::new(Kind::Run, "input")
+}
+
+const INPUT: &str = "input";
+
+/// What the claim of the input holds.
+pub(super) fn read_input(value: &Value) -> Option<Value> {
+    value.field(INPUT).cloned()
+}
+
+pub(super) fn start(
+    known: &[Option<Value>],
+    input: Option<&Value>,
+    registered: &[(String, Option<Value>)],
+    now: Timestamp,
+) -> Vec<ClaimChange> {
+    let (own, items) = match known {
+        [own, _, items @ ..] => (own.as_ref(), items),
+        _ => (None, [].as_slice()),
+    };
+    let mut state = own.map(RunState::read).unwrap_or_default();
+    state.status = RunStatus::Running;
+    state.started_at = state.started_at.or(Some(now));
+    (state.ended_at, state.error) = (None, None);
+    let mut changes: BTreeMap<&str, ClaimChange> = BTreeMap::new();
+    for ((item, data), _) in registered.iter().zip(items).filter(|(_, known)| known.is_none()) {
+        let new = Item {
+            item: item.clone(),
+            data: data.clone(),
+            recorded_at: Some(now),
+            ..Item::default()
+        };
+        changes.insert(item, ClaimChange::put(Key::new(Kind::Item, item.clone()), new.to_value()));
+    }
+    state.items += i64::try_from(changes.len()).unwrap_or(i64::MAX);
+    let given = input.map(|input| Value::from([(INPUT, input.clone())]));
+    let given = given.map(|given| ClaimChange::put(input_key(), given));
+    run_change(own, &state).into_iter().chain(given).chain(changes.into_values()).collect()
+}
+
+pub(super) fn end(
+    old: Option<&Value>,
+    status: RunStatus,
+    error: Option<&str>,
+    now: Timestamp,
+) -> Vec<ClaimChange> {
+    let known = old.map(RunState::read).unwrap_or_default();
+    let mut state = known.clone();
+    state.started_at = state.started_at.or(Some(now));
+    state.status = status;
+    state.error = error.map(str::to_owned);
+    let same = (known.status, &known.error) == (state.status, &state.error);
+    state.ended_at = known.ended_at.filter(|_| same).or(Some(now));
+    run_change(old, &state).into_iter().collect()
+}
+
+/// The claims of a write as they become, one record after the other.
+struct Draft {
+    olds: BTreeMap<Key, Option<Value>>,
+    changes: BTreeMap<Key, ClaimChange>,
+}
+
+impl Draft {
+    fn held(&self, key: &Key) -> Option<&Value> {
+        match self.changes.get(key) {
+            Some(change) => change.value.as_ref(),
+            None => self.olds.get(key).and_then(Option::as_ref),
+        }
+    }
+
+    fn put(&mut self, key: Key, value: Value, own_time: Option<Timestamp>) {
+        let change = ClaimChange { added_at: own_time, ..ClaimChange::put(key.clone(), value) };
+        self.changes.insert(key, change);
+    }
+}
+
+pub(super) fn record(
+    keys: &[Key],
+    known: &[Option<Value>],
+    records: &[StepRecord],
+    now: Timestamp,
+) -> Result<Vec<ClaimChange>> {
+    let olds: BTreeMap<Key, Option<Value>> =
+        keys.iter().cloned().zip(known.iter().cloned()).collect();
+    let mut draft = Draft { olds, changes: BTreeMap::new() };
+    let old_run = draft.held(&run_key()).cloned();
+    let mut state = old_run.as_ref().map(RunState::read).unwrap_or_default();
+    for (record, keys) in records.iter().zip(keys.get(1..).unwrap_or_default().chunks(2)) {
+        if let [item, output] = keys {
+            one(&mut draft, &mut state, record, item, output, now)?;
+        }
+    }
+    if draft.changes.is_empty() {
+        return Ok(Vec::new());
+    }
+    state.started_at = state.started_at.or(Some(now));
+    settle(&mut state, now);
+    let changes = draft.changes.into_values();
+    Ok(run_change(old_run.as_ref(), &state).into_iter().chain(changes).collect())
+}
+
+/// A run of which something is recorded is running, unless that was the end of its last item.
+fn settle(state: &mut RunState, now: Timestamp) {
+    state.error = None;
+    if state.items > 0 && state.terminal == state.items {
+        if state.status != RunStatus::Finished {
+            state.ended_at = Some(now);
+        }
+        state.status = RunStatus::Finished;
+    } else {
+        (state.status, state.ended_at) = (RunStatus::Running, None);
+    }
+}
+
+fn one(
+    draft: &mut Draft,
+    state: &mut RunState,
+    record: &StepRecord,
+    item_key: &Key,
+    output_key: &Key,
+    now: Timestamp,
+) -> Result<()> {
+    let held = draft.held(item_key);
+    let known = held.map(|value| Item::read(&record.item, value));
+    let mut item =
+        known.clone().unwrap_or_else(|| Item { item: record.item.clone(), ..Item::default() });
+    if item.path.last() != Some(&record.step) {
+        item.path.push(record.step.clone());
+    }
+    let done = i64::try_from(item.path.len()).unwrap_or(i64::MAX);
+    let again = item.step.as_ref() == Some(&record.step);
+    item.order = record.order.or(item.order.filter(|_| again)).or(Some(done));
+    item.name = record.name.clone().or(item.name.filter(|_| again));
+    item.step = Some(record.step.clone());
+    (item.status, item.next) = match &record.next {
+        Next::Terminal => (ItemStatus::Terminal, None),
+        Next::Step(next) => {
+            check_id(next).map_err(|error| Error::invalid(error.to_string()))?;
+            (ItemStatus::Active, Some(next.clone()))
+        }
+        // Said again without its end, a step does not take the end back.
+        Next::Unknown if again => (item.status, item.next),
+        Next::Unknown => (ItemStatus::Active, None),
+    };
+    if let Some(data) = &record.data {
+        item.data = Some(data.clone());
+    }
+    let output = Value::from([
+        ("item", record.item.clone().into()),
+        ("step", record.step.clone().into()),
+        ("name", item.name.clone().into()),
+        ("order", item.order.into()),
+        ("content", record.output.clone().into()),
+    ]);
+    if known.as_ref() == Some(&item) && draft.held(output_key) == Some(&output) {
+        return Ok(());
+    }
+    let was_terminal = known.as_ref().is_some_and(|known| !known.is_active());
+    state.items += i64::from(known.is_none());
+    state.terminal += i64::from(!item.is_active()) - i64::from(was_terminal);
+    item.recorded_at = Some(now);
+    draft.put(item_key.clone(), item.to_value(), None);
+    draft.put(output_key.clone(), output, Some(now));
+    Ok(())
+}
+
+pub(super) fn forget(
+    run: &str,
+    item_name: &str,
+    steps: &[String],
+    known: &[Option<Value>],
+    now: Timestamp,
+) -> Result<Vec<ClaimChange>> {
+    let [own, item, outputs @ ..] = known else { return Ok(Vec::new()) };
+    let held = item
+        .as_ref()
+        .ok_or_else(|| Error::not_found("item", format!("{item_name}' in the run '{run}")))?;
+    if let Some((step, _)) = steps.iter().zip(outputs).find(|(_, output)| output.is_none()) {
+        return Err(missing(run, item_name, step));
+    }
+    let mut item = Item::read(item_name, held);
+    let first = item.path.iter().find(|step| steps.contains(step)).or(steps.first()).cloned();
+    item.path.retain(|step| !steps.contains(step));
+    let was_terminal = !item.is_active();
+    item.status = ItemStatus::Active;
+    if item.step.as_ref().is_some_and(|step| steps.contains(step)) {
+        item.step = item.path.last().cloned();
+        item.name = None;
+        item.order = item.step.as_ref().map(|_| i64::try_from(item.path.len()).unwrap_or(i64::MAX));
+    }
+    item.next = first;
+    item.recorded_at = Some(now);
+    let mut state = own.as_ref().map(RunState::read).unwrap_or_default();
+    state.terminal -= i64::from(was_terminal);
+    settle(&mut state, now);
+    let mut changes = Vec::with_capacity(steps.len() + 2);
+    changes.extend(run_change(own.as_ref(), &state));
+    changes.push(ClaimChange::put(Key::new(Kind::Item, item_name), item.to_value()));
+    for step in steps {
+        let id = super::output_id(item_name, step)?;
+        changes.push(ClaimChange::remove(Key::new(Kind::Output, id)));
+    }
+    Ok(changes)
+}
+
+/// The error of an output that is not there.
+pub(super) fn missing(run: &str, item: &str, step: &str) -> Error {
+    Error::not_found("output", format!("{step}' of the item '{item}' in the run '{run}"))
+}

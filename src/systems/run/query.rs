@@ -1,0 +1,190 @@
+//! Questions about runs.
+
+use super::load::{field_text, items_of};
+use super::model::{Item, Output, RunState, RunStatus};
+use super::template::{self, Rendered};
+use super::{LoadedItem, Run};
+use crate::error::{Error, Result};
+use crate::model::{Key, Kind, RevisionId, SessionKind, Timestamp};
+use crate::store::{Point, Store};
+use crate::systems::{last_event, newest_first};
+
+/// A run in short.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunSummary {
+    /// Its name.
+    pub key: String,
+    /// What is kept of it.
+    pub state: RunState,
+    /// When something of it was recorded last.
+    pub last_event: Timestamp,
+}
+
+impl RunSummary {
+    /// Whether it began this long ago and has not ended.
+    #[must_use]
+    pub fn is_incomplete(&self, now: Timestamp, older_than_micros: i64) -> bool {
+        let began = self.state.started_at.unwrap_or(self.last_event);
+        self.state.status == RunStatus::Running && now.micros_since(began) > older_than_micros
+    }
+}
+
+/// One change of an item or of an output, with the revision that made it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace<T> {
+    /// Its number in the run's one count.
+    pub sequence: u64,
+    /// The id of the revision.
+    pub revision: RevisionId,
+    /// When it was made.
+    pub time: Timestamp,
+    /// The verb that made it.
+    pub verb: String,
+    /// What it was from then on; `None` if it was cleared.
+    pub value: Option<T>,
+}
+
+impl Run {
+    /// All runs, the one last written to first.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn list(store: &Store) -> Result<Vec<RunSummary>> {
+        let runs = newest_first(store, SessionKind::Run)?.into_iter();
+        runs.map(|one| {
+            let last_event = last_event(&one);
+            let run = Self { session: one.session, key: one.name };
+            Ok(RunSummary { state: run.state()?, last_event, key: run.key })
+        })
+        .collect()
+    }
+
+    /// The runs that began this long ago and have not ended, the oldest first.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn incomplete(
+        store: &Store,
+        now: Timestamp,
+        older_than_micros: i64,
+    ) -> Result<Vec<RunSummary>> {
+        let mut found = Self::list(store)?;
+        found.retain(|run| run.is_incomplete(now, older_than_micros));
+        found.sort_by_key(|run| run.state.started_at);
+        Ok(found)
+    }
+
+    /// Where all items are, at a point, sorted by name.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn items_at(&self, point: &Point) -> Result<Vec<Item>> {
+        items_of(&self.session.state(point)?)
+    }
+
+    /// The items that are at a step now: whose next step it is or, where none is known, whose last one.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn at_step(&self, step: &str) -> Result<Vec<Item>> {
+        self.items_where(|item| item.is_active() && item.at() == Some(step))
+    }
+
+    /// The items whose last recorded step has this place in the workflow.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn at_order(&self, order: i64) -> Result<Vec<Item>> {
+        self.items_where(|item| item.order == Some(order))
+    }
+
+    fn items_where(&self, wanted: impl Fn(&Item) -> bool) -> Result<Vec<Item>> {
+        let mut items = self.items_at(&self.session.head()?)?;
+        items.retain(wanted);
+        Ok(items)
+    }
+
+    /// Every state of an item, the newest first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if nothing was ever recorded of it.
+    pub fn history(&self, item: &str) -> Result<Vec<Trace<Item>>> {
+        self.traces(&Key::new(Kind::Item, item), |entry| Item::read(item, &entry.value))
+    }
+
+    /// Every output of a step of an item, the newest first; those that were cleared or replaced too.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there never was one.
+    pub fn output_history(&self, item: &str, step: &str) -> Result<Vec<Trace<Output>>> {
+        let key = Key::new(Kind::Output, super::output_id(item, step)?);
+        self.traces(&key, |entry| Output::read(item, step, &entry.value, entry.added_at))
+    }
+
+    fn traces<T>(
+        &self,
+        key: &Key,
+        read: impl Fn(&crate::model::Entry) -> T,
+    ) -> Result<Vec<Trace<T>>> {
+        let history = self.session.history(&self.session.head()?, key)?.into_iter();
+        let trace = |one: crate::store::HistoryEntry| Trace {
+            sequence: one.revision.sequence,
+            revision: one.revision.id,
+            time: one.revision.time,
+            verb: one.revision.verb,
+            value: one.change.new.as_ref().map(&read),
+        };
+        Ok(history.map(trace).collect())
+    }
+
+    /// A template with its placeholders filled from what is recorded of an item. Nothing is ever left standing: see
+    /// [`template::render`].
+    ///
+    /// # Errors
+    /// As [`Run::load`].
+    pub fn render(&self, template: &str, item: &str) -> Result<Rendered> {
+        let loaded = self.load(item)?;
+        let state = self.state()?;
+        Ok(template::render(template, &|name| self.value_of(&state, &loaded, name)))
+    }
+
+    /// What a placeholder of this name stands for.
+    fn value_of(&self, state: &RunState, loaded: &LoadedItem, name: &str) -> Option<String> {
+        if let Some(step) = template::step_of(name, &|step| loaded.is_done(step)) {
+            return loaded.output(&step).map(|output| output.content.clone());
+        }
+        if let Some(base) = name.strip_suffix("_output") {
+            let named = |output: &&Output| output.name.as_deref() == Some(base);
+            return loaded.outputs.iter().rfind(named).map(|output| output.content.clone());
+        }
+        match name {
+            "item" => Some(loaded.item.item.clone()),
+            "run" => Some(self.key.clone()),
+            "input" => state.input.as_ref().and_then(|input| input.as_text().map(str::to_owned)),
+            other => field_text(loaded.item.data.as_ref(), other)
+                .or_else(|| field_text(state.input.as_ref(), other)),
+        }
+    }
+}
+
+/// The outputs of all items of a run, for whoever looks through them.
+impl Run {
+    /// Every output held now, sorted by item and step.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn all_outputs(&self) -> Result<Vec<Output>> {
+        let state = self.session.state(&self.session.head()?)?;
+        let mut found = Vec::new();
+        for entry in state.claims().of_kind(Kind::Output) {
+            let (key, entry) = entry?;
+            let words: Option<[String; 2]> = crate::systems::split(&key.id);
+            let [item, step] = words.ok_or_else(|| Error::Corrupt {
+                what: format!("the {key}"),
+                source: "its id is not an item and a step".into(),
+            })?;
+            found.push(Output::read(&item, &step, &entry.value, entry.added_at));
+        }
+        Ok(found)
+    }
+}
