@@ -10,6 +10,7 @@ use crate::format::{
     Bytes, DeltaPart, Marker, ObjectKind, Record, RecordChange, Refs, seal, sealed_id,
 };
 use crate::model::{Operation, OperationId};
+use crate::redact::Redactor;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,12 +23,14 @@ pub struct Options {
     pub lock_timeout: Duration,
     /// Whether writing is refused.
     pub read_only: bool,
+    /// What takes secrets out of whatever is written; `None`: all of it is stored as it comes.
+    pub redaction: Option<Arc<Redactor>>,
 }
 
 impl Default for Options {
-    /// Five seconds, writable.
+    /// Five seconds, writable, everything stored as it comes.
     fn default() -> Self {
-        Self { lock_timeout: Duration::from_secs(5), read_only: false }
+        Self { lock_timeout: Duration::from_secs(5), read_only: false, redaction: None }
     }
 }
 

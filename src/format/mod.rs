@@ -22,6 +22,7 @@ mod spooled;
 
 pub use chunk::{CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, Chunk, ChunkEntry, is_boundary};
 pub use codec::DecodeError;
+pub(crate) use codec::{pack as pack_derived, unpack as unpack_bytes};
 pub use delta::{ChangeRange, Delta, DeltaChange, Side, SideRange};
 pub use entry::{
     EntryBytes, decode_entry, decode_key, encode_entry, encode_key, encode_value, entity_hash,
@@ -41,7 +42,7 @@ pub use page::Page;
 pub use record::{Body, Bytes, DeltaPart, Record, RecordChange};
 pub use refs::{BookmarkRef, BranchChange, BranchRefs, Head, Refs, SessionRefs};
 pub use row::{
-    BookmarkRow, CheckpointRow, Effect, FactRow, KeyframeChunk, KeyframeRow, OperationRow,
-    RevisionRow, SegmentRow, SequenceRow,
+    BookmarkRow, CheckpointRow, CleanedRow, Effect, FactRow, KeyframeChunk, KeyframeRow,
+    OperationRow, RevisionRow, SegmentRow, SequenceRow,
 };
 pub use spooled::{Spooled, SpooledCheckpoint, SpooledNote, SpooledPage};

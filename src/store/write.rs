@@ -2,6 +2,7 @@
 
 use super::act::Act;
 use super::aside;
+use super::gate::{Removed, warning};
 use super::session::Session;
 use super::whole;
 use crate::engine::checkpoint as checkpoints;
@@ -157,6 +158,7 @@ pub struct Write<'a> {
     extra: Vec<RecordChange>,
     auto: bool,
     by_import: bool,
+    removed: Removed,
     durability: Durability,
 }
 
@@ -176,6 +178,7 @@ impl<'a> Write<'a> {
             extra: Vec::new(),
             auto: false,
             by_import: false,
+            removed: Removed::new(),
             durability: Durability::Now,
         }
     }
@@ -251,6 +254,9 @@ impl<'a> Write<'a> {
     pub fn text(&mut self, text: &str) -> Value {
         const MAX_INLINE_TEXT_BYTES: usize = 4096;
         const PREVIEW_BYTES: usize = 512;
+        let mut clean = text.to_owned();
+        self.session.store.gate().text(&mut clean, &mut self.removed);
+        let text = clean.as_str();
         if text.len() <= MAX_INLINE_TEXT_BYTES {
             return text.into();
         }
@@ -371,7 +377,10 @@ impl<'a> Write<'a> {
         self.steps.iter().all(|step| matches!(step, Step::Change(_)))
     }
 
+    /// Takes secrets out, and refuses what cannot be.
     fn check(&mut self) -> Result<()> {
+        let gate = self.session.store.gate();
+        let removed = &mut self.removed;
         let latest = self.act.now.plus_micros(FUTURE_MICROS);
         let times = self.time.iter().chain(self.facts.iter().map(|fact| &fact.at));
         if let Some(late) = times.into_iter().find(|time| **time > latest) {
@@ -381,13 +390,22 @@ impl<'a> Write<'a> {
         }
         for step in &mut self.steps {
             match step {
-                Step::Change(change) => check_claim(change)?,
+                Step::Change(change) => {
+                    gate.claim(change, removed)?;
+                    check_claim(change)?;
+                }
                 Step::Whole(kinds, claims) => {
                     // Those that differ from what is held are checked when that is known: the others were once.
-                    if let Some((key, _)) =
-                        claims.iter().find(|(key, _)| !kinds.contains(&key.kind))
-                    {
-                        return Err(Error::invalid(format!("the {key} is of another kind")));
+                    for (key, _) in claims.iter() {
+                        if !kinds.contains(&key.kind) {
+                            return Err(Error::invalid(format!("the {key} is of another kind")));
+                        }
+                        gate.name("id", &key.id)?;
+                    }
+                    if gate.is_closed() {
+                        for (_, value) in claims.to_mut() {
+                            gate.value(value, removed);
+                        }
                     }
                 }
                 Step::Rule(_) | Step::Edit(..) => {}
@@ -397,6 +415,7 @@ impl<'a> Write<'a> {
             if fact.kind.is_claim() {
                 return Err(Error::invalid(format!("a {} is a claim, not a fact", fact.kind)));
             }
+            gate.fact(fact, removed);
             claim::check_id(&fact.id).map_err(|error| Error::invalid(error.to_string()))?;
             fact.value = claim::check(fact.kind, &fact.value)
                 .map_err(|error| Error::invalid(error.to_string()))?;
@@ -405,6 +424,7 @@ impl<'a> Write<'a> {
             for tag in &checkpoint.tags {
                 check_tag(tag)?;
             }
+            gate.checkpoint(checkpoint, removed);
             checkpoint.tags.sort();
             checkpoint.tags.dedup();
         }
@@ -503,7 +523,9 @@ impl<'a> Write<'a> {
             spooled: false,
         };
         let mut wanted = self.checkpoint.clone();
-        let claims = self.claims(desk, branch, memo, &mut wanted, &mut done)?;
+        let mut removed = self.removed.clone();
+        let claims = self.claims(desk, branch, memo, (&mut wanted, &mut removed), &mut done)?;
+        done.warnings.extend(warning(&removed));
         let mut planned = match claims.as_slice() {
             [] => None,
             claims => revise::plan(desk, place, claims, memo)?,
@@ -568,9 +590,10 @@ impl<'a> Write<'a> {
         desk: &Desk<'_>,
         branch: BranchNumber,
         memo: &mut Option<Sealed>,
-        wanted: &mut Option<NewCheckpoint>,
+        (wanted, removed): (&mut Option<NewCheckpoint>, &mut Removed),
         done: &mut Committed,
     ) -> Result<Vec<Cow<'_, ClaimChange>>> {
+        let gate = self.session.store.gate();
         let mut changes: Vec<Cow<'_, ClaimChange>> = Vec::with_capacity(self.steps.len());
         // With other steps beside them, the order in which changes were made is told by the changes themselves.
         let plain = self.is_plain();
@@ -602,6 +625,7 @@ impl<'a> Write<'a> {
                     *memo = None;
                     let known = self.held(desk, branch, keys, &changes)?;
                     for mut change in edit(&known)? {
+                        gate.claim(&mut change, removed)?;
                         check_claim(&mut change)?;
                         if let Some(head) = &mut head {
                             head.changed.insert(change.key.clone(), change.value.clone());
@@ -621,8 +645,10 @@ impl<'a> Write<'a> {
                         return Err(error);
                     }
                     for (key, value) in outcome.changes {
-                        claims.changed.insert(key.clone(), Some(value.clone()));
-                        changes.push(Cow::Owned(ClaimChange::put(key, value)));
+                        let mut change = ClaimChange::put(key, value);
+                        gate.claim(&mut change, removed)?;
+                        claims.changed.insert(change.key.clone(), change.value.clone());
+                        changes.push(Cow::Owned(change));
                     }
                     if let (Some(trigger), true, None) = (outcome.trigger, self.auto, &wanted) {
                         *wanted = Some(automatic(trigger, outcome.tag));
