@@ -7,7 +7,7 @@ CARGO ?= cargo
 # cargo uses all cores by itself.
 .NOTPARALLEL:
 
-.PHONY: help demo test install lint fmt bench deny readme-screen tui-picture clean-cache ready ready-tests build
+.PHONY: help demo test install lint fmt bench deny mcp readme-screen tui-picture clean-cache ready ready-tests build
 
 help: ## list the targets
 	@echo "forge: a temporal debugging state store with time travel"
@@ -45,6 +45,9 @@ fmt: ## format the code
 deny: ## licences and sources of all dependencies (needs cargo-deny)
 	@command -v cargo-deny >/dev/null || { echo "cargo-deny is not installed: run 'cargo install --locked cargo-deny' first" >&2; exit 1; }
 	@cargo deny --locked check bans licenses sources
+
+mcp: ready ## run the MCP conformance suite and inspector (from npm) against the server
+	@scripts/mcp-conformance
 
 readme-screen: build ## show in README.md what the binary prints today
 	@scripts/demo --screen

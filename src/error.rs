@@ -86,6 +86,16 @@ pub enum Error {
     /// Somebody else changed the same thing.
     #[error("{0}")]
     Conflict(String),
+    /// Somebody else has taken something for a while.
+    #[error("{what} is held by '{by}' until {until}")]
+    Held {
+        /// What.
+        what: String,
+        /// Who has it.
+        by: String,
+        /// Until when at most.
+        until: Timestamp,
+    },
     /// A folder without a store.
     #[error("there is no store at {}", path.display())]
     NoStore {
@@ -178,7 +188,7 @@ impl Error {
             | Self::Backend(backend::Error::Damaged { .. } | backend::Error::Gone { .. }) => {
                 ErrorKind::Corrupt
             }
-            Self::Backend(backend::Error::Busy { .. }) => ErrorKind::Locked,
+            Self::Held { .. } | Self::Backend(backend::Error::Busy { .. }) => ErrorKind::Locked,
             Self::ReadOnly { .. } | Self::Connected { .. } | Self::Backend(_) => {
                 ErrorKind::Unavailable
             }

@@ -73,21 +73,29 @@ pub struct Context {
 impl Context {
     /// The context of this process.
     pub fn new(global: Global, environment: Environment) -> Result<Self, CommandError> {
+        let mut context = Self::kept(global, environment)?;
+        let Self { environment, global, config, .. } = &context;
+        let look = Look {
+            json: global.json,
+            quiet: global.quiet,
+            color: config.color(),
+            pager: pager(global, environment, config),
+            zone: Local,
+            now: context.now,
+        };
+        trace(global.verbose, environment)?;
+        context.out = Out::new(look, environment);
+        Ok(context)
+    }
+
+    /// A context now whose commands print nothing: what they find is kept in [`Self::out`].
+    pub fn kept(global: Global, environment: Environment) -> Result<Self, CommandError> {
         let cwd = std::env::current_dir()
             .map_err(|error| CommandError::io("cannot tell the working directory", error))?;
         let now = now(&environment)?;
         let project = store_directory(&cwd, &global).ok();
         let config = Config::read(&global, &environment, project.as_deref())?;
-        let look = Look {
-            json: global.json,
-            quiet: global.quiet,
-            color: config.color(),
-            pager: pager(&global, &environment, &config),
-            zone: Local,
-            now,
-        };
-        trace(global.verbose, &environment)?;
-        let out = Out::new(look, &environment);
+        let out = Out::kept(Local, now);
         let exit_code = crate::error::EXIT_OK;
         Ok(Self { cwd, environment, global, config, now, zone: Local, out, exit_code })
     }

@@ -1,10 +1,11 @@
 //! The state of a git checkout, by the `git` command. Nothing of the user's changes: index and new objects are private.
 
 use crate::error::CommandError;
+use forge_store::model::Value;
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::{fs, process};
 
 /// How many bytes of patches are kept in all.
@@ -33,6 +34,20 @@ impl Captured {
     pub fn is_clean(&self) -> bool {
         self.patches.is_empty() && self.left_out.is_empty()
     }
+
+    /// As the fields of a fact.
+    #[must_use]
+    pub fn value(&self, description: Option<&str>) -> Value {
+        let some = |texts: &[String]| Value::from((!texts.is_empty()).then(|| texts.to_vec()));
+        Value::from([
+            ("commit", self.commit.clone().into()),
+            ("branch", self.branch.clone().into()),
+            ("patches", self.patches.clone().into()),
+            ("untracked", some(&self.untracked)),
+            ("left_out", some(&self.left_out)),
+            ("description", description.map(str::to_owned).into()),
+        ])
+    }
 }
 
 /// Captures the checkout around this directory.
@@ -42,18 +57,21 @@ impl Captured {
 /// Not found if there is none, or no git; unavailable if git fails.
 pub fn capture(directory: &Path) -> Result<Captured, CommandError> {
     let git = Git::at(directory)?;
-    let commit = git.line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
-    let branch = git.line(&["symbolic-ref", "--quiet", "--short", "HEAD"]);
-    let untracked = git.text(&["ls-files", "--others", "--exclude-standard", "-z"])?;
-    let untracked: Vec<String> =
-        untracked.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    // These take their time beside each other and beside what follows.
+    let commit = git.start(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?;
+    let branch = git.start(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
+    let untracked = git.start(&["ls-files", "--others", "--exclude-standard", "-z"])?;
     let bench = Bench::new(&git)?;
     bench.git(&["add", "--all", "--", "."], &git.top)?;
+    let (commit, branch) = (line(commit), line(branch));
     let base = match &commit {
         Some(commit) => commit.clone(),
         None => bench.git(&["hash-object", "-w", "-t", "tree", "/dev/null"], &git.top)?,
     };
     let (diff, is_cut) = bench.diff(base.trim(), &git.top)?;
+    let untracked = finished("ls-files", untracked.wait_with_output())?;
+    let untracked: Vec<String> =
+        untracked.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect();
     let (patches, left_out) = split(&diff, is_cut);
     Ok(Captured { commit, branch, patches, untracked, left_out })
 }
@@ -61,38 +79,45 @@ pub fn capture(directory: &Path) -> Result<Captured, CommandError> {
 /// A checkout.
 struct Git {
     top: PathBuf,
+    index: PathBuf,
+    objects: PathBuf,
 }
 
 impl Git {
     fn at(directory: &Path) -> Result<Self, CommandError> {
-        let found = plain(directory).args(["rev-parse", "--show-toplevel"]).output();
-        let output = found.map_err(|error| match error.kind() {
+        let mut command = plain(directory);
+        command.args(["rev-parse", "--path-format=absolute", "--show-toplevel"]);
+        command.args(["--git-path", "index", "--git-path", "objects"]);
+        let output = command.output().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => CommandError::not_found("there is no git command here")
                 .hinted("the state of the code is captured by git: install it"),
             _ => CommandError::io("cannot run git", error),
         })?;
-        if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let places: Vec<&str> = text.trim_end_matches('\n').split('\n').collect();
+        let ([top, index, objects], true) = (places.as_slice(), output.status.success()) else {
             let shown = directory.display();
             let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
             let error = CommandError::not_found(format!("'{shown}' is in no git checkout"));
             return Err(error
                 .caused_by(said)
                 .hinted("'git init' begins a repository; 'forge note add' writes a state down"));
-        }
-        let top = String::from_utf8_lossy(&output.stdout);
-        Ok(Self { top: PathBuf::from(top.trim_end_matches('\n')) })
+        };
+        Ok(Self { top: top.into(), index: index.into(), objects: objects.into() })
     }
 
-    /// The one line this prints; nothing if it fails or prints none.
-    fn line(&self, args: &[&str]) -> Option<String> {
-        let output = plain(&self.top).args(args).output().ok()?;
-        let line = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        (output.status.success() && !line.is_empty()).then_some(line)
+    fn start(&self, args: &[&str]) -> Result<Child, CommandError> {
+        let mut command = plain(&self.top);
+        command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().map_err(|error| CommandError::io("cannot run git", error))
     }
+}
 
-    fn text(&self, args: &[&str]) -> Result<String, CommandError> {
-        run(plain(&self.top).args(args))
-    }
+/// The one line a command prints; nothing if it fails or prints none.
+fn line(child: Child) -> Option<String> {
+    let output = child.wait_with_output().ok()?;
+    let line = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (output.status.success() && !line.is_empty()).then_some(line)
 }
 
 /// A private index and a private place for objects, gone when dropped.
@@ -103,22 +128,19 @@ struct Bench {
 
 impl Bench {
     fn new(git: &Git) -> Result<Self, CommandError> {
-        let place = |name| git.text(&["rev-parse", "--path-format=absolute", "--git-path", name]);
-        let index = place("index")?;
-        let objects = PathBuf::from(place("objects")?.trim_end_matches('\n'));
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|error| {
             CommandError::internal("no random numbers").caused_by(error.to_string())
         })?;
         let name = format!("forge-{}-{:016x}", process::id(), u64::from_be_bytes(random));
         let folder = std::env::temp_dir().join(name);
-        let bench = Self { folder, objects };
+        let bench = Self { folder, objects: git.objects.clone() };
         let make = || {
             use std::os::unix::fs::DirBuilderExt;
             fs::DirBuilder::new().mode(0o700).create(&bench.folder)?;
             fs::create_dir(bench.folder.join("objects"))?;
             // With the index comes what git remembers of unchanged files, so that it need not read them again.
-            match fs::copy(index.trim_end_matches('\n'), bench.folder.join("index")) {
+            match fs::copy(&git.index, bench.folder.join("index")) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),
             }
@@ -185,11 +207,16 @@ fn plain(directory: &Path) -> Command {
 }
 
 fn run(command: &mut Command) -> Result<String, CommandError> {
-    let output = command.output().map_err(|error| CommandError::io("cannot run git", error))?;
+    let verb = command.get_args().filter_map(OsStr::to_str).nth(8).unwrap_or_default().to_owned();
+    finished(&verb, command.output())
+}
+
+/// What a command printed, as it must have gone well.
+fn finished(verb: &str, output: io::Result<Output>) -> Result<String, CommandError> {
+    let output = output.map_err(|error| CommandError::io("cannot run git", error))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let verb = command.get_args().filter_map(OsStr::to_str).nth(8).unwrap_or_default().to_owned();
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     Err(CommandError::new(crate::error::ErrorKind::Unavailable, format!("git {verb} failed"))
         .caused_by(said))

@@ -8,21 +8,28 @@
 //! * [`transcript`]: recorded agent sessions on their way into the store.
 //! * [`given`]: texts given as themselves, as a file, or on standard input.
 //! * [`writing`]: how commands write: ids, automatic checkpoints.
+//! * [`compaction`]: compactions of an agent's context, and what is lost in them.
 //! * [`hook`]: what happens when a coding agent calls one of its hooks.
 //! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
+//! * [`mcp`]: the same commands for coding agents, over the Model Context Protocol.
 //! * [`child`] and [`git`]: what is run outside.
+//! * [`integration`] and [`doctor`]: what makes forge part of a coding agent, and whether that works.
 //! * [`error`]: what went wrong, the exit code, and what to do next.
 
 pub mod args;
 pub mod child;
 pub mod commands;
+pub mod compaction;
 pub mod config;
 pub mod context;
 pub mod discovery;
+pub mod doctor;
 pub mod error;
 pub mod git;
 pub mod given;
 pub mod hook;
+pub mod integration;
+pub mod mcp;
 pub mod output;
 mod panic;
 pub mod private;

@@ -24,12 +24,18 @@ pub fn create_directories(path: &Path) -> io::Result<()> {
 
 /// Replaces the contents of this file as one step, with mode 0600; readers see the old or the new text.
 pub fn replace_file(path: &Path, contents: &[u8]) -> io::Result<()> {
+    replace_file_with(path, contents, 0o600)
+}
+
+/// The same with this mode, for files that others may read.
+pub fn replace_file_with(path: &Path, contents: &[u8], mode: u32) -> io::Result<()> {
     // A link stays a link: what it points to is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = target.with_file_name(name);
-    let written = write_new(&temporary, contents).and_then(|()| fs::rename(&temporary, &target));
+    let written =
+        write_new(&temporary, contents, mode).and_then(|()| fs::rename(&temporary, &target));
     if written.is_err() {
         // What remains of it is of no use; the first error is the one to tell.
         let _ = fs::remove_file(&temporary);
@@ -37,11 +43,12 @@ pub fn replace_file(path: &Path, contents: &[u8]) -> io::Result<()> {
     written
 }
 
-fn write_new(path: &Path, contents: &[u8]) -> io::Result<()> {
+fn write_new(path: &Path, contents: &[u8], mode: u32) -> io::Result<()> {
     let mut file: File =
         OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.set_permissions(Permissions::from_mode(0o600))?;
     file.write_all(contents)?;
+    file.set_permissions(Permissions::from_mode(mode))?;
     file.sync_all()
 }
 

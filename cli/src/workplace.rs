@@ -5,7 +5,9 @@ use crate::config::key;
 use crate::context::Context;
 use crate::discovery::STORE_DIRECTORY;
 use crate::error::CommandError;
+use crate::hook::process;
 use crate::output::time::local;
+use forge_agents::hook::Agent;
 use forge_store::error::Error;
 use forge_store::model::when::MomentBase;
 use forge_store::model::{Kind, claim};
@@ -63,14 +65,39 @@ pub fn finish(store: &Store) {
     }
 }
 
-/// The session to work in: the one asked for, else the current one.
+/// The session to work in: the one asked for, else that of the agent whose process this one runs in, else the current
+/// one. Where it is an agent's, that is said.
 ///
 /// # Errors
 ///
 /// Not found if there is no such session, or none at all and one is needed.
 pub fn session(context: &Context, store: &Store, need: Need) -> Result<Session, CommandError> {
     if let Some(name) = context.session() {
-        return named_session(store, name);
+        return match named_session(store, name) {
+            // An agent that has recorded nothing yet names its session too, through its shell's variables.
+            Err(error) if need == Need::OrNew && is_of_agent(context, store, name) => {
+                agents_first(context, store, name, None).map_err(|_| error)
+            }
+            found => found,
+        };
+    }
+    if let Some(process) = store.path().and_then(process::around) {
+        let known = store.agent_session(&process.session)?;
+        let session = match (known, need) {
+            (Some(session), _) => Some(session),
+            (None, Need::OrNew) => {
+                Some(agents_first(context, store, &process.session, Some(&process.agent))?)
+            }
+            (None, Need::Existing) => None,
+        };
+        if let Some(session) = session {
+            context.out.say(&format!(
+                "In session '{}', that of the agent ({}) this was called from.",
+                session.summary()?.info.name,
+                process.agent
+            ));
+            return Ok(session);
+        }
     }
     if let Some(session) = store.current_session()? {
         return Ok(session);
@@ -82,6 +109,50 @@ pub fn session(context: &Context, store: &Store, need: Need) -> Result<Session, 
         }
         Need::OrNew => first_session(context, store),
     }
+}
+
+/// The agent's own id of the session that this command is called from.
+///
+/// # Errors
+///
+/// Invalid if it is called from none.
+pub fn agent_session(context: &Context, store: &Store) -> Result<String, CommandError> {
+    if let Some(name) = context.session() {
+        if is_of_agent(context, store, name) {
+            return Ok(name.to_owned());
+        }
+        let info = named_session(store, name)?.summary()?.info;
+        return info.agent_session.ok_or_else(|| {
+            CommandError::invalid(format!("'{name}' is no session of an agent"))
+                .hinted("'forge session list' shows whose each is")
+        });
+    }
+    store.path().and_then(process::around).map(|process| process.session).ok_or_else(|| {
+        CommandError::invalid("this is not called from an agent whose hooks run here")
+            .hinted("'--session' names the agent's own session, by the agent's id of it")
+    })
+}
+
+/// Whether this is the agent's own id of its session.
+fn is_of_agent(context: &Context, store: &Store, name: &str) -> bool {
+    let around = store.path().and_then(process::around);
+    let by_shell = context.environment.text("FORGE_SESSION") == Some(name);
+    around.is_some_and(|process| process.session == name)
+        || (by_shell && process::is_noted(store.path(), name))
+}
+
+/// The session of an agent that has recorded nothing yet.
+fn agents_first(
+    context: &Context,
+    store: &Store,
+    id: &str,
+    agent: Option<&str>,
+) -> Result<Session, CommandError> {
+    let agent = agent.and_then(Agent::named).map(|agent| agent.session_word().to_owned());
+    let name = id.chars().take(8).collect::<String>();
+    let new =
+        NewSession { agent, agent_session: Some(id.to_owned()), ..NewSession::imported(name) };
+    Ok(store.create_named(&act(context, "session new"), new)?)
 }
 
 /// The session of this name or id.

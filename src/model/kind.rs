@@ -68,6 +68,8 @@ kinds! {
     Program = 11, "program", "programs";
     /// A workflow run as a whole.
     Run = 12, "run", "runs";
+    /// A message thread of an LLM agent: its form, its writer, its pending calls.
+    Thread = 13, "thread", "threads";
     /// A message of a conversation.
     Message = 32, "message", "messages";
     /// What a person asked for.

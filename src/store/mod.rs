@@ -11,6 +11,7 @@ mod capture;
 mod check;
 mod history;
 mod import;
+mod join;
 mod maintainer;
 mod resolve;
 mod session;
@@ -205,15 +206,6 @@ impl Store {
             .collect()
     }
 
-    /// The session of this name, id, beginning of an id, or agent's own id.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], [`Error::Ambiguous`].
-    pub fn session(&self, name: &str) -> Result<Session> {
-        let (refs, _) = self.engine.live.refs()?;
-        find_session(&refs, name).map(|number| self.at(number))
-    }
-
     /// The session of exactly this kind and name.
     ///
     /// # Errors
@@ -250,19 +242,6 @@ impl Store {
     pub fn current_session(&self) -> Result<Option<Session>> {
         let (refs, _) = self.engine.live.refs()?;
         Ok(current_number(&refs).map(|number| self.at(number)))
-    }
-
-    /// The session of this agent's own id, if it is known.
-    ///
-    /// # Errors
-    /// As every read.
-    pub fn agent_session(&self, agent_session: &str) -> Result<Option<Session>> {
-        let (refs, _) = self.engine.live.refs()?;
-        let place = refs
-            .sessions
-            .iter()
-            .position(|session| session.info.agent_session.as_deref() == Some(agent_session));
-        Ok(place.map(|place| self.at(place as SessionNumber)))
     }
 
     /// The debugging session of exactly this name; else any of it.
@@ -458,10 +437,10 @@ fn find_session(refs: &Refs, name: &str) -> Result<SessionNumber> {
         return Ok(number);
     }
     let mut found: Vec<_> = by_name(false).collect();
-    if found.is_empty() {
-        found = numbered()
-            .filter(|(_, session)| session.info.agent_session.as_deref() == Some(name))
-            .collect();
+    if found.is_empty()
+        && let Some(number) = join::number_of(refs, name)
+    {
+        return Ok(number);
     }
     if found.is_empty() && name.len() >= 4 {
         let name = name.to_ascii_lowercase();

@@ -1,6 +1,7 @@
 //! One session of a store.
 
 use super::act::Act;
+use super::join::JOINED;
 use super::resolve::Point;
 use super::write::{Committed, Write, check_tag};
 use super::{Store, current_number};
@@ -77,6 +78,8 @@ pub struct SessionSummary {
     pub schedule_micros: Option<i64>,
     /// The sources imported into it, with the bytes taken of each.
     pub sources: Vec<(String, u64)>,
+    /// The agents' own ids of sessions that joined it.
+    pub joined: Vec<String>,
     pub(crate) number: SessionNumber,
 }
 
@@ -99,7 +102,14 @@ impl SessionSummary {
             sources: session
                 .bookmarks
                 .iter()
+                .filter(|bookmark| !bookmark.source.starts_with(JOINED))
                 .map(|bookmark| (bookmark.source.clone(), bookmark.bytes))
+                .collect(),
+            joined: session
+                .bookmarks
+                .iter()
+                .filter_map(|bookmark| bookmark.source.strip_prefix(JOINED))
+                .map(str::to_owned)
                 .collect(),
             number,
         }
@@ -217,22 +227,55 @@ impl Session {
         remove: &[String],
     ) -> Result<Checkpoint> {
         add.iter().try_for_each(|tag| check_tag(tag))?;
+        let (checkpoint, _) = self.amend_checkpoint(act, id, |checkpoint| {
+            checkpoint.tags.retain(|tag| !remove.contains(tag));
+            checkpoint.tags.extend(add.iter().cloned());
+            checkpoint.tags.sort();
+            checkpoint.tags.dedup();
+        })?;
+        Ok(checkpoint)
+    }
+
+    /// Changes what is said of a checkpoint: its message, tags and body. `amend` sees it as it stands when this is
+    /// written, so that of several at once each sees what those before it did; it runs again if somebody else is
+    /// faster. Returns the checkpoint as it is then, and whether this was a change.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such checkpoint, [`Error::Invalid`] for what is no tag; as every write.
+    pub fn amend_checkpoint(
+        &self,
+        act: &Act,
+        id: &CheckpointId,
+        amend: impl Fn(&mut Checkpoint),
+    ) -> Result<(Checkpoint, bool)> {
         let operation = act.operation()?;
         self.store.engine.commit(Durability::Now, &mut |desk| {
             let old = checkpoint::by_id(&desk.view()?, self.number, id)?
                 .ok_or_else(|| Error::not_found("checkpoint", id.to_string()))?;
+            let mut wanted = old.clone();
+            amend(&mut wanted);
             let mut new = old.clone();
-            new.tags.retain(|tag| !remove.contains(tag));
-            new.tags.extend(add.iter().cloned());
-            new.tags.sort();
-            new.tags.dedup();
+            new.message = wanted.message;
+            new.tags = wanted.tags;
+            new.body = wanted.body.without_nulls();
+            new.tags.iter().try_for_each(|tag| check_tag(tag))?;
             let changes = vec![RecordChange::Checkpoint {
                 session: self.number,
                 checkpoint: Box::new(new.clone()),
             }];
             let record = Record { operation: operation.clone(), changes };
-            Ok(((new != old).then_some(record), new))
+            let changed = new != old;
+            Ok((changed.then_some(record), (new, changed)))
         })
+    }
+
+    /// The time of the latest checkpoint. Reads nothing but what the journal's readers know first.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn last_checkpoint_at(&self) -> Result<Option<Timestamp>> {
+        let (refs, _) = self.store.engine.live.refs()?;
+        Ok(session_refs(&refs, self.number)?.last_checkpoint)
     }
 
     /// Sets how often a checkpoint is due at the next write; `None` ends it.

@@ -39,7 +39,8 @@ pub struct NewCheckpoint {
     pub at: Option<Timestamp>,
     /// Whatever else is known.
     pub body: Value,
-    /// The event it is the checkpoint of: where that has one already, it is completed by this one.
+    /// The event it is the checkpoint of. Where that has one already, one of a past moment (`at`) completes it: its
+    /// time, message and tags replace what was there, the fields of its body are added; one of now is no change.
     pub key: Option<String>,
 }
 
@@ -698,13 +699,31 @@ impl<'a> Write<'a> {
             key: wanted.key,
         };
         if let Some(known) = known {
+            // What happens now and has its checkpoint already was reported twice.
+            if wanted.at.is_none() {
+                return Ok(None);
+            }
             checkpoint.id = known.id;
             checkpoint.sequence = known.sequence;
+            checkpoint.body = completed(&known.body, checkpoint.body);
             if checkpoint == known {
                 return Ok(None);
             }
         }
         Ok(Some(checkpoint))
+    }
+}
+
+/// What is known of an event with what is new of it: a new field replaces an old one of its name, the others stay.
+fn completed(old: &Value, new: Value) -> Value {
+    match (old, new) {
+        (Value::Map(old), Value::Map(new)) => {
+            let mut fields = old.clone();
+            fields.extend(new);
+            Value::Map(fields)
+        }
+        (old, Value::Null) => old.clone(),
+        (_, new) => new,
     }
 }
 

@@ -12,11 +12,15 @@ mod journal;
 mod layering;
 #[cfg(test)]
 mod model;
+#[cfg(test)]
+mod program;
 mod source;
 #[cfg(test)]
 mod spool;
 mod store;
 mod stream;
+#[cfg(test)]
+mod thread;
 #[cfg(test)]
 mod together;
 

@@ -214,3 +214,44 @@ fn a_session_that_is_imported_gets_no_time_checkpoints_from_those_who_write_besi
     assert!(write(90, "d")?.checkpoint.is_none());
     Ok(())
 }
+
+#[test]
+fn an_event_has_one_checkpoint_that_is_completed_but_not_repeated() -> Result<()> {
+    for (store, _folder) in stores() {
+        let session = store.create_session(&act(0), NewSession::named("s"))?;
+        let of = |message: &str, body: Value| {
+            let key = Some("event".to_owned());
+            NewCheckpoint { body, key, ..NewCheckpoint::manual(message) }
+        };
+        let now = |minute, message: &str, body| {
+            session.write(&act(minute)).checkpoint(of(message, body)).commit()
+        };
+        let first = now(5, "announced", Value::from([("a", 1_i64.into()), ("b", 1_i64.into())]))?;
+        let first = first.checkpoint.expect("it is made");
+        // Reported twice.
+        let again = now(6, "again", Value::from([("a", 2_i64.into())]))?;
+        assert!(again.is_unchanged());
+        // Of a past moment: it takes the place, what was known stays.
+        let past = of("done", Value::from([("b", 2_i64.into()), ("c", 3_i64.into())])).at(time(4));
+        session.write(&act(7)).checkpoint(past).commit()?;
+        let known = session.checkpoint_of("event")?.expect("it is there");
+        assert_eq!((known.id, known.sequence), (first.id, first.sequence));
+        assert_eq!((known.time, known.message.as_str()), (time(4), "done"));
+        let body = [("a", 1_i64), ("b", 2), ("c", 3)].map(|(name, n)| (name, n.into()));
+        assert_eq!(known.body, Value::from(body));
+        assert_eq!(session.checkpoints(&CheckpointFilter::default())?.len(), 1);
+        // Nothing but what is said of it can be amended, and each sees what was amended before.
+        for minute in [8, 9] {
+            let (amended, changed) = session.amend_checkpoint(&act(minute), &known.id, |one| {
+                one.time = time(99);
+                one.tags = vec!["seen".to_owned()];
+            })?;
+            assert_eq!((amended.time, changed), (time(4), minute == 8));
+        }
+        let wrong = session.amend_checkpoint(&act(10), &known.id, |one| {
+            one.tags = vec!["two words".to_owned()];
+        });
+        assert!(matches!(wrong, Err(Error::Invalid(_))), "{wrong:?}");
+    }
+    Ok(())
+}

@@ -485,6 +485,7 @@ impl Tab {
                 Kind::ThreadMessage,
                 Kind::Program,
                 Kind::Run,
+                Kind::Thread,
                 Kind::Inference,
             ],
         }

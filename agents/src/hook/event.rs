@@ -141,6 +141,8 @@ pub struct Event {
     pub session: Option<String>,
     /// Where its transcript is.
     pub transcript: Option<PathBuf>,
+    /// Where the transcript of the sub-agent is that the event is about, if it has one of its own.
+    pub sub_transcript: Option<PathBuf>,
     /// The directory the agent works in now.
     pub cwd: Option<PathBuf>,
     /// The sub-agent it happened in, if it did in one.

@@ -79,6 +79,7 @@ impl Event {
             name: name.to_owned(),
             session: fields.owned(&["session_id", "conversation_id", "sessionID", "sessionId"]),
             transcript: fields.path(&["transcript_path", "transcript"]),
+            sub_transcript: fields.path(&["agent_transcript_path"]),
             cwd: fields.path(&["cwd", "directory"]).or_else(|| root.map(PathBuf::from)),
             sub_agent: fields.owned(&["agent_id"]),
             turn: fields.owned(&["prompt_id", "turn_id", "generation_id"]),

@@ -211,3 +211,37 @@ fn an_answer_never_exceeds_what_the_agent_takes() {
     assert_eq!(room.cut("😀😀😀"), "😀😀");
     assert_eq!(room.cut("abcd"), "abcd");
 }
+
+/// `docs/hooks.md` lists the events of each agent: all of them are understood, and the table names them all.
+#[test]
+fn the_page_lists_the_events_that_are_understood() {
+    let page = include_str!("../../../docs/hooks.md");
+    let table = page.split("| what happened |").nth(1).unwrap();
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let mut seen = 0;
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
+        let agents: [&[Agent]; 4] = [
+            &[Agent::Claude, Agent::Codex],
+            &[Agent::Gemini],
+            &[Agent::Cursor],
+            &[Agent::OpenCode],
+        ];
+        assert_eq!(cells.len(), 5, "{row}");
+        let mut of_row = Vec::new();
+        for (cell, agents) in cells[1..].iter().zip(agents) {
+            for name in cell.split('`').skip(1).step_by(2) {
+                for agent in agents {
+                    let happening = event(*agent, name, &json!({})).happening;
+                    assert_ne!(happening, Happening::Other, "{agent:?} {name}");
+                    of_row.push(std::mem::discriminant(&happening));
+                    seen += 1;
+                }
+            }
+        }
+        // A row is one thing that happens; a sub-agent that is done stands with the agent.
+        of_row.dedup();
+        assert!(of_row.len() == 1 || row.contains("SubagentStop"), "{row}");
+    }
+    assert!(seen > 25, "{seen}");
+}

@@ -7,7 +7,7 @@ use crate::git;
 use crate::report::written::Written;
 use crate::workplace::Need;
 use crate::writing::{Writing, new_fact};
-use forge_store::model::{AutoTrigger, Kind, Value};
+use forge_store::model::{AutoTrigger, Kind};
 
 /// Record the state of the source code.
 #[derive(Debug, clap::Subcommand)]
@@ -42,14 +42,7 @@ fn capture(args: &CaptureArgs, context: &mut Context) -> Result<(), CommandError
     context.store_directory()?;
     let captured = git::capture(&context.cwd)?;
     let writing = Writing::begin(context, "code capture", Need::OrNew)?;
-    let value = Value::from([
-        ("commit", captured.commit.clone().into()),
-        ("branch", captured.branch.clone().into()),
-        ("patches", captured.patches.clone().into()),
-        ("untracked", some(&captured.untracked)),
-        ("left_out", some(&captured.left_out)),
-        ("description", args.message.clone().into()),
-    ]);
+    let value = captured.value(args.message.as_deref());
     let fact = new_fact(Kind::Code, None, context.now, context.now, value)?;
     let is_modified = !captured.is_clean();
     let done = writing.fact(fact.clone(), is_modified.then_some(AutoTrigger::CodeModified))?;
@@ -63,11 +56,6 @@ fn capture(args: &CaptureArgs, context: &mut Context) -> Result<(), CommandError
     context.out.emit(&report.of_fact(fact))?;
     writing.finish();
     Ok(())
-}
-
-/// A list as a value; nothing if it is empty.
-fn some(texts: &[String]) -> Value {
-    (!texts.is_empty()).then(|| texts.to_vec()).into()
 }
 
 fn list(args: &FactList, context: &mut Context) -> Result<(), CommandError> {

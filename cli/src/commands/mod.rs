@@ -7,15 +7,18 @@ pub mod brief;
 pub mod checkpoint;
 pub mod code;
 pub mod command;
+pub mod compaction;
 pub mod completions;
 pub mod config;
 pub mod dependency;
+pub mod doctor;
 pub mod entity;
 pub mod evidence;
 pub mod export;
 pub mod fact;
 pub mod gap;
 pub mod hook;
+pub mod hooks;
 pub mod hypothesis;
 pub mod import;
 pub mod init;
@@ -23,6 +26,7 @@ pub mod log;
 pub mod look;
 pub mod maintain;
 pub mod man;
+pub mod mcp;
 pub mod measurement;
 pub mod note;
 pub mod progress;
@@ -121,15 +125,25 @@ pub enum Command {
     Export(export::ExportCommand),
     /// Take what a coding agent tells its hook on stdin; always ends well
     Hook(hook::HookArgs),
+    /// Make forge part of a coding agent, and take it out again
+    #[command(subcommand)]
+    Hooks(hooks::HooksCommand),
+    /// Say whether forge works here, and what to do where it does not
+    Doctor,
     /// Record workflow runs of items through steps, and go on with them
     #[command(subcommand)]
     Run(run::RunCommand),
     /// Save how far long pipelines have come, and go on with them
     #[command(subcommand)]
     Progress(progress::ProgressCommand),
+    /// See when an agent's context was compacted and what its summary left out
+    #[command(subcommand)]
+    Compaction(compaction::CompactionCommand),
     /// Read and change settings
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// Serve coding agents over the Model Context Protocol
+    Mcp(mcp::McpArgs),
     /// Bring the store's index up to date and compact it
     Maintain,
     /// Print a completion script for a shell
@@ -172,10 +186,14 @@ impl Command {
             Self::Checkpoint(command) => checkpoint::run(command, context),
             Self::Import(command) => import::run(command, context),
             Self::Export(command) => export::run(command, context),
+            Self::Compaction(command) => compaction::run(command, context),
             Self::Hook(args) => hook::run(args, context),
+            Self::Hooks(command) => hooks::run(command, context),
+            Self::Doctor => doctor::run(context),
             Self::Run(command) => run::run(command, context),
             Self::Progress(command) => progress::run(command, context),
             Self::Config(command) => config::run(command, context),
+            Self::Mcp(args) => mcp::run(args, context),
             Self::Maintain => maintain::run(context),
             Self::Completions(args) => completions::run(args, context),
             Self::Man(args) => man::run(args, context),

@@ -3,7 +3,7 @@
 use crate::args::value::Name;
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::session::{Line, One, Sessions};
+use crate::report::session::{Joined, Line, One, Sessions};
 use crate::workplace::{self, Access, Need};
 use forge_store::model::SessionKind;
 use forge_store::store::NewSession;
@@ -19,6 +19,8 @@ pub enum SessionCommand {
     Show(ShowArgs),
     /// Make a session the current one until another is chosen
     Use(UseArgs),
+    /// Make the agent session that this is called from part of another effort
+    Join(JoinArgs),
 }
 
 /// Arguments of `forge session new`.
@@ -61,6 +63,14 @@ pub struct UseArgs {
     pub which: String,
 }
 
+/// Arguments of `forge session join`.
+#[derive(Debug, clap::Args)]
+pub struct JoinArgs {
+    /// Name the effort by name or id
+    #[arg(value_name = "OTHER")]
+    pub other: String,
+}
+
 /// Does it.
 pub fn run(command: &SessionCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
@@ -68,6 +78,7 @@ pub fn run(command: &SessionCommand, context: &mut Context) -> Result<(), Comman
         SessionCommand::List(args) => list(args, context),
         SessionCommand::Show(args) => show(args, context),
         SessionCommand::Use(args) => use_session(args, context),
+        SessionCommand::Join(args) => join(args, context),
     }
 }
 
@@ -124,6 +135,16 @@ fn use_session(args: &UseArgs, context: &mut Context) -> Result<(), CommandError
     }
     store.pin_session(&workplace::act(context, "session use"), Some(&session))?;
     context.out.emit(&One::of(&session)?.after("forge.session.use/1", "Chose"))?;
+    workplace::finish(&store);
+    Ok(())
+}
+
+fn join(args: &JoinArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workplace::open(context, Access::Write)?;
+    let agent = workplace::agent_session(context, &store)?;
+    let other = workplace::named_session(&store, &args.other)?;
+    other.join(&workplace::act(context, "session join"), &agent)?;
+    context.out.emit(&Joined { session: other.summary()?.info.name, agent_session: agent })?;
     workplace::finish(&store);
     Ok(())
 }

@@ -3,14 +3,22 @@
 //! Nothing here may stop, slow or break the agent: every way out is exit code 0 with an answer in the agent's own form,
 //! and a line in the [`log`]. What is saved, and when, is said in `docs/hooks.md`.
 
+pub mod handing;
+pub mod handover;
 pub mod input;
 pub mod log;
+pub mod process;
+pub mod saving;
+pub mod tail;
 
 use crate::context::{Context, Environment};
 use crate::discovery;
-use crate::error::CommandError;
+use crate::error::{CommandError, ErrorKind};
 use forge_agents::hook::{Agent, Event, Happening, answer};
+use forge_store::store::Store;
+use handover::Handover;
 use log::{Line, Outcome};
+use saving::{Desk, follows_compaction};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -22,30 +30,56 @@ struct Call<'c> {
     line: Line,
 }
 
+/// What came of a call.
+#[derive(Default)]
+struct Done {
+    /// The store it was about.
+    store: Option<PathBuf>,
+    /// What to print.
+    answer: String,
+    /// What the agent is handed with it.
+    handover: Option<Handover>,
+    /// The store to bring up to date afterwards.
+    worked: Option<Store>,
+}
+
 /// Handles one call. Never fails: what goes wrong is in the log.
 pub fn run(agent: &str, event: &str, context: &Context) {
     let line = Line::new(context.now, agent, event);
     let mut call = Call { context, began: Instant::now(), line };
-    let found = Agent::named(agent);
-    let (store, text) = match found {
+    let done = match Agent::named(agent) {
         None => {
             call.line.failed(&format!("'{agent}' is no agent that forge knows"));
-            (None, String::new())
+            Done::default()
         }
         Some(agent) => match read(agent, event) {
             Err(reason) => {
                 call.line.failed(&reason);
                 let empty = Event::read(agent, event, b"{}").ok();
                 let store = store_directory(context, empty.as_ref()).ok();
-                (store, empty.map(|event| answer(&event, None)).unwrap_or_default())
+                let answer = empty.map(|event| answer(&event, None)).unwrap_or_default();
+                Done { store, answer, ..Done::default() }
             }
             Ok(event) => call.handle(&event),
         },
     };
-    // An agent that has gone away needs no answer.
     let mut stdout = std::io::stdout();
-    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    call.end(store.as_deref());
+    let told = stdout.write_all(done.answer.as_bytes()).and_then(|()| stdout.flush());
+    if let (Ok(()), Some(_)) = (&told, &done.handover)
+        && call.line.outcome != Outcome::Failed
+    {
+        call.line.outcome = Outcome::Handed;
+    }
+    call.end(done.store.as_deref());
+    if let Some(store) = &done.worked {
+        crate::workplace::finish(store);
+    }
+    // Last of all: an agent takes no answer from a hook that is stopped before its end.
+    if let (Ok(()), Some(handover)) = (told, done.handover)
+        && let Err(error) = handover.arrived()
+    {
+        tracing::info!(error = error.message(), "that it was handed over could not be noted");
+    }
 }
 
 fn read(agent: Agent, name: &str) -> Result<Event, String> {
@@ -54,24 +88,110 @@ fn read(agent: Agent, name: &str) -> Result<Event, String> {
 }
 
 impl Call<'_> {
-    /// What there is to do, the store it was done in, and what to answer.
-    fn handle(&mut self, event: &Event) -> (Option<PathBuf>, String) {
+    /// What there is to do at this event.
+    fn handle(&mut self, event: &Event) -> Done {
         self.line.session.clone_from(&event.session);
         self.line.event.clone_from(&event.name);
+        let nothing = || answer(event, None);
         let store = match store_directory(self.context, Some(event)) {
             Ok(store) => store,
             Err(error) => {
                 self.line.outcome = Outcome::Ignored;
                 self.line.say(error.message());
                 self.line.directory = event.cwd.clone().or(Some(self.context.cwd.clone()));
-                return (None, answer(event, None));
+                return Done { answer: nothing(), ..Done::default() };
             }
         };
-        if event.happening == Happening::Other {
+        let mut done = Done { store: Some(store.clone()), answer: nothing(), ..Done::default() };
+        let why_not = match (&event.happening, &event.session) {
+            (Happening::Other, _) => Some("forge has no use for this event"),
+            (_, None) => Some("the agent does not say which session this is"),
+            _ => None,
+        };
+        if let Some(why_not) = why_not {
             self.line.outcome = Outcome::Ignored;
-            self.line.say("forge has no use for this event");
+            self.line.say(why_not);
+            return done;
         }
-        (Some(store), answer(event, None))
+        // A panic in it must not be one of the agent's.
+        let worked = crate::panic::guarded(|| self.work(event, &store, &mut done));
+        if let Err(error) = worked {
+            self.line.failed(&described(&error));
+            // What cannot be put into a damaged store is kept beside it until that is mended.
+            if error.kind() == ErrorKind::Corrupt {
+                match saving::keep_aside(self.context, event, &store) {
+                    Ok(true) => self.line.outcome = Outcome::Saved,
+                    Ok(false) => {}
+                    Err(error) => self.line.failed(&described(&error)),
+                }
+            }
+        }
+        done
+    }
+
+    fn work(&mut self, event: &Event, path: &Path, done: &mut Done) -> Result<(), CommandError> {
+        let mut desk = Desk::open(self.context, event, path)?;
+        if let Happening::ToolUsed(_) = event.happening {
+            desk.tool()?;
+            return desk.conclude(&mut self.line);
+        }
+        self.tell_shell(event, path);
+        let looks_at_code = matches!(
+            event.happening,
+            Happening::PreCompact { .. }
+                | Happening::Stop
+                | Happening::SubAgentStop
+                | Happening::SessionEnd { .. }
+        );
+        if looks_at_code {
+            desk.look_at_code();
+        }
+        // A transcript that cannot be read is no reason to save nothing.
+        let imported = desk.import();
+        match &event.happening {
+            Happening::PreCompact { automatic, tokens } => {
+                desk.announced(*automatic, *tokens, &mut self.line)?;
+            }
+            Happening::PostCompact { automatic, summary } => {
+                desk.done(*automatic, summary.as_deref(), &mut self.line)?;
+            }
+            Happening::SessionStart { .. } if follows_compaction(event) => {
+                desk.done(None, None, &mut self.line)?;
+            }
+            Happening::Prompt { .. } => desk.begin()?,
+            Happening::Stop | Happening::SubAgentStop | Happening::SessionEnd { .. } => {
+                desk.save_code(&mut self.line)?;
+            }
+            _ => {}
+        }
+        desk.conclude(&mut self.line)?;
+        done.worked = Some(desk.store.clone());
+        if let Some(handover) = handover::take_over(&desk, event)? {
+            done.answer = answer(event, Some(&handover.text));
+            done.handover = Some(handover);
+        } else if let Some(greeting) = handover::greeting(&desk, event)? {
+            done.answer = answer(event, Some(&greeting));
+            self.line.outcome = Outcome::Handed;
+        }
+        imported
+    }
+
+    /// Lets commands that the agent runs know which session is its: through the file of variables for its shell, if it
+    /// has one, and by its process.
+    fn tell_shell(&mut self, event: &Event, store: &Path) {
+        let Some(session) = &event.session else { return };
+        process::note(store, event.agent, session);
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let file = self.context.environment.path("CLAUDE_ENV_FILE");
+        let (Some(file), true) = (file, session.chars().all(plain)) else { return };
+        let line = format!("export FORGE_SESSION='{session}'\n");
+        if std::fs::read_to_string(&file).is_ok_and(|text| text.ends_with(&line)) {
+            return;
+        }
+        let opened = std::fs::OpenOptions::new().append(true).create(true).open(&file);
+        if let Err(error) = opened.and_then(|mut file| file.write_all(line.as_bytes())) {
+            self.line.say(&format!("cannot write to CLAUDE_ENV_FILE: {error}"));
+        }
     }
 
     /// Writes the line of the log.
@@ -97,6 +217,17 @@ pub fn note_failure(environment: &Environment, words: &[String], error: &Command
     line.failed(error.message());
     let store = std::env::current_dir().ok().and_then(|cwd| discovery::find(&cwd).ok());
     note(environment, store.as_deref(), &line);
+}
+
+/// An error with what caused it.
+fn described(error: &CommandError) -> String {
+    let mut text = error.message().to_owned();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        let _ = std::fmt::Write::write_fmt(&mut text, format_args!(": {cause}"));
+        source = cause.source();
+    }
+    text
 }
 
 /// The store of the project an agent works in: the one named outright, else that of the project as the agent calls it,

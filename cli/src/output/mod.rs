@@ -1,5 +1,5 @@
 //! How results, errors and progress are printed. Results go to stdout as text for people or as one JSON document; all
-//! else goes to stderr. Only this folder writes to either.
+//! else goes to stderr. Only this folder writes to either; the lines of the MCP server go their own way.
 
 mod pager;
 pub mod progress;
@@ -18,6 +18,7 @@ use chrono::Local;
 use forge_store::model::Timestamp;
 use sanitise::{Newlines, sanitise};
 use serde::Serialize;
+use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
 
 /// The schema of an error on stderr.
@@ -60,10 +61,21 @@ pub struct Look {
     pub now: Timestamp,
 }
 
+/// What a command would have printed, for a caller in this process.
+#[derive(Debug, Default)]
+pub struct Kept {
+    /// The documents it found, in order.
+    pub documents: Vec<serde_json::Value>,
+    /// What it warned of.
+    pub warnings: Vec<String>,
+}
+
 /// Where results, warnings and progress go.
 #[derive(Debug)]
 pub struct Out {
     look: Look,
+    /// Where all of it is kept, if nothing is to be printed.
+    kept: Option<RefCell<Kept>>,
     /// Whether stdout shows colours.
     colored: bool,
     /// Whether stderr does.
@@ -87,7 +99,22 @@ impl Out {
         let colored = is_colored(look.color, terminal, environment);
         let stderr_colored = is_colored(look.color, io::stderr().is_terminal(), environment);
         let width = width.filter(|width| *width > 0).map(|width| width.max(MIN_WIDTH));
-        Self { look, colored, stderr_colored, width, height }
+        Self { look, kept: None, colored, stderr_colored, width, height }
+    }
+
+    /// Prints nothing: what commands find is kept as JSON until it is [taken](Self::take).
+    #[must_use]
+    pub fn kept(zone: Local, now: Timestamp) -> Self {
+        let (json, quiet, color, pager) = (true, true, Color::Never, None);
+        let look = Look { json, quiet, color, pager, zone, now };
+        let kept = Some(RefCell::default());
+        Self { look, kept, colored: false, stderr_colored: false, width: None, height: None }
+    }
+
+    /// What was kept since the last time.
+    #[must_use]
+    pub fn take(&mut self) -> Kept {
+        self.kept.as_mut().map(|kept| std::mem::take(kept.get_mut())).unwrap_or_default()
     }
 
     /// Prints what a command found.
@@ -98,6 +125,13 @@ impl Out {
     pub fn emit<R: Report>(&mut self, report: &R) -> Result<(), CommandError> {
         if self.look.json {
             let mut text = document(report.schema(), report)?;
+            if let Some(kept) = &mut self.kept {
+                let document = serde_json::from_slice(&text).map_err(|error| {
+                    CommandError::internal("a result is not JSON").caused_by(error)
+                })?;
+                kept.get_mut().documents.push(document);
+                return Ok(());
+            }
             text.push(b'\n');
             return self.raw(&text);
         }
@@ -119,6 +153,9 @@ impl Out {
     ///
     /// A broken pipe, a full disk.
     pub fn raw(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
+        if self.kept.is_some() {
+            return Ok(());
+        }
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
         written.map_err(|error| CommandError::io("cannot write to standard output", error))
@@ -165,11 +202,22 @@ impl Out {
         }
     }
 
+    /// Tells a person on stderr, whatever is wanted: what they must know to go on.
+    pub fn tell(&self, text: &str) {
+        let mut line = sanitise(text, Newlines::Escape).into_owned();
+        line.push('\n');
+        to_stderr(line.as_bytes());
+    }
+
     /// Warns on stderr.
     pub fn warn(&self, text: &str) {
         #[derive(Serialize)]
         struct Warning<'a> {
             message: &'a str,
+        }
+        if let Some(kept) = &self.kept {
+            kept.borrow_mut().warnings.push(text.to_owned());
+            return;
         }
         if self.look.json {
             if let Ok(mut line) = document(WARNING_SCHEMA, &Warning { message: text }) {

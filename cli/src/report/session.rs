@@ -58,6 +58,9 @@ pub struct Line {
     pub schedule_seconds: Option<i64>,
     /// What was imported into it.
     pub sources: Vec<Source>,
+    /// The agents' own ids of sessions that joined it; absent if none did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub joined: Vec<String>,
 }
 
 /// Something that was imported.
@@ -91,6 +94,7 @@ impl From<SessionSummary> for Line {
             facts: session.facts,
             schedule_seconds: session.schedule_micros.map(|micros| micros / 1_000_000),
             sources: sources.map(|(name, bytes)| Source { name, bytes }).collect(),
+            joined: session.joined,
         }
     }
 }
@@ -126,6 +130,28 @@ impl Report for Sessions {
         if self.others > 0 {
             screen.line(Tone::Dim, &format!("{} of other kinds with '--all'", self.others));
         }
+    }
+}
+
+/// An agent session that joined an effort.
+#[derive(Debug, Serialize)]
+pub struct Joined {
+    /// The effort.
+    pub session: String,
+    /// The agent's own id of its session.
+    pub agent_session: String,
+}
+
+impl Report for Joined {
+    const SCHEMA: &'static str = "forge.session.join/1";
+
+    fn human(&self, screen: &mut Screen) {
+        screen.put(Tone::Plain, "This agent session (");
+        screen.put(Tone::Id, &self.agent_session);
+        screen.put(Tone::Plain, ") is part of ");
+        screen.put(Tone::Id, &self.session);
+        screen.line(Tone::Plain, " from now on.");
+        screen.line(Tone::Dim, "What it recorded before stays where it is.");
     }
 }
 
@@ -233,6 +259,7 @@ impl Line {
         for source in &self.sources {
             lines.push(("imported", format!("{} ({} bytes)", source.name, source.bytes)));
         }
+        lines.extend(self.joined.iter().map(|id| ("joined by", id.clone())));
         for (label, text) in lines {
             screen.line(Tone::Plain, &format!("  {label}: {text}"));
         }

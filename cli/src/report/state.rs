@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 /// The kinds in the order of the arrays in a document.
-const ORDER: [Kind; 21] = [
+const ORDER: [Kind; 22] = [
     Kind::Hypothesis,
     Kind::Evidence,
     Kind::Belief,
@@ -36,6 +36,7 @@ const ORDER: [Kind; 21] = [
     Kind::ThreadMessage,
     Kind::Program,
     Kind::Run,
+    Kind::Thread,
 ];
 
 /// What was known at a moment, as a document or for a screen.

@@ -1,5 +1,11 @@
 //! Hooks as an agent calls them: the event on stdin, the answer on stdout, always exit code 0.
 
+mod driver;
+mod handing;
+mod player;
+mod tool;
+mod whose;
+
 use crate::environment::Environment;
 use std::io::Write;
 use std::process::{Command, Stdio};

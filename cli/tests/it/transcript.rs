@@ -24,7 +24,7 @@ fn import(store: &Store, file: &Path) -> TranscriptReport {
     import_with(store, file, How::default()).unwrap()
 }
 
-fn line(second: u32, kind: &str, fields: &str) -> String {
+pub(crate) fn line(second: u32, kind: &str, fields: &str) -> String {
     let (minute, second) = (second / 60, second % 60);
     format!(
         "{{\"type\":\"{kind}\",\"uuid\":\"u{minute}-{second}\",\"sessionId\":\"cc-1\",\
@@ -32,7 +32,7 @@ fn line(second: u32, kind: &str, fields: &str) -> String {
     )
 }
 
-fn call(second: u32, id: &str, tool: &str, input: &str) -> String {
+pub(crate) fn call(second: u32, id: &str, tool: &str, input: &str) -> String {
     let content = format!(
         "\"message\":{{\"role\":\"assistant\",\"content\":[{{\"type\":\"tool_use\",\"id\":\"{id}\",\
          \"name\":\"{tool}\",\"input\":{input}}}]}}"
@@ -40,7 +40,7 @@ fn call(second: u32, id: &str, tool: &str, input: &str) -> String {
     line(second, "assistant", &content)
 }
 
-fn result(second: u32, id: &str, told: &str, noted: &str) -> String {
+pub(crate) fn result(second: u32, id: &str, told: &str, noted: &str) -> String {
     let content = format!(
         "\"message\":{{\"role\":\"user\",\"content\":[{{\"type\":\"tool_result\",\
          \"tool_use_id\":\"{id}\",\"content\":\"{told}\"}}]}},\"toolUseResult\":{noted}"
@@ -49,7 +49,7 @@ fn result(second: u32, id: &str, told: &str, noted: &str) -> String {
 }
 
 /// A session with some of everything.
-fn small() -> Vec<String> {
+pub(crate) fn small() -> Vec<String> {
     let long = "x".repeat(9000);
     vec![
         line(0, "user", "\"message\":{\"role\":\"user\",\"content\":\"why does the test fail?\"}"),
@@ -223,10 +223,12 @@ fn bad_lines_are_told_and_skipped_and_strict_refuses_the_file() {
     text.extend_from_slice(b"{\"x\":\"\xff\"}\n");
     std::fs::write(&file, &text).unwrap();
     let tail = store.tail_bytes().unwrap();
-    let error = import_with(&store, &file, How { strict: true, dry_run: false }).unwrap_err();
+    let error = import_with(&store, &file, How { strict: true, dry_run: false, ..How::default() })
+        .unwrap_err();
     assert!(error.message().contains("line 3"), "{error}");
     assert_eq!(store.tail_bytes().unwrap(), tail);
-    let report = import_with(&store, &file, How { strict: false, dry_run: true }).unwrap();
+    let report =
+        import_with(&store, &file, How { strict: false, dry_run: true, ..How::default() }).unwrap();
     assert_eq!((store.tail_bytes().unwrap(), report.checkpoints), (tail, 3));
     let report = import(&store, &file);
     let lines: Vec<u64> = report.skipped.iter().map(|skipped| skipped.line).collect();
@@ -238,7 +240,9 @@ fn files_without_a_whole_line_or_a_session_are_no_error() {
     let (_folder, file, store) = place();
     for text in ["", "{\"type\":\"user\",\"sess", "{\"type\":\"summary\",\"summary\":\"x\"}\n"] {
         std::fs::write(&file, text).unwrap();
-        let report = import_with(&store, &file, How { strict: true, dry_run: false }).unwrap();
+        let report =
+            import_with(&store, &file, How { strict: true, dry_run: false, ..How::default() })
+                .unwrap();
         assert_eq!((report.agent_session, report.lines), (None, 0), "{text}");
         assert!(store.sessions().unwrap().is_empty());
     }

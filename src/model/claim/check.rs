@@ -129,7 +129,8 @@ pub fn check(kind: Kind, value: &Value) -> Result<Value, InvalidField> {
         | Kind::Progress
         | Kind::ThreadMessage
         | Kind::Program
-        | Kind::Run => value.clone().without_nulls(),
+        | Kind::Run
+        | Kind::Thread => value.clone().without_nulls(),
     };
     Ok(positive_zeros(checked))
 }
@@ -203,10 +204,23 @@ pub fn fields(kind: Kind) -> &'static [Field] {
         },
         Kind::ThreadMessage => unchecked! {
             "role": "Who speaks.",
-            "content": "What is said.",
+            "message": "The message, as the JSON text that was given.",
+            "message_id": "The id that the message has itself.",
+            "place": "Where it stands: messages are in the order of their places.",
+            "held": "Whether it is held back until the results of its calls are there.",
+            "reason": "Why it was put in or changed, if it was not given so.",
         },
         Kind::Program => unchecked! {
             "agents": "The checkpoint of each of its agents.",
+            "message": "What somebody says about it.",
+        },
+        Kind::Thread => unchecked! {
+            "form": "The form of its messages.",
+            "messages": "How many messages it has.",
+            "pending": "The calls that have no result yet, with what is known of each.",
+            "writer": "Who writes it at present, and until when.",
+            "marked": "Whether it holds something that no provider would take.",
+            "reset": "When nothing of it could be saved, and how many messages that were.",
         },
     }
 }

@@ -1,0 +1,45 @@
+//! `forge doctor`.
+
+use crate::context::Context;
+use crate::doctor::{self, Severity};
+use crate::error::{CommandError, EXIT_NO, ErrorKind};
+use crate::hook::log;
+use crate::integration::agent::Place;
+use crate::report::doctor::Doctor;
+
+/// Says whether forge works here: 0 if nothing is wrong, 1 if something is.
+pub fn run(context: &mut Context) -> Result<(), CommandError> {
+    let place = Place::of(context)?;
+    let mut findings = Vec::new();
+    let mut store = None;
+    let mut compactions = Vec::new();
+    let mut lines = Vec::new();
+    match context.store_directory() {
+        Ok(path) => {
+            let (health, found, wrong) = doctor::examine_store(&path, context.lock_timeout());
+            store = Some(health);
+            compactions = found;
+            findings.extend(wrong);
+            lines = log::read(&log::of_store(&path))
+                .map_err(|error| CommandError::io("cannot read the log of the hooks", error))?;
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let installed = |agent| super::hooks::installed(agent, &place);
+    let (agents, wrong) = doctor::examine_agents(
+        &context.environment,
+        installed,
+        &lines,
+        &compactions,
+        store.is_some(),
+    );
+    findings.extend(wrong);
+    findings.sort_by_key(|finding| finding.severity);
+    let healthy = findings.iter().all(|finding| finding.severity != Severity::Problem);
+    if !healthy {
+        context.exit_code = EXIT_NO;
+    }
+    let (version, forge) = (env!("CARGO_PKG_VERSION").to_owned(), place.forge);
+    context.out.emit(&Doctor { healthy, version, forge, agents, store, findings })
+}

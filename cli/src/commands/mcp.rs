@@ -1,0 +1,79 @@
+//! `forge mcp`.
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::mcp::desk::Desk;
+use crate::mcp::http::{self, Token};
+use crate::mcp::{Forge, Setting, line, runtime};
+use std::net::SocketAddr;
+
+/// The variable that holds the token of a server over HTTP.
+const TOKEN: &str = "FORGE_MCP_TOKEN";
+/// The shortest token that is taken, in bytes.
+const TOKEN_BYTES: usize = 16;
+
+/// Arguments of `forge mcp`.
+#[derive(Debug, clap::Args)]
+pub struct McpArgs {
+    /// Serve over HTTP on this loopback address instead of standard input and output; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
+    pub http: Option<SocketAddr>,
+}
+
+/// Serves until the input ends, or the process is told to stop.
+pub fn run(args: &McpArgs, context: &mut Context) -> Result<(), CommandError> {
+    let (global, environment) = (context.global.clone(), context.environment.clone());
+    let forge = Forge::new(Setting { global, environment }, Desk::open());
+    let runtime = runtime()?;
+    let Some(address) = args.http else {
+        let served = runtime.block_on(async {
+            tokio::select! {
+                served = line::serve(forge, tokio::io::stdin(), tokio::io::stdout()) => served,
+                () = stopped() => Ok(()),
+            }
+        });
+        // A read of standard input that nobody waits for any more must not hold the process.
+        runtime.shutdown_background();
+        return served;
+    };
+    runtime.block_on(async {
+        let (listener, address) = http::listen(address).await?;
+        let token = match context.environment.text(TOKEN) {
+            Some(token) if token.len() < TOKEN_BYTES => {
+                let text = format!("{TOKEN} has fewer than {TOKEN_BYTES} characters");
+                return Err(CommandError::invalid(text)
+                    .hinted("choose a longer one, or leave it out: then one is made"));
+            }
+            Some(token) => Token::Bearer(token.into()),
+            None => Token::new()?,
+        };
+        say_where(context, address, &token);
+        http::serve(listener, http::router(forge, address, token), stopped()).await
+    })
+}
+
+/// Says on stderr where it listens, and the token if nobody knows it yet.
+fn say_where(context: &Context, address: SocketAddr, token: &Token) {
+    let url = format!("http://{address}{}", http::PATH);
+    let made = context.environment.text(TOKEN).is_none();
+    let token = match token {
+        Token::Bearer(token) if made => format!(" with 'Authorization: Bearer {token}'"),
+        Token::Bearer(_) => format!(" with the token in {TOKEN}"),
+        Token::None => String::new(),
+    };
+    context.out.tell(&format!("listening on {url}{token}"));
+}
+
+/// Comes to something when the process is told to stop.
+async fn stopped() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}

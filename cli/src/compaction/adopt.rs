@@ -1,0 +1,95 @@
+//! A transcript's compactions beside those that hooks told of: one compaction is one checkpoint.
+
+use super::{Compaction, Phase, RECENT, newest};
+use crate::error::CommandError;
+use forge_store::model::{Fact, Kind, TextRef, Timestamp, Value};
+use forge_store::store::{NewCheckpoint, Session};
+
+/// What the transcript calls the checkpoint of a boundary, before the boundary's id.
+const KEY: &str = "compaction:";
+/// What an agent says within this time of announcing a compaction, it had begun to say before.
+const SAME_BREATH_MICROS: i64 = 2_000_000;
+/// A hook may tell of a compaction so long after the time that its boundary has.
+const LATE_MICROS: i64 = 60_000_000;
+
+/// The checkpoints that a part of a transcript calls for, with those of compactions that hooks told of before put in
+/// their place: a boundary completes the announcement it follows. An announcement that the conversation went on without
+/// is told so.
+///
+/// # Errors
+///
+/// As every read.
+pub fn adopt(
+    session: &Session,
+    facts: &[Fact],
+    mut drafts: Vec<NewCheckpoint>,
+) -> Result<Vec<NewCheckpoint>, CommandError> {
+    let mut known = newest(session, Some(RECENT))?;
+    let boundaries: Vec<(usize, String, Timestamp)> = drafts
+        .iter()
+        .enumerate()
+        .filter_map(|(place, draft)| {
+            let uuid = draft.key.as_deref()?.strip_prefix(KEY)?;
+            Some((place, uuid.to_owned(), draft.at?))
+        })
+        .collect();
+    let unknown = |known: &[Compaction]| {
+        boundaries.iter().any(|(_, uuid, _)| known.iter().all(|one| one.boundary() != Some(uuid)))
+    };
+    if known.len() == RECENT && unknown(&known) {
+        known = newest(session, None)?;
+    }
+    let spoken: Vec<Timestamp> = facts.iter().filter(|fact| is_said(fact)).map(|f| f.at).collect();
+    let went_on =
+        |since: Timestamp, until: Timestamp| spoken.iter().any(|at| *at > since && *at < until);
+    let mut adopted: Vec<Option<String>> = Vec::new();
+    for (place, uuid, at) in &boundaries {
+        let same = known.iter().find(|one| one.boundary() == Some(uuid));
+        let found = same.or_else(|| {
+            known.iter().find(|one| {
+                let open = matches!(one.phase(), Phase::Announced | Phase::Done);
+                let since = one.checkpoint.time.plus_micros(SAME_BREATH_MICROS);
+                let late = if one.phase() == Phase::Done { LATE_MICROS } else { 0 };
+                open && !adopted.contains(&one.checkpoint.key)
+                    && one.checkpoint.time <= at.plus_micros(late)
+                    && !went_on(since, *at)
+                    && !boundaries
+                        .iter()
+                        .any(|(_, _, other)| one.checkpoint.time <= *other && *other < *at)
+            })
+        });
+        if let (Some(found), Some(draft)) = (found, drafts.get_mut(*place)) {
+            draft.key.clone_from(&found.checkpoint.key);
+            adopted.push(found.checkpoint.key.clone());
+        }
+    }
+    for one in &known {
+        let since = one.checkpoint.time.plus_micros(SAME_BREATH_MICROS);
+        if one.phase() == Phase::Announced
+            && !adopted.contains(&one.checkpoint.key)
+            && went_on(since, Timestamp::MAX)
+        {
+            let message = format!("context compaction announced ({}), none followed", one.cause());
+            let body = Value::from([("not_followed", true.into())]);
+            drafts.push(one.completion(message, body));
+        }
+    }
+    Ok(drafts)
+}
+
+/// Whether a fact is a message by which a conversation goes on: no note of the program, no summary.
+fn is_said(fact: &Fact) -> bool {
+    let field = |name| fact.value.field(name);
+    fact.kind == Kind::Message
+        && field("meta").is_none()
+        && field("compact_summary").is_none()
+        && matches!(field("role").and_then(Value::as_text), Some("user" | "assistant"))
+        && !field("text").map(preview).is_some_and(|text| {
+            text.starts_with("<local-command-") || text.starts_with("<command-")
+        })
+}
+
+fn preview(text: &Value) -> &str {
+    let long = || text.field(TextRef::FIELD)?.field("preview")?.as_text();
+    text.as_text().or_else(long).unwrap_or_default()
+}

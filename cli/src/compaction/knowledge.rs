@@ -1,0 +1,215 @@
+//! What a session knew at a moment, as a compaction may lose it.
+
+use super::loss::{Item, LossKind};
+use crate::error::CommandError;
+use forge_store::model::claim::{Belief, BeliefKind, Gap, GapStatus, Text};
+use forge_store::model::claim::{CodeState, Prompt, Word};
+use forge_store::model::{Kind, Timestamp};
+use forge_store::store::{Brief, BriefLine, StateAt};
+use std::collections::BTreeMap;
+
+/// A file that was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Touched {
+    /// Its path.
+    pub path: String,
+    /// How often.
+    pub edits: u64,
+    /// When last.
+    pub last: Timestamp,
+}
+
+/// What a session knew at a moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Knowledge {
+    /// Claims by status, failing checks, last commands, tasks.
+    pub brief: Brief,
+    /// What was decided.
+    pub decisions: Vec<(String, String)>,
+    /// What must hold.
+    pub constraints: Vec<(String, String)>,
+    /// The ids of the gaps that block something or are critical.
+    pub blocking: Vec<String>,
+    /// What a person asked for last.
+    pub prompt: Option<(Timestamp, String)>,
+    /// The files that were changed, the latest first.
+    pub files: Vec<Touched>,
+    /// The compaction before: what was changed up to it, the summary of this one need not mention.
+    pub since: Option<Timestamp>,
+    /// The last result of each check that passed, the latest first.
+    pub passed: Vec<BriefLine>,
+    /// The commits that were made, the latest first.
+    pub commits: Vec<(Timestamp, String)>,
+}
+
+/// So many of the last prompts are looked through for one to the agent.
+const PROMPTS: usize = 8;
+/// How many commits are looked for.
+const COMMITS: usize = 10;
+
+impl Knowledge {
+    /// That of this state.
+    ///
+    /// # Errors
+    ///
+    /// As every read.
+    pub fn of(state: &StateAt) -> Result<Self, CommandError> {
+        let brief = state.brief()?;
+        let (mut decisions, mut constraints) = (Vec::new(), Vec::new());
+        for (id, entry) in state.claims_of(Kind::Belief)? {
+            let Ok(belief) = Belief::from_value(&entry.value) else { continue };
+            let list = match belief.kind {
+                Some(BeliefKind::Decision) => &mut decisions,
+                Some(BeliefKind::Invariant) => &mut constraints,
+                _ => continue,
+            };
+            list.push((id, belief.description.unwrap_or_default()));
+        }
+        let mut blocking = Vec::new();
+        for (id, entry) in state.claims_of(Kind::Gap)? {
+            let Ok(gap) = Gap::from_value(&entry.value) else { continue };
+            let open = matches!(gap.status, None | Some(GapStatus::Open | GapStatus::Filling));
+            let critical = gap.criticality.is_some_and(|it| it.word() == "critical");
+            if open && (critical || gap.blocking.is_some_and(|it| it.blocks())) {
+                blocking.push(id);
+            }
+        }
+        let point = state.point();
+        let session = state.session();
+        // What was typed to the program itself says little; only where there is nothing else it is told.
+        let prompts = session.recent_facts(point, Kind::Prompt, PROMPTS)?;
+        let mut prompts = prompts.into_iter().filter_map(|known| {
+            let prompt = Prompt::from_value(&known.fact.value).ok()?;
+            let slash = prompt.tags.is_some_and(|tags| tags.iter().any(|tag| tag == "slash"));
+            Some((slash, (known.fact.at, prompt.text?.preview().to_owned())))
+        });
+        let first = prompts.next();
+        let prompt = match first {
+            Some((true, slash)) => {
+                prompts.find(|(slash, _)| !slash).map(|(_, it)| it).or(Some(slash))
+            }
+            other => other.map(|(_, prompt)| prompt),
+        };
+        let mut commits = session.checkpoints(&forge_store::store::CheckpointFilter {
+            tag: Some("commit".to_owned()),
+            until: point.time(),
+            limit: Some(COMMITS),
+            ..Default::default()
+        })?;
+        commits.sort_by_key(|one| std::cmp::Reverse(one.time));
+        let commits = commits
+            .into_iter()
+            .map(|one| {
+                let sha = one.body.field("commit").and_then(forge_store::model::Value::as_text);
+                (one.time, format!("{} {}", sha.unwrap_or_default(), one.message))
+            })
+            .collect();
+        Ok(Self {
+            decisions,
+            constraints,
+            blocking,
+            prompt,
+            files: files(state)?,
+            since: None,
+            passed: passed(state, &brief)?,
+            commits,
+            brief,
+        })
+    }
+
+    /// What a summary ought to mention, in the order in which it matters.
+    #[must_use]
+    pub fn items(&self) -> Vec<Item> {
+        let brief = &self.brief;
+        let of_line = |kind, line: &BriefLine, text: String| Item {
+            kind,
+            id: line.id.clone(),
+            text,
+            word: line.word.map(str::to_owned),
+        };
+        let hypotheses = [&brief.confirmed, &brief.rejected, &brief.active].into_iter().flatten();
+        let mut items: Vec<Item> =
+            hypotheses.map(|line| of_line(LossKind::Hypothesis, line, line.text.clone())).collect();
+        for (kind, list) in
+            [(LossKind::Decision, &self.decisions), (LossKind::Constraint, &self.constraints)]
+        {
+            items.extend(list.iter().map(|(id, text)| Item {
+                kind,
+                id: id.clone(),
+                text: text.clone(),
+                word: None,
+            }));
+        }
+        items.extend(brief.gaps.iter().map(|line| of_line(LossKind::Gap, line, line.text.clone())));
+        items.extend(
+            brief.failing.iter().map(|line| of_line(LossKind::Failing, line, line.text.clone())),
+        );
+        let changed = self.files.iter().filter(|file| self.since.is_none_or(|at| file.last > at));
+        items.extend(changed.map(|file| Item {
+            kind: LossKind::File,
+            id: file.path.clone(),
+            text: String::new(),
+            word: None,
+        }));
+        items
+    }
+
+    /// Whether nothing at all is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.brief.lists().iter().all(|(_, list)| list.is_empty())
+            && self.decisions.is_empty()
+            && self.constraints.is_empty()
+            && self.prompt.is_none()
+            && self.files.is_empty()
+            && self.passed.is_empty()
+            && self.commits.is_empty()
+    }
+}
+
+fn files(state: &StateAt) -> Result<Vec<Touched>, CommandError> {
+    let mut files: BTreeMap<String, Touched> = BTreeMap::new();
+    for known in state.facts_of(Kind::Code)? {
+        let Ok(code) = CodeState::from_value(&known.fact.value) else { continue };
+        let Some(path) = code.path.as_ref().map(Text::preview) else { continue };
+        let file = files.entry(path.to_owned()).or_insert_with(|| Touched {
+            path: path.to_owned(),
+            edits: 0,
+            last: known.fact.at,
+        });
+        file.edits += 1;
+        file.last = file.last.max(known.fact.at);
+    }
+    let mut files: Vec<Touched> = files.into_values().collect();
+    files.sort_by(|a, b| (b.last, &a.path).cmp(&(a.last, &b.path)));
+    Ok(files)
+}
+
+/// Of each check the last result, where that is good.
+fn passed(state: &StateAt, brief: &Brief) -> Result<Vec<BriefLine>, CommandError> {
+    use forge_store::model::claim::{VerificationResult, VerificationStatus};
+    let mut newest: BTreeMap<String, BriefLine> = BTreeMap::new();
+    for known in state.facts_of(Kind::Verification)? {
+        let fact = known.fact;
+        let Ok(found) = VerificationResult::from_value(&fact.value) else { continue };
+        let name = found.name.as_ref().or(found.command.as_ref()).map(Text::preview);
+        let name = name.filter(|name| !name.is_empty()).unwrap_or(&fact.id).to_owned();
+        if found.status == Some(VerificationStatus::Passed) {
+            let line = BriefLine {
+                kind: Kind::Verification,
+                id: fact.id,
+                text: name.clone(),
+                word: Some(VerificationStatus::Passed.word()),
+                confidence: None,
+                reason: None,
+                exit_code: found.exit_code,
+                at: fact.at,
+            };
+            newest.insert(name, line);
+        }
+    }
+    newest.retain(|name, _| brief.failing.iter().all(|line| line.text != *name));
+    let mut lines: Vec<BriefLine> = newest.into_values().collect();
+    lines.sort_by(|a, b| (b.at, &a.id).cmp(&(a.at, &b.id)));
+    Ok(lines)
+}

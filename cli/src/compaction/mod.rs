@@ -1,0 +1,203 @@
+//! Compactions of an agent's context: what is known of each stands on its checkpoint.
+//!
+//! Hooks tell of one before it happens and after, in any order and number; the transcript tells of it in its own time.
+//! All of that comes together on one checkpoint. `docs/hooks.md` says by which rules.
+
+mod adopt;
+pub mod knowledge;
+pub mod loss;
+
+pub use adopt::adopt;
+
+use crate::error::CommandError;
+use crate::text::{Length, Texts};
+use forge_store::model::{AutoTrigger, Checkpoint, Timestamp, Trigger, Value};
+use forge_store::store::{CheckpointFilter, NewCheckpoint, Session};
+
+/// The tag of their checkpoints.
+pub const TAG: &str = "compaction";
+/// So many of the newest are looked at when something new is heard.
+pub const RECENT: usize = 8;
+
+/// How far a compaction is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It was said to be about to happen; nothing more has been heard.
+    Announced,
+    /// The conversation went on without it.
+    NotFollowed,
+    /// A hook said that it was done; the transcript's own line has not been read.
+    Done,
+    /// The transcript has it.
+    Recorded,
+}
+
+impl Phase {
+    /// Its word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Announced => "announced",
+            Self::NotFollowed => "not_followed",
+            Self::Done => "done",
+            Self::Recorded => "recorded",
+        }
+    }
+}
+
+/// A compaction, as its checkpoint tells of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compaction {
+    /// The checkpoint.
+    pub checkpoint: Checkpoint,
+}
+
+/// Those of a session, newest first.
+///
+/// # Errors
+///
+/// As every read.
+pub fn newest(session: &Session, limit: Option<usize>) -> Result<Vec<Compaction>, CommandError> {
+    let filter =
+        CheckpointFilter { tag: Some(TAG.to_owned()), limit, ..CheckpointFilter::default() };
+    let checkpoints = session.checkpoints(&filter)?;
+    Ok(checkpoints.into_iter().filter_map(Compaction::of).collect())
+}
+
+impl Compaction {
+    /// The compaction that a checkpoint is of, if it is of one.
+    #[must_use]
+    pub fn of(checkpoint: Checkpoint) -> Option<Self> {
+        let is_one = checkpoint.key.is_some()
+            && checkpoint.trigger == Trigger::Automatic(AutoTrigger::ContextCompactionWarning);
+        is_one.then_some(Self { checkpoint })
+    }
+
+    fn text(&self, field: &str) -> Option<&str> {
+        self.checkpoint.body.field(field)?.as_text()
+    }
+
+    fn time(&self, field: &str) -> Option<Timestamp> {
+        Timestamp::parse_rfc3339(self.text(field)?)
+    }
+
+    /// How far it is known.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        if self.boundary().is_some() {
+            Phase::Recorded
+        } else if self.done_at().is_some() {
+            Phase::Done
+        } else if self.checkpoint.body.field("not_followed").is_some() {
+            Phase::NotFollowed
+        } else {
+            Phase::Announced
+        }
+    }
+
+    /// What the agent says caused it: `auto` or `manual`.
+    #[must_use]
+    pub fn trigger(&self) -> Option<&str> {
+        self.text("trigger")
+    }
+
+    /// How many tokens the context had.
+    #[must_use]
+    pub fn tokens(&self) -> Option<i64> {
+        self.checkpoint.body.field("pre_tokens")?.as_i64()
+    }
+
+    /// The line of the transcript that says that it happened.
+    #[must_use]
+    pub fn boundary(&self) -> Option<&str> {
+        self.text("boundary")
+    }
+
+    /// The name of the last thing said before it, as a hook saw it.
+    #[must_use]
+    pub fn tail(&self) -> Option<&str> {
+        self.text("tail")
+    }
+
+    /// When a hook said that it was about to happen.
+    #[must_use]
+    pub fn announced_at(&self) -> Option<Timestamp> {
+        self.time("announced_at")
+    }
+
+    /// When a hook said that it was done.
+    #[must_use]
+    pub fn done_at(&self) -> Option<Timestamp> {
+        self.time("done_at")
+    }
+
+    /// When the agent was handed what was known.
+    #[must_use]
+    pub fn handed_at(&self) -> Option<Timestamp> {
+        self.time("handed_at")
+    }
+
+    /// Whether the agent was told what its summary leaves out, or that is settled otherwise.
+    #[must_use]
+    pub fn loss_told(&self) -> bool {
+        self.checkpoint.body.field("loss_told_at").is_some()
+    }
+
+    /// The process that is handing it over right now, and what it hands.
+    #[must_use]
+    pub fn handing(&self) -> Option<&str> {
+        self.text("handing")
+    }
+
+    /// Whether the agent's own summary is known.
+    #[must_use]
+    pub fn has_summary(&self) -> bool {
+        ["summary", "hook_summary"].iter().any(|name| self.checkpoint.body.field(name).is_some())
+    }
+
+    /// The agent's own summary, whole: the transcript's, else the one a hook brought.
+    ///
+    /// # Errors
+    ///
+    /// As every read.
+    pub fn summary(&self, session: &Session) -> Result<Option<String>, CommandError> {
+        let body = &self.checkpoint.body;
+        let Some(value) = body.field("summary").or_else(|| body.field("hook_summary")) else {
+            return Ok(None);
+        };
+        let summary = session.summary()?;
+        let sources: Vec<&str> = summary.sources.iter().map(|(name, _)| name.as_str()).collect();
+        let mut texts = Texts::new(session, Length::Whole);
+        let source = texts.source_of(sources.into_iter(), value);
+        Ok(texts.shown(source, value)?.as_text().map(str::to_owned))
+    }
+
+    /// What completes this one, at its own time.
+    fn completion(&self, message: String, body: Value) -> NewCheckpoint {
+        NewCheckpoint {
+            message,
+            tags: self.checkpoint.tags.clone(),
+            trigger: self.checkpoint.trigger,
+            at: Some(self.checkpoint.time),
+            body,
+            key: self.checkpoint.key.clone(),
+        }
+    }
+
+    fn cause(&self) -> &str {
+        self.trigger().unwrap_or("unknown cause")
+    }
+}
+
+/// A compaction that a hook tells of first.
+#[must_use]
+pub fn heard_of(key: String, message: String, body: Value) -> NewCheckpoint {
+    NewCheckpoint {
+        message,
+        tags: vec![TAG.to_owned()],
+        trigger: Trigger::Automatic(AutoTrigger::ContextCompactionWarning),
+        at: None,
+        body,
+        key: Some(key),
+    }
+}

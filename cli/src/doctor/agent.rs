@@ -1,0 +1,276 @@
+//! The agents: what is installed, and what the log of the hooks says of it.
+
+use super::Finding;
+use crate::context::Environment;
+use crate::hook::log::{Line, Outcome};
+use crate::integration::agent::{Agent, Part, Scope};
+use crate::integration::binary;
+use crate::report::doctor::{AgentHealth, Calls};
+use crate::report::hooks::ScopeStatus;
+use forge_store::model::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A compaction's boundary is written at most so long after its hook was called: the model summarises in between.
+const COMPACTION_MICROS: i64 = 15 * 60 * 1_000_000;
+/// A hook that is slower than this makes the agent wait noticeably.
+const SLOW_MICROS: u64 = 1_000_000;
+/// So many calls say something of how long they take.
+const FEW_CALLS: usize = 20;
+
+/// A compaction that the store knows of.
+#[derive(Clone, Debug)]
+pub struct Compaction {
+    /// The agent's own id of the session.
+    pub session: String,
+    /// When it was.
+    pub time: Timestamp,
+}
+
+/// What is known of each agent, and what is wrong with it.
+#[must_use]
+pub fn examine(
+    environment: &Environment,
+    installed: impl Fn(Agent) -> Vec<ScopeStatus>,
+    log: &[Line],
+    compactions: &[Compaction],
+    has_store: bool,
+) -> (Vec<AgentHealth>, Vec<Finding>) {
+    let mut findings = Vec::new();
+    let agents = Agent::ALL.map(|agent| {
+        let lines: Vec<&Line> = log.iter().filter(|line| line.agent == agent.name()).collect();
+        let installed = installed(agent);
+        let health = health(environment, agent, &installed, &lines, compactions);
+        judge(agent, &installed, &lines, &health, has_store, &mut findings);
+        health
+    });
+    (agents.into(), findings)
+}
+
+fn health(
+    environment: &Environment,
+    agent: Agent,
+    installed: &[ScopeStatus],
+    lines: &[&Line],
+    compactions: &[Compaction],
+) -> AgentHealth {
+    let mut by_event: BTreeMap<&str, Vec<&Line>> = BTreeMap::new();
+    for line in lines {
+        by_event.entry(&line.event).or_default().push(line);
+    }
+    let sessions: BTreeSet<&str> =
+        lines.iter().filter_map(|line| line.session.as_deref()).collect();
+    let before: Vec<&&Line> =
+        lines.iter().filter(|line| is_before_compaction(&line.event)).collect();
+    // What was before the log began cannot be told.
+    let first = lines.first().map(|line| line.time);
+    let missed = compactions.iter().filter(|compaction| {
+        sessions.contains(compaction.session.as_str())
+            && first.is_some_and(|first| compaction.time >= first)
+            && !before.iter().any(|line| {
+                let after = compaction.time.as_micros() - line.time.as_micros();
+                line.session.as_deref() == Some(&compaction.session)
+                    && (-5_000_000..COMPACTION_MICROS).contains(&after)
+            })
+    });
+    // A compaction fires its hook two to four times at once.
+    let mut seen = 0;
+    let mut last: Option<&Line> = None;
+    for line in &before {
+        let again = last.is_some_and(|last| {
+            last.session == line.session
+                && line.time.as_micros() - last.time.as_micros() < 10_000_000
+        });
+        seen += u64::from(!again);
+        last = Some(**line);
+    }
+    AgentHealth {
+        agent,
+        program: program(environment, agent),
+        installed: installed.iter().map(|status| status.scope).collect(),
+        last_fired: lines.last().map(|line| line.time),
+        last_event: lines.last().map(|line| line.event.clone()),
+        calls: Calls::of("", lines),
+        events: by_event.iter().map(|(event, lines)| Calls::of(event, lines)).collect(),
+        compactions_seen: seen,
+        compactions_missed: missed.count() as u64,
+    }
+}
+
+fn is_before_compaction(event: &str) -> bool {
+    matches!(event, "PreCompact" | "PreCompress" | "preCompact" | "session.compacting")
+}
+
+fn program(environment: &Environment, agent: Agent) -> Option<String> {
+    let name = if agent == Agent::Cursor { "cursor" } else { agent.name() };
+    binary::on_path(environment, name).map(|path| path.display().to_string())
+}
+
+impl Calls {
+    fn of(event: &str, lines: &[&Line]) -> Self {
+        let mut micros: Vec<u64> = lines.iter().map(|line| line.micros).collect();
+        micros.sort_unstable();
+        Self {
+            event: event.to_owned(),
+            calls: lines.len() as u64,
+            failed: lines.iter().filter(|line| line.outcome == Outcome::Failed).count() as u64,
+            p50_micros: percentile(&micros, 50),
+            p99_micros: percentile(&micros, 99),
+            slowest_micros: micros.last().copied(),
+        }
+    }
+}
+
+/// The value that so many of a hundred do not exceed (nearest rank).
+fn percentile(sorted: &[u64], percent: usize) -> Option<u64> {
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted.get(rank.checked_sub(1)?).copied()
+}
+
+fn judge(
+    agent: Agent,
+    installed: &[ScopeStatus],
+    lines: &[&Line],
+    health: &AgentHealth,
+    has_store: bool,
+    findings: &mut Vec<Finding>,
+) {
+    let (name, title) = (agent.name(), agent.title());
+    for status in installed {
+        let scope = status.scope.name();
+        let again = format!("'forge hooks install {name} --{scope}' puts it right");
+        for part in &status.parts {
+            let what = format!("{} in {}", part.part.title(), part.file);
+            if let Some(error) = &part.error {
+                let remedy = "correct the file, or move it away";
+                findings.push(Finding::problem(name, format!("{what}: {error}"), remedy));
+            } else if !part.missing_binaries.is_empty() {
+                let missing = part.missing_binaries.join(", ");
+                let what = format!("{what} calls '{missing}', which is not there");
+                findings.push(Finding::problem(name, what, again.clone()));
+            } else if part.installed && !part.current {
+                let binaries = part.binaries.join(", ");
+                let what = format!("{what} calls another forge: '{binaries}'");
+                findings.push(Finding::advice(name, what, again.clone()));
+            } else if !part.installed && part.part != Part::Permissions {
+                let what = format!("{what} is not there any more");
+                findings.push(Finding::advice(name, what, again.clone()));
+            }
+        }
+    }
+    let hooks = installed
+        .iter()
+        .any(|status| status.parts.iter().any(|it| it.part == Part::Hooks && it.installed));
+    if installed.is_empty() && health.program.is_some() {
+        let scope = agent.default_scope().name();
+        findings.push(Finding::advice(
+            name,
+            format!("{title} is here, and does not call forge"),
+            format!("'forge hooks install {name} --{scope}' lets it save before each compaction"),
+        ));
+    }
+    if hooks && has_store && lines.is_empty() {
+        let remedy = match agent {
+            Agent::Codex => "start 'codex' here and trust the hooks with '/hooks'",
+            Agent::Claude => "start 'claude' here once; '/hooks' in it lists what it calls",
+            Agent::Gemini => "start 'gemini' here once; '/hooks panel' in it lists what it calls",
+            Agent::Cursor => "open the project in Cursor once; its settings list the hooks",
+            Agent::OpenCode => "start 'opencode' here once; 'opencode debug config' lists plugins",
+        };
+        findings.push(Finding::advice(name, "its hooks have never been called here", remedy));
+    }
+    let user_only = installed.iter().all(|status| status.scope == Scope::User);
+    if hooks && user_only && !has_store {
+        findings.push(Finding::advice(
+            name,
+            "its hooks do nothing in this project, which has no store",
+            "'forge init' makes one",
+        ));
+    }
+    if let Some(line) = lines.iter().rev().find(|line| line.outcome == Outcome::Failed) {
+        let failed = health.calls.failed;
+        let of = health.calls.calls;
+        let error = line.error.as_deref().unwrap_or("for no known reason");
+        let what = format!("{failed} of {of} calls failed, the last one '{}': {error}", line.event);
+        findings.push(Finding::problem(name, what, "the log has them all: .forge/log/hooks.jsonl"));
+    }
+    if health.compactions_missed > 0 {
+        let missed = health.compactions_missed;
+        findings.push(Finding::problem(
+            name,
+            format!("{missed} compactions were not announced by a hook; they were found later"),
+            format!("'forge hooks status {name}' says whether the hooks are all there"),
+        ));
+    }
+    if lines.len() >= FEW_CALLS && health.calls.p50_micros.is_some_and(|it| it > SLOW_MICROS) {
+        let what = "half of the calls take longer than a second";
+        findings.push(Finding::advice(name, what, "'forge maintain' shortens what is read first"));
+    }
+    if let Some(line) = lines.last().filter(|line| line.version != env!("CARGO_PKG_VERSION")) {
+        let what = format!("the last call was by forge {}", line.version);
+        let remedy = format!("'forge hooks install {name}' lets it call this one");
+        findings.push(Finding::advice(name, what, remedy));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(event: &str, second: i64, session: &str, outcome: Outcome) -> Line {
+        let time = Timestamp::from_micros(second * 1_000_000);
+        let mut line = Line::new(time, "claude", event);
+        line.session = Some(session.to_owned());
+        line.micros = second.unsigned_abs() * 1000;
+        line.outcome = outcome;
+        line
+    }
+
+    fn compaction(session: &str, second: i64) -> Compaction {
+        Compaction { session: session.to_owned(), time: Timestamp::from_micros(second * 1_000_000) }
+    }
+
+    fn examined(log: &[Line], compactions: &[Compaction]) -> (AgentHealth, Vec<Finding>) {
+        let none = |_| Vec::new();
+        let (agents, findings) = examine(&Environment::default(), none, log, compactions, true);
+        (agents.into_iter().next().unwrap(), findings)
+    }
+
+    #[test]
+    fn a_compaction_is_missed_if_no_hook_announced_it() {
+        let log = [
+            line("SessionStart", 10, "s1", Outcome::Saved),
+            line("PreCompact", 100, "s1", Outcome::Saved),
+            line("PreCompact", 101, "s1", Outcome::Unchanged),
+            line("Stop", 5000, "s1", Outcome::Saved),
+        ];
+        // Before the log began; announced; of a session no hook knows of; not announced.
+        let known = [
+            compaction("s1", 5),
+            compaction("s1", 160),
+            compaction("s2", 170),
+            compaction("s1", 4000),
+        ];
+        let (health, findings) = examined(&log, &known);
+        assert_eq!((health.compactions_seen, health.compactions_missed), (1, 1));
+        assert_eq!(health.last_event.as_deref(), Some("Stop"));
+        assert!(findings.iter().any(|it| it.what.starts_with("1 compactions were not announced")));
+    }
+
+    #[test]
+    fn calls_are_counted_and_their_times_ranked() {
+        let log: Vec<Line> = (1..=200)
+            .map(|n| {
+                let outcome = if n == 7 { Outcome::Failed } else { Outcome::Unchanged };
+                line("Stop", n, "s", outcome)
+            })
+            .collect();
+        let (health, findings) = examined(&log, &[]);
+        let calls = &health.events[0];
+        assert_eq!((calls.calls, calls.failed), (200, 1));
+        assert_eq!((calls.p50_micros, calls.p99_micros), (Some(100_000), Some(198_000)));
+        assert_eq!(calls.slowest_micros, Some(200_000));
+        assert!(findings[0].what.starts_with("1 of 200 calls failed, the last one 'Stop'"));
+        assert_eq!(percentile(&[], 50), None);
+        assert_eq!(percentile(&[3], 99), Some(3));
+    }
+}

@@ -1,0 +1,43 @@
+//! Proof of life: whether what is installed works, told from files, logs and the store. Only looks, changes nothing.
+
+mod agent;
+mod store;
+
+pub use agent::examine as examine_agents;
+pub use store::examine as examine_store;
+
+use serde::Serialize;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Something does not work.
+    Problem,
+    /// Something could be better.
+    Advice,
+}
+
+/// Something a person should know, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What it is about: an agent's name, `store` or `forge`.
+    pub about: String,
+    /// What was found.
+    pub what: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+impl Finding {
+    fn problem(about: &str, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        let about = about.to_owned();
+        Self { severity: Severity::Problem, about, what: what.into(), remedy: remedy.into() }
+    }
+
+    fn advice(about: &str, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { severity: Severity::Advice, ..Self::problem(about, what, remedy) }
+    }
+}

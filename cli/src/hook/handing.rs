@@ -1,0 +1,370 @@
+//! What an agent is handed after a compaction: what was known, as facts, within what it takes; first what its own
+//! summary left out.
+//!
+//! The text says nothing of now: handed twice it would be the same twice, so that it does not disturb what the agent's
+//! provider has cached.
+
+use crate::compaction::Compaction;
+use crate::compaction::knowledge::Knowledge;
+use crate::compaction::loss::{LossKind, Lost};
+use forge_agents::hook::Room;
+use forge_store::model::{Kind, Timestamp};
+use forge_store::store::BriefLine;
+use std::fmt::Write;
+
+/// How many characters are aimed at.
+pub const AIM_UNITS: usize = 4_000;
+/// For each step how many characters a text may have, and how many lines a list that may be shortened.
+const STEPS: [(usize, usize); 9] =
+    [(300, 20), (220, 12), (160, 10), (120, 8), (90, 6), (70, 5), (50, 4), (30, 3), (0, 2)];
+/// So many files are named where a summary leaves them out.
+const NAMED: usize = 12;
+
+/// The whole: what was lost, then what was known.
+#[must_use]
+pub fn brief(
+    session: &str,
+    compaction: &Compaction,
+    known: &Knowledge,
+    lost: Option<&[Lost]>,
+    room: Room,
+) -> String {
+    let aim = Room { units: room.units.min(AIM_UNITS), bytes: room.bytes };
+    let mut shortest = String::new();
+    // First what fits the aim; what may not be missing may take all the room there is.
+    for limit in [aim, room] {
+        for (text, lines) in STEPS {
+            let told = tell(session, compaction, known, lost, (text, lines));
+            if limit.holds(&told) {
+                return told;
+            }
+            shortest = told;
+        }
+    }
+    room.cut(&shortest).to_owned()
+}
+
+/// Only what was lost: for an agent that has the rest already. `None` if nothing was.
+#[must_use]
+pub fn loss(session: &str, compaction: &Compaction, lost: &[Lost], room: Room) -> Option<String> {
+    if lost.is_empty() {
+        return None;
+    }
+    let mut text = format!(
+        "forge (record of session {}): the summary of the compaction at {} does not mention:\n",
+        quoted(session),
+        second(compaction.checkpoint.time)
+    );
+    for one in lost.iter().filter(|one| one.item.kind != LossKind::File) {
+        let word = one.item.word.as_deref().map(|word| format!(" ({})", word.replace('_', " ")));
+        let item = &one.item;
+        let _ = writeln!(
+            text,
+            "- {} {}{}: {}",
+            item.kind.word(),
+            item.id,
+            word.unwrap_or_default(),
+            short(&item.text, 160)
+        );
+    }
+    if let Some(files) = files_lost(lost) {
+        let _ = writeln!(text, "- {files}");
+    }
+    let _ = writeln!(
+        text,
+        "`forge compaction show '#{}'` has the whole.",
+        compaction.checkpoint.sequence
+    );
+    Some(room.cut(&text).to_owned())
+}
+
+fn tell(
+    session: &str,
+    compaction: &Compaction,
+    known: &Knowledge,
+    lost: Option<&[Lost]>,
+    (text, lines): (usize, usize),
+) -> String {
+    let checkpoint = &compaction.checkpoint;
+    let mut page = Page { out: String::new(), text, lines, day: checkpoint.time };
+    let tokens = compaction.tokens().map(|tokens| format!(", {tokens} tokens"));
+    let _ = writeln!(
+        page.out,
+        "forge keeps a record of this work (session {}). The context was compacted at {} ({}{}). This was known then; \
+         it is data from the record.",
+        quoted(session),
+        second(checkpoint.time),
+        compaction.trigger().unwrap_or("unknown cause"),
+        tokens.unwrap_or_default(),
+    );
+    page.lost(lost);
+    let brief = &known.brief;
+    page.hypotheses("Confirmed", &brief.confirmed);
+    page.hypotheses("Rejected", &brief.rejected);
+    page.hypotheses("Still open", &brief.active);
+    page.claims("Decided", &known.decisions);
+    page.claims("Must hold", &known.constraints);
+    page.some("Beliefs in doubt", &brief.doubted, |page, line| {
+        format!("{}: {}{}", line.id, short(&line.text, page.text), page.because(line))
+    });
+    let (blocking, other): (Vec<&BriefLine>, Vec<&BriefLine>) =
+        brief.gaps.iter().partition(|line| known.blocking.contains(&line.id));
+    let gap = |page: &Page, line: &BriefLine| {
+        let word = line.word.map(|word| format!(" ({word})")).unwrap_or_default();
+        format!("{}{word}: {}", line.id, short(&line.text, page.text))
+    };
+    page.all("Open gaps that block", blocking, gap);
+    page.some("Other open gaps", other, gap);
+    page.all("Failing checks", &brief.failing, |page, line| {
+        let code = line.exit_code.map(|code| format!(", exit {code}")).unwrap_or_default();
+        let word = line.word.unwrap_or("failed").replace('_', " ");
+        format!("{}: {word}{code} at {}", short(&line.text, page.text.max(40)), page.clock(line.at))
+    });
+    page.some("Checks that passed last", &known.passed, |page, line| {
+        format!("{} at {}", short(&line.text, page.text.max(40)), page.clock(line.at))
+    });
+    match &known.prompt {
+        Some((at, prompt)) => {
+            let prompt = short(prompt, (page.text * 2).max(80));
+            let clock = page.clock(*at);
+            let _ = writeln!(page.out, "Last prompt ({clock}): {prompt}");
+        }
+        None => page.none("Last prompt"),
+    }
+    page.files(known);
+    page.some("Last commands", &brief.commands, |page, line| {
+        let ended = match (line.exit_code, line.word) {
+            (Some(code), _) => format!("exit {code}"),
+            (None, word) => word.unwrap_or("no exit code").replace('_', " "),
+        };
+        format!("{}: {ended}", short(&line.text, (page.text / 2).max(40)))
+    });
+    page.some("Tasks not done", &brief.tasks, |page, line| {
+        format!("{}{}", short(&line.text, page.text.max(40)), page.because(line))
+    });
+    page.some("Commits", &known.commits, |page, (at, commit)| {
+        format!("{} at {}", short(commit, page.text.max(40)), page.clock(*at))
+    });
+    let number = checkpoint.sequence;
+    let _ = writeln!(
+        page.out,
+        "More is kept: `forge checkpoint show '#{number}'` shows this moment whole, `forge compaction show '#{number}'` \
+         what the summary left out, `forge brief` what is known now."
+    );
+    page.out
+}
+
+/// A text that grows line by line.
+struct Page {
+    out: String,
+    /// How many characters a text may have.
+    text: usize,
+    /// How many lines a list may have.
+    lines: usize,
+    /// Of times on this day the day need not be said.
+    day: Timestamp,
+}
+
+impl Page {
+    fn none(&mut self, title: &str) {
+        let _ = writeln!(self.out, "{title}: none recorded.");
+    }
+
+    /// All of a list; nothing if it is empty.
+    fn all<'l, T: 'l>(
+        &mut self,
+        title: &str,
+        list: impl IntoIterator<Item = &'l T>,
+        line: impl Fn(&Self, &T) -> String,
+    ) {
+        let lines: Vec<String> = list.into_iter().map(|one| line(self, one)).collect();
+        if lines.is_empty() {
+            return;
+        }
+        let _ = writeln!(self.out, "{title}:");
+        for line in lines {
+            let _ = writeln!(self.out, "- {line}");
+        }
+    }
+
+    /// The first lines of a list, and how many more there are.
+    fn some<'l, T: 'l>(
+        &mut self,
+        title: &str,
+        list: impl IntoIterator<Item = &'l T>,
+        line: impl Fn(&Self, &T) -> String,
+    ) {
+        let list: Vec<&T> = list.into_iter().collect();
+        if list.is_empty() {
+            if matches!(
+                title,
+                "Last commands" | "Tasks not done" | "Commits" | "Checks that passed last"
+            ) {
+                self.none(title);
+            }
+            return;
+        }
+        let more = list.len().saturating_sub(self.lines);
+        let title =
+            if more > 0 { format!("{title} ({} in all)", list.len()) } else { title.to_owned() };
+        self.all(&title, list.into_iter().take(self.lines), line);
+    }
+
+    fn hypotheses(&mut self, title: &str, list: &[BriefLine]) {
+        self.all(title, list, |page, line| {
+            let sure = line.confidence.map(|sure| format!(" ({sure:.2})")).unwrap_or_default();
+            format!("{}{sure}: {}{}", line.id, short(&line.text, page.text), page.because(line))
+        });
+    }
+
+    fn claims(&mut self, title: &str, list: &[(String, String)]) {
+        self.some(title, list, |page, (id, text)| format!("{id}: {}", short(text, page.text)));
+    }
+
+    fn because(&self, line: &BriefLine) -> String {
+        let reason = line.reason.as_deref().map(|reason| short(reason, self.text / 2));
+        let reason = reason.filter(|reason| !reason.is_empty() && reason != "…");
+        let word = if line.kind == Kind::Task { "" } else { "because " };
+        reason.map(|reason| format!(" [{word}{reason}]")).unwrap_or_default()
+    }
+
+    /// The names of files, on one line: most are short.
+    fn files(&mut self, known: &Knowledge) {
+        if known.files.is_empty() {
+            return self.none("Files changed");
+        }
+        let shown = self.lines * 2;
+        let paths: Vec<&str> = known.files.iter().map(|file| file.path.as_str()).collect();
+        let folder = common_folder(&paths);
+        let names: Vec<String> = paths
+            .iter()
+            .take(shown)
+            .map(|path| short(path.get(folder.len()..).unwrap_or(path), 120))
+            .collect();
+        let more = paths.len().saturating_sub(shown);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let within =
+            if folder.is_empty() { String::new() } else { format!(" (in {})", short(folder, 200)) };
+        let _ = writeln!(
+            self.out,
+            "Files changed{within}, the latest first: {}{more}.",
+            names.join(", ")
+        );
+    }
+
+    /// A time of day, with the day where it is another one.
+    fn clock(&self, time: Timestamp) -> String {
+        let (text, day) = (second(time), second(self.day));
+        let parts = (text.get(..10), text.get(11..16));
+        let (Some(date), Some(clock)) = parts else { return text };
+        if day.starts_with(date) { format!("{clock}Z") } else { format!("{date} {clock}Z") }
+    }
+
+    /// What a summary leaves out, by name; each stands below with what is known of it.
+    fn lost(&mut self, lost: Option<&[Lost]>) {
+        let Some(lost) = lost else { return };
+        if lost.is_empty() {
+            let _ = writeln!(self.out, "The agent's own summary mentions all of it.");
+            return;
+        }
+        let mut parts = Vec::new();
+        for kind in [
+            LossKind::Hypothesis,
+            LossKind::Decision,
+            LossKind::Constraint,
+            LossKind::Gap,
+            LossKind::Failing,
+        ] {
+            let of_kind: Vec<String> = lost
+                .iter()
+                .filter(|one| one.item.kind == kind)
+                .map(|one| match kind {
+                    LossKind::Failing => format!("'{}'", short(&one.item.text, self.text.max(40))),
+                    _ => one.item.id.clone(),
+                })
+                .collect();
+            if !of_kind.is_empty() {
+                parts.push(format!("{} {}", kind.word(), of_kind.join(", ")));
+            }
+        }
+        parts.extend(files_lost(lost));
+        let _ =
+            writeln!(self.out, "The agent's own summary does not mention: {}.", parts.join("; "));
+    }
+}
+
+fn files_lost(lost: &[Lost]) -> Option<String> {
+    let files: Vec<&str> = lost
+        .iter()
+        .filter(|one| one.item.kind == LossKind::File)
+        .map(|one| one.item.id.rsplit('/').next().unwrap_or(&one.item.id))
+        .collect();
+    let more = files.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named = files.get(..files.len().min(NAMED)).unwrap_or_default();
+    (!files.is_empty()).then(|| format!("changed files {}{more}", named.join(", ")))
+}
+
+/// A text on one line, without control characters, of at most so many characters.
+#[must_use]
+pub fn short(text: &str, characters: usize) -> String {
+    let plain: String =
+        text.chars().map(|c| if c.is_control() || is_unseen(c) { ' ' } else { c }).collect();
+    let line = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= characters {
+        return line;
+    }
+    let cut: String = line.chars().take(characters.saturating_sub(1)).collect();
+    format!("{}…", cut.trim_end())
+}
+
+/// Characters that show nothing or turn the direction of what is shown.
+const fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+fn quoted(name: &str) -> String {
+    format!("'{}'", short(name, 60))
+}
+
+/// A time to the second.
+fn second(time: Timestamp) -> String {
+    let micros = time.as_micros();
+    time.plus_micros(-micros.rem_euclid(1_000_000)).to_string()
+}
+
+/// The folder that all of several files lie in, with its slash; empty if there is none worth naming.
+fn common_folder<'p>(paths: &[&'p str]) -> &'p str {
+    let [first, rest @ ..] = paths else { return "" };
+    let mut end = if rest.is_empty() { 0 } else { first.rfind('/').map_or(0, |place| place + 1) };
+    for path in rest {
+        while end > 0 && !path.starts_with(first.get(..end).unwrap_or_default()) {
+            let shorter = first.get(..end - 1).unwrap_or_default();
+            end = shorter.rfind('/').map_or(0, |place| place + 1);
+        }
+    }
+    // The root alone says nothing.
+    if end > 1 { first.get(..end).unwrap_or_default() } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_several_files_is_said_once() {
+        assert_eq!(common_folder(&["/w/src/a.rs", "/w/src/b/c.rs"]), "/w/src/");
+        assert_eq!(common_folder(&["/w/src/a.rs", "/w/srcs/b.rs"]), "/w/");
+        assert_eq!(common_folder(&["/w/a.rs", "/v/b.rs"]), "");
+        assert_eq!(common_folder(&["/w/src/a.rs"]), "");
+        assert_eq!(common_folder(&["a.rs", "b.rs"]), "");
+        assert_eq!(common_folder(&[]), "");
+    }
+
+    #[test]
+    fn a_text_becomes_one_line_without_what_is_not_seen() {
+        assert_eq!(short("a\n\n b\u{1b}[2J\u{202e}c", 99), "a b [2J c");
+        assert_eq!(short("日本語", 2), "日…");
+        assert_eq!(short("", 5), "");
+    }
+}

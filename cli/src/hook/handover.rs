@@ -1,0 +1,248 @@
+//! When an agent is handed what: once for each compaction, by one hook of those that are called at once.
+//!
+//! Who hands it over says so on the checkpoint first and after the agent was answered; if that process dies in between,
+//! the next one does it again, since an agent takes no answer from a hook that did not end well.
+
+use super::handing;
+use super::process;
+use super::saving::{Desk, follows_compaction};
+use crate::compaction::knowledge::Knowledge;
+use crate::compaction::loss::{Lost, lost};
+use crate::compaction::{self, Compaction, Phase, RECENT};
+use crate::error::CommandError;
+use forge_agents::hook::{Agent, Event, Happening, Room, Start, room};
+use forge_store::model::when::describe_distance;
+use forge_store::model::{CheckpointId, SessionKind, Value};
+use forge_store::store::{Act, CheckpointFilter, Session};
+use std::collections::BTreeMap;
+
+/// A compaction older than this is no news.
+const NEWS_MICROS: i64 = 24 * 3600 * 1_000_000;
+
+/// A text on its way to an agent.
+pub struct Handover {
+    /// The text.
+    pub text: String,
+    session: Session,
+    act: Act,
+    checkpoint: CheckpointId,
+    whole: bool,
+    with_loss: bool,
+    lost: Option<usize>,
+}
+
+/// What is known of a compaction: the state then, and what the summary leaves out of it if there is one.
+///
+/// # Errors
+///
+/// As every read.
+pub fn known_of(
+    session: &Session,
+    compaction: &Compaction,
+) -> Result<(Knowledge, Option<Vec<Lost>>), CommandError> {
+    let state = session.state(&session.at(compaction.checkpoint.time)?)?;
+    let mut known = Knowledge::of(&state)?;
+    let before = CheckpointFilter {
+        tag: Some(compaction::TAG.to_owned()),
+        until: Some(compaction.checkpoint.time.plus_micros(-1)),
+        limit: Some(RECENT),
+        ..CheckpointFilter::default()
+    };
+    let before = session.checkpoints(&before)?.into_iter().filter_map(Compaction::of);
+    known.since = before
+        .filter(|one| matches!(one.phase(), Phase::Done | Phase::Recorded))
+        .map(|one| one.checkpoint.time)
+        .next();
+    let summary = compaction.summary(session)?;
+    let lost = summary.map(|summary| lost(&known.items(), &summary));
+    Ok((known, lost))
+}
+
+/// What the agent is to be handed at this event, if anything.
+///
+/// # Errors
+///
+/// As every read and write; then nobody has it in hand.
+pub fn take_over(desk: &Desk<'_>, event: &Event) -> Result<Option<Handover>, CommandError> {
+    let (Some(room), Some(session)) = (room(event), desk.session.clone()) else { return Ok(None) };
+    if let (Agent::OpenCode, Happening::PreCompact { .. }) = (event.agent, &event.happening) {
+        return into_summary(desk, session, room);
+    }
+    let known = compaction::newest(&session, Some(RECENT))?;
+    let over = |one: &&Compaction| matches!(one.phase(), Phase::Done | Phase::Recorded);
+    // Where the agent has no event after a compaction, an announcement is all there is.
+    let announced = |one: &&Compaction| {
+        one.phase() == Phase::Announced && matches!(event.agent, Agent::Gemini | Agent::Cursor)
+    };
+    let Some(newest) = known.iter().find(|one| over(one) || announced(one)) else {
+        return Ok(None);
+    };
+    let age = desk.act.now.micros_since(newest.checkpoint.time);
+    let is_news = age < NEWS_MICROS || follows_compaction(event);
+    if !is_news || (newest.handed_at().is_some() && (newest.loss_told() || !newest.has_summary())) {
+        return Ok(None);
+    }
+    let me = process::own_name();
+    let (claimed, _) = session.amend_checkpoint(&desk.act, &newest.checkpoint.id, |one| {
+        let current = Compaction { checkpoint: one.clone() };
+        let done = current.handed_at().is_some() && (current.loss_told() || !current.has_summary());
+        let busy = current.handing().is_some_and(|by| by != me && process::is_alive(by));
+        if let (Value::Map(body), false, false) = (&mut one.body, done, busy) {
+            body.insert("handing".to_owned(), me.clone().into());
+        }
+    })?;
+    let claimed = Compaction { checkpoint: claimed };
+    if claimed.handing() != Some(me.as_str()) {
+        return Ok(None);
+    }
+    let told = tell(&session, &claimed, room);
+    if told.is_err() {
+        release(&session, &desk.act, &claimed.checkpoint.id);
+    }
+    let (text, lost) = told?;
+    let handover = Handover {
+        text: text.unwrap_or_default(),
+        whole: claimed.handed_at().is_none(),
+        with_loss: lost.is_some(),
+        lost,
+        checkpoint: claimed.checkpoint.id,
+        session,
+        act: desk.act.clone(),
+    };
+    if handover.text.is_empty() {
+        // Nothing was lost: that is settled without a word.
+        handover.arrived()?;
+        return Ok(None);
+    }
+    Ok(Some(handover))
+}
+
+/// The text, and how much was lost if that is known.
+fn tell(
+    session: &Session,
+    compaction: &Compaction,
+    room: Room,
+) -> Result<(Option<String>, Option<usize>), CommandError> {
+    let (known, lost) = known_of(session, compaction)?;
+    let name = session.summary()?.info.name;
+    let count = lost.as_ref().map(Vec::len);
+    let text = if compaction.handed_at().is_none() {
+        Some(handing::brief(&name, compaction, &known, lost.as_deref(), room))
+    } else {
+        handing::loss(&name, compaction, lost.as_deref().unwrap_or_default(), room)
+    };
+    Ok((text, count))
+}
+
+/// OpenCode takes a text into the prompt of the summary: it is not the handing over, only a help for the summary.
+fn into_summary(
+    desk: &Desk<'_>,
+    session: Session,
+    room: Room,
+) -> Result<Option<Handover>, CommandError> {
+    let known = compaction::newest(&session, Some(1))?;
+    let Some(newest) = known.first().filter(|one| one.phase() == Phase::Announced) else {
+        return Ok(None);
+    };
+    let (known, _) = known_of(&session, newest)?;
+    let text = handing::brief(&session.summary()?.info.name, newest, &known, None, room);
+    Ok(Some(Handover {
+        text,
+        whole: false,
+        with_loss: false,
+        lost: None,
+        checkpoint: newest.checkpoint.id,
+        session,
+        act: desk.act.clone(),
+    }))
+}
+
+fn release(session: &Session, act: &Act, id: &CheckpointId) {
+    // Whoever looks next sees that this process is gone.
+    let _ = session.amend_checkpoint(act, id, |one| {
+        if let Value::Map(body) = &mut one.body {
+            body.remove("handing");
+        }
+    });
+}
+
+impl Handover {
+    /// Notes that the agent has it.
+    ///
+    /// # Errors
+    ///
+    /// As every write.
+    pub fn arrived(&self) -> Result<(), CommandError> {
+        if !self.whole && !self.with_loss {
+            return Ok(());
+        }
+        let now = self.act.now.to_string();
+        self.session.amend_checkpoint(&self.act, &self.checkpoint, |one| {
+            let Value::Map(body) = &mut one.body else { return };
+            body.remove("handing");
+            if self.whole {
+                body.entry("handed_at".to_owned()).or_insert_with(|| now.clone().into());
+            }
+            if self.with_loss {
+                body.entry("loss_told_at".to_owned()).or_insert_with(|| now.clone().into());
+            }
+            if let Some(lost) = self.lost {
+                body.insert("lost".to_owned(), (lost as u64).into());
+            }
+        })?;
+        Ok(())
+    }
+}
+
+/// For a session that begins here: what the last effort left open, in a line.
+///
+/// # Errors
+///
+/// As every read.
+pub fn greeting(desk: &Desk<'_>, event: &Event) -> Result<Option<String>, CommandError> {
+    let fresh = matches!(
+        event.happening,
+        Happening::SessionStart { start: Start::Startup | Start::Clear | Start::Fork }
+    );
+    if !fresh || room(event).is_none() {
+        return Ok(None);
+    }
+    let own = event.session.as_deref();
+    let mut sessions = desk.store.sessions()?;
+    sessions.retain(|one| {
+        let info = &one.info;
+        info.kind == SessionKind::Debug && (own.is_none() || info.agent_session.as_deref() != own)
+    });
+    let Some(last) = sessions.into_iter().max_by_key(|one| one.last_event) else {
+        return Ok(None);
+    };
+    let Some(ended) = last.last_event else { return Ok(None) };
+    let session = desk.store.session(&last.info.id.to_string())?;
+    let brief = session.state(&session.head()?)?.brief()?;
+    let mut counts: BTreeMap<usize, String> = BTreeMap::new();
+    for (place, (list, one, many)) in [
+        (brief.active.len(), "hypothesis", "hypotheses"),
+        (brief.gaps.len(), "gap", "gaps"),
+        (brief.failing.len(), "failing check", "failing checks"),
+        (brief.tasks.len(), "task", "tasks"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        if list > 0 {
+            counts.insert(place, format!("{list} {}", if list == 1 { one } else { many }));
+        }
+    }
+    if counts.is_empty() {
+        return Ok(None);
+    }
+    let open: Vec<String> = counts.into_values().collect();
+    let name = handing::short(&last.info.name, 60);
+    let id = last.info.id.short();
+    let age = describe_distance(desk.act.now.micros_since(ended).max(0));
+    Ok(Some(format!(
+        "forge: the last effort here, '{name}', ended {age} ago and left open: {}. `forge --session {id} brief` shows \
+         it; `forge session join {id}` makes this session part of it.\n",
+        open.join(", ")
+    )))
+}

@@ -1,0 +1,522 @@
+//! What a hook saves: what is new in the transcript, tool calls, the state of the code, compactions.
+
+use super::log::{Line, Outcome};
+use super::tail::{self, Tail};
+use crate::compaction::{self, Compaction, Phase, RECENT};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::git::{self, Captured};
+use crate::transcript::{How, Importer};
+use forge_agents::hook::{Agent, Event, Happening, Start, tool_facts};
+use forge_store::model::{AutoTrigger, Checkpoint, Fact, Kind, Origin, SessionKind, Value, claim};
+use forge_store::store::{Act, NewSession, Options, Session, Store, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+/// A hook waits no longer than this for another writer.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+/// Nor for git.
+const GIT_PATIENCE: Duration = Duration::from_secs(4);
+/// Between two checkpoints that hooks make by themselves, compactions apart, lies at least so much.
+const THROTTLE_MICROS: i64 = 60_000_000;
+/// So many of the newest edits are looked through for the last captured state.
+const EDITS: usize = 64;
+/// Two announcements within this time without a transcript to tell them apart are one.
+const SAME_MICROS: i64 = 10_000_000;
+/// A hook's summary is kept up to this many bytes.
+const SUMMARY_BYTES: usize = 128 << 10;
+/// The longest name that a prompt gives a session.
+const NAME_CHARACTERS: usize = 60;
+
+/// A hook at work on a store.
+pub struct Desk<'c> {
+    /// The store.
+    pub store: Store,
+    /// The session of the agent, once there is one.
+    pub session: Option<Session>,
+    /// Who does what, when.
+    pub act: Act,
+    /// The end of the transcript.
+    pub tail: Option<Tail>,
+    context: &'c Context,
+    event: &'c Event,
+    /// Whether anything was written.
+    saved: bool,
+    code: Option<Receiver<(Result<Captured, CommandError>, Duration)>>,
+}
+
+impl<'c> Desk<'c> {
+    /// Opens the store for an event.
+    ///
+    /// # Errors
+    ///
+    /// As opening does.
+    pub fn open(context: &'c Context, event: &'c Event, path: &Path) -> Result<Self, CommandError> {
+        let lock_timeout = context.lock_timeout().min(LOCK_PATIENCE);
+        let store = Store::open(path, Options { lock_timeout, read_only: false })?;
+        let act = Act::hook(format!("hook {} {}", event.agent.word(), event.name), context.now);
+        let session = match &event.session {
+            Some(id) => store.agent_session(id)?,
+            None => None,
+        };
+        Ok(Self { store, session, act, tail: None, context, event, saved: false, code: None })
+    }
+
+    /// Whether events make checkpoints here.
+    fn makes(&self, key: &str) -> bool {
+        let config = &self.context.config;
+        config.is_on("auto_checkpoint.enabled") && config.is_on(key)
+    }
+
+    /// A checkpoint by itself is due, unless another one was made just before.
+    fn is_due(&self, session: &Session) -> Result<bool, CommandError> {
+        let last = session.last_checkpoint_at()?;
+        Ok(last.is_none_or(|last| self.act.now.micros_since(last) >= THROTTLE_MICROS))
+    }
+
+    /// The session of the agent; begun if there is none yet.
+    fn begun(&mut self) -> Result<Option<Session>, CommandError> {
+        let Some(id) = &self.event.session else { return Ok(None) };
+        if self.session.is_none() {
+            // The import of a transcript may have begun it.
+            self.session = self.store.agent_session(id)?;
+        }
+        if let Some(session) = &self.session {
+            return Ok(Some(session.clone()));
+        }
+        let short: String = id.chars().take(8).collect();
+        let asked = match &self.event.happening {
+            Happening::Prompt { text: Some(text) } => name_of(text),
+            _ => None,
+        };
+        let new = NewSession {
+            name: asked.unwrap_or(short),
+            kind: SessionKind::Debug,
+            agent: Some(self.event.agent.session_word().to_owned()),
+            agent_session: Some(id.clone()),
+            started_at: None,
+            takes_over: true,
+        };
+        let session = self.store.create_named(&self.act, new)?;
+        self.saved = true;
+        Ok(Some(self.session.insert(session).clone()))
+    }
+
+    /// Begins the session if there is none yet.
+    ///
+    /// # Errors
+    ///
+    /// As every write.
+    pub fn begin(&mut self) -> Result<(), CommandError> {
+        self.begun().map(|_| ())
+    }
+
+    /// Saves a tool call: one append to the journal. Neither the index is opened nor git run.
+    ///
+    /// # Errors
+    ///
+    /// As every write.
+    pub fn tool(&mut self) -> Result<(), CommandError> {
+        let facts = tool_facts(self.event, self.act.now);
+        if facts.is_empty() {
+            return Ok(());
+        }
+        let Some(session) = self.begun()? else { return Ok(()) };
+        let of = |kind| facts.iter().any(|fact| fact.kind == kind);
+        let trigger = [
+            (
+                Kind::Verification,
+                AutoTrigger::VerificationComplete,
+                "auto_checkpoint.verification_complete",
+            ),
+            (Kind::Code, AutoTrigger::CodeModified, "auto_checkpoint.code_modified"),
+        ]
+        .into_iter()
+        .find(|(kind, _, key)| of(*kind) && self.makes(key));
+        let mut write = session.write(&self.act).facts(facts, None);
+        if let Some((_, trigger, _)) = trigger
+            && self.is_due(&session)?
+        {
+            write = write.event(trigger);
+        }
+        write.commit()?;
+        self.saved = true;
+        Ok(())
+    }
+
+    /// Has git look at the checkout, beside what else is done.
+    pub fn look_at_code(&mut self) {
+        let Some(directory) = self.event.cwd.clone().or_else(|| Some(self.context.cwd.clone()))
+        else {
+            return;
+        };
+        let (sender, receiver) = mpsc::channel();
+        std::thread::spawn(move || {
+            let began = Instant::now();
+            let captured = git::capture(&directory);
+            // Whoever asked may have gone on without.
+            let _ = sender.send((captured, began.elapsed()));
+        });
+        self.code = Some(receiver);
+    }
+
+    /// Takes in what is new in the transcript.
+    ///
+    /// # Errors
+    ///
+    /// As reading the file and every write.
+    pub fn import(&mut self) -> Result<(), CommandError> {
+        let Some(id) = &self.event.session else { return Ok(()) };
+        let there = |path: &&PathBuf| path.is_file();
+        if let Some(path) = self.event.transcript.as_ref().filter(there) {
+            self.tail = tail::tail(path, self.store.hash_key(), id)?;
+        }
+        if self.event.agent != Agent::Claude {
+            return Ok(());
+        }
+        let how = How { live: true, ..How::default() };
+        let mut importer = Importer::new(&self.store, &self.act, how, &|_| {});
+        let files = [&self.event.transcript, &self.event.sub_transcript];
+        for path in files.into_iter().flatten().filter(there) {
+            if importer.file(path)?.bytes > 0 {
+                self.saved = true;
+                self.store.sync()?;
+            }
+        }
+        if self.session.is_none() {
+            self.session = self.store.agent_session(id)?;
+        }
+        Ok(())
+    }
+
+    /// The state of the code as a fact, if it is another one than that captured last; with its id in any case.
+    fn code(
+        &mut self,
+        session: &Session,
+        line: &mut Line,
+    ) -> Result<Option<(String, Option<Fact>)>, CommandError> {
+        let Some(receiver) = self.code.take() else { return Ok(None) };
+        let captured = match receiver.recv_timeout(GIT_PATIENCE) {
+            Ok((captured, took)) => {
+                line.git_micros = u64::try_from(took.as_micros()).ok();
+                captured
+            }
+            Err(_) => {
+                line.say("git took too long: the state of the code was not saved");
+                return Ok(None);
+            }
+        };
+        let captured = match captured {
+            Ok(captured) => captured,
+            // Not every project is a git repository.
+            Err(error) => {
+                line.say(error.message());
+                return Ok(None);
+            }
+        };
+        let value = captured.value(None);
+        let bytes = serde_json::to_vec(&value).map_err(|error| {
+            CommandError::internal("the state of the code cannot be named").caused_by(error)
+        })?;
+        let hash = blake3::keyed_hash(self.store.hash_key(), &bytes).to_hex();
+        let id = format!("code-{}", hash.get(..16).unwrap_or_default());
+        let head = session.head()?;
+        let last = session.recent_facts(&head, Kind::Code, EDITS)?;
+        let last = last.into_iter().find(|known| known.fact.value.field("path").is_none());
+        if last.is_some_and(|known| known.fact.id == id) {
+            return Ok(Some((id, None)));
+        }
+        let now = self.act.now;
+        let fact = Fact {
+            kind: Kind::Code,
+            id: id.clone(),
+            at: now,
+            origin: Origin::Hook,
+            place: 0,
+            recorded_at: now,
+            value,
+        };
+        Ok(Some((id, Some(fact))))
+    }
+
+    /// Saves the state of the code, with a checkpoint if it has changed and one is due.
+    ///
+    /// # Errors
+    ///
+    /// As every write.
+    pub fn save_code(&mut self, line: &mut Line) -> Result<(), CommandError> {
+        let Some(session) = self.begun()? else { return Ok(()) };
+        let Some((_, Some(fact))) = self.code(&session, line)? else { return Ok(()) };
+        let clean =
+            fact.value.field("patches").and_then(Value::as_list).is_none_or(<[_]>::is_empty);
+        let mut write = session.write(&self.act);
+        let fact = with_objects(&mut write, fact);
+        write = write.fact(fact);
+        if !clean && self.makes("auto_checkpoint.code_modified") && self.is_due(&session)? {
+            write = write.event(AutoTrigger::CodeModified);
+        }
+        let done = write.commit()?;
+        line.checkpoint = done.checkpoint.map(|checkpoint| checkpoint.id.to_string());
+        self.saved = true;
+        Ok(())
+    }
+
+    /// Notes that context is about to be compacted: one checkpoint, whatever calls for it how often.
+    ///
+    /// # Errors
+    ///
+    /// As every write.
+    pub fn announced(
+        &mut self,
+        automatic: Option<bool>,
+        tokens: Option<i64>,
+        line: &mut Line,
+    ) -> Result<(), CommandError> {
+        let Some(session) = self.begun()? else { return Ok(()) };
+        let code = self.code(&session, line)?;
+        let known = compaction::newest(&session, Some(RECENT))?;
+        if let Some(same) = known.iter().find(|one| self.is_announced(one)) {
+            line.checkpoint = Some(same.checkpoint.id.to_string());
+            return Ok(());
+        }
+        let (code, fact) = code.map_or((None, None), |(id, fact)| (Some(id), fact));
+        let body = Value::from([
+            ("trigger", cause(automatic).into()),
+            ("pre_tokens", tokens.into()),
+            ("tail", self.tail.as_ref().map(|tail| tail.name.clone()).into()),
+            ("turn", self.event.turn.clone().into()),
+            ("announced_at", self.act.now.to_string().into()),
+            ("code", code.into()),
+        ]);
+        let message = format!(
+            "context is about to be compacted ({})",
+            cause(automatic).unwrap_or("unknown cause")
+        );
+        let checkpoint = compaction::heard_of(self.key("announced"), message, body);
+        let mut write = session.write(&self.act).checkpoint(checkpoint);
+        if let Some(fact) = fact {
+            let fact = with_objects(&mut write, fact);
+            write = write.fact(fact);
+        }
+        let done = write.commit()?;
+        line.checkpoint = done.checkpoint.map(|checkpoint| checkpoint.id.to_string());
+        self.saved = true;
+        Ok(())
+    }
+
+    /// What an event of this compaction is known by: the same end of the same transcript is the same moment.
+    fn key(&self, what: &str) -> String {
+        let moment = match (&self.tail, &self.event.turn) {
+            (Some(tail), _) => tail.name.clone(),
+            (None, Some(turn)) => format!("turn:{turn}"),
+            (None, None) => format!("time:{}", self.act.now.as_micros()),
+        };
+        format!("{what}:{moment}")
+    }
+
+    /// Whether a compaction is the one that a `PreCompact` of now is about.
+    fn is_announced(&self, one: &Compaction) -> bool {
+        let at = one.checkpoint.time;
+        let turn = one.checkpoint.body.field("turn").and_then(Value::as_text);
+        let same_turn = self.event.turn.is_some() && turn == self.event.turn.as_deref();
+        let Some(tail) = &self.tail else {
+            let close = self.act.now.micros_since(at).abs() < SAME_MICROS;
+            return same_turn || (self.event.turn.is_none() && close);
+        };
+        if one.tail() == Some(tail.name.as_str()) {
+            return true;
+        }
+        let nothing_since = match tail.at {
+            Some(said) => tail.is_compaction || said <= at,
+            None => same_turn,
+        };
+        match one.phase() {
+            // It came too late: that compaction is over, and nothing was said since.
+            Phase::Recorded => nothing_since || self.act.now < at,
+            // What was said before it comes to the disk late.
+            Phase::Announced | Phase::Done => nothing_since,
+            Phase::NotFollowed => false,
+        }
+    }
+
+    /// Notes that context was compacted, with the agent's own summary if it gave one. Returns the compaction.
+    ///
+    /// # Errors
+    ///
+    /// As every write.
+    pub fn done(
+        &mut self,
+        automatic: Option<bool>,
+        summary: Option<&str>,
+        line: &mut Line,
+    ) -> Result<Option<Compaction>, CommandError> {
+        let Some(session) = self.begun()? else { return Ok(None) };
+        let known = compaction::newest(&session, Some(RECENT))?;
+        let found = self.done_one(&session, &known, summary)?;
+        let now = self.act.now.to_string();
+        let text = summary.map(within);
+        let Some(found) = found else {
+            let body = Value::from([
+                ("trigger", cause(automatic).into()),
+                ("tail", self.tail.as_ref().map(|tail| tail.name.clone()).into()),
+                ("done_at", now.into()),
+                ("hook_summary", text.into()),
+            ]);
+            let message =
+                format!("context compacted ({})", cause(automatic).unwrap_or("unknown cause"));
+            let checkpoint = compaction::heard_of(self.key("done"), message, body);
+            let done = session.write(&self.act).checkpoint(checkpoint).commit()?;
+            self.saved |= done.checkpoint.is_some();
+            line.checkpoint = done.checkpoint.as_ref().map(|one| one.id.to_string());
+            let made = match done.checkpoint {
+                Some(made) => Some(made),
+                None => session.checkpoint_of(&self.key("done"))?,
+            };
+            return Ok(made.and_then(Compaction::of));
+        };
+        line.checkpoint = Some(found.id.to_string());
+        let new_text = text.filter(|_| found.body.field("hook_summary").is_none());
+        if found.body.field("done_at").is_some() && new_text.is_none() {
+            return Ok(Compaction::of(found));
+        }
+        let (amended, changed) = session.amend_checkpoint(&self.act, &found.id, |one| {
+            let Value::Map(body) = &mut one.body else { return };
+            if !body.contains_key("boundary") && !body.contains_key("done_at") {
+                one.message =
+                    one.message.replace("context is about to be compacted", "context compacted");
+            }
+            body.entry("done_at".to_owned()).or_insert_with(|| now.clone().into());
+            if let Some(text) = &new_text {
+                body.entry("hook_summary".to_owned()).or_insert_with(|| text.clone().into());
+            }
+        })?;
+        self.saved |= changed;
+        Ok(Compaction::of(amended))
+    }
+
+    /// The compaction that has just been done, among those known.
+    fn done_one(
+        &self,
+        session: &Session,
+        known: &[Compaction],
+        summary: Option<&str>,
+    ) -> Result<Option<Checkpoint>, CommandError> {
+        // A summary that is known already says which one it is, however late it comes.
+        if let Some(summary) = summary {
+            for one in known.iter().filter(|one| one.has_summary()) {
+                let known = one.summary(session)?.unwrap_or_default();
+                if known.contains(summary.trim()) || summary.contains(known.trim()) {
+                    return Ok(Some(one.checkpoint.clone()));
+                }
+            }
+        }
+        let Some(newest) = known.first() else { return Ok(None) };
+        let at = newest.checkpoint.time;
+        let nothing_since = match &self.tail {
+            Some(tail) => {
+                tail.is_compaction
+                    || newest.tail() == Some(tail.name.as_str())
+                    || tail.at.is_some_and(|said| said <= at)
+            }
+            None => true,
+        };
+        let has_other = summary.is_some()
+            && newest.has_summary()
+            && newest.checkpoint.body.field("hook_summary").is_some();
+        let is_it = match newest.phase() {
+            Phase::Announced => true,
+            Phase::NotFollowed => false,
+            Phase::Done => nothing_since && !has_other,
+            Phase::Recorded => (nothing_since || newest.done_at().is_none()) && !has_other,
+        };
+        Ok(is_it.then(|| newest.checkpoint.clone()))
+    }
+
+    /// Has everything saved that was written, and says what came of it.
+    ///
+    /// # Errors
+    ///
+    /// As every write.
+    pub fn conclude(&self, line: &mut Line) -> Result<(), CommandError> {
+        if self.saved {
+            self.store.sync()?;
+            if line.outcome == Outcome::Unchanged {
+                line.outcome = Outcome::Saved;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Keeps what a hook has to say in the spool of a store that is damaged. Says whether there was anything.
+///
+/// # Errors
+///
+/// If not even that can be written.
+pub fn keep_aside(context: &Context, event: &Event, path: &Path) -> Result<bool, CommandError> {
+    let Some(id) = &event.session else { return Ok(false) };
+    let facts = tool_facts(event, context.now);
+    let announced = matches!(event.happening, Happening::PreCompact { .. });
+    if facts.is_empty() && !announced {
+        return Ok(false);
+    }
+    let options = Options { lock_timeout: LOCK_PATIENCE, read_only: false };
+    let store = Store::open(path, options)?;
+    let act = Act::hook(format!("hook {} {}", event.agent.word(), event.name), context.now);
+    let new = NewSession {
+        agent: Some(event.agent.session_word().to_owned()),
+        agent_session: Some(id.clone()),
+        ..NewSession::named(id.chars().take(8).collect::<String>())
+    };
+    let mut aside = store.aside(&act, new)?;
+    for fact in facts {
+        aside = aside.fact(fact);
+    }
+    if announced {
+        let body = Value::from([("announced_at", context.now.to_string().into())]);
+        let message = "context is about to be compacted".to_owned();
+        let key = format!("announced:time:{}", context.now.as_micros());
+        aside = aside.checkpoint(compaction::heard_of(key, message, body));
+    }
+    aside.keep()?;
+    Ok(true)
+}
+
+/// Whether a start follows a compaction.
+#[must_use]
+pub fn follows_compaction(event: &Event) -> bool {
+    event.happening == Happening::SessionStart { start: Start::Compact }
+}
+
+fn cause(automatic: Option<bool>) -> Option<&'static str> {
+    automatic.map(|automatic| if automatic { "auto" } else { "manual" })
+}
+
+/// The first line of a prompt as a session's name.
+fn name_of(prompt: &str) -> Option<String> {
+    let line = prompt.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let plain = line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(NAME_CHARACTERS);
+    let name = plain.collect::<String>().trim_end_matches([' ', ':', ',']).to_owned();
+    claim::check_id(&name).is_ok().then_some(name)
+}
+
+/// The fact with its long patches as objects of their own: one that is the same as before is not stored again.
+fn with_objects(write: &mut Write<'_>, mut fact: Fact) -> Fact {
+    if let Value::Map(fields) = &mut fact.value
+        && let Some(Value::List(patches)) = fields.get_mut("patches")
+    {
+        for patch in patches {
+            let text = patch.as_text().map(str::to_owned);
+            if let Some(text) = text {
+                *patch = write.text(&text);
+            }
+        }
+    }
+    fact
+}
+
+/// As much of a text as a checkpoint carries.
+fn within(text: &str) -> String {
+    text.get(..text.floor_char_boundary(SUMMARY_BYTES)).unwrap_or_default().to_owned()
+}

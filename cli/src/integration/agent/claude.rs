@@ -1,0 +1,77 @@
+//! Claude Code: `settings.json` and its kin, `.mcp.json`, `CLAUDE.md`.
+
+use super::{Agent, Form, Part, Place, Scope, Wanted, groups, object, path, texts};
+use crate::integration::json::Edit;
+use crate::integration::rule;
+use crate::integration::section;
+
+/// Event, what it is narrowed to, and how many seconds it may take. A session that ends is waited for that long, at
+/// most 60 seconds.
+const EVENTS: [(&str, Option<&str>, u32); 9] = [
+    ("SessionStart", None, 10),
+    ("UserPromptSubmit", None, 10),
+    ("PreCompact", None, 20),
+    ("PostCompact", None, 20),
+    ("PostToolUse", Some("Edit|MultiEdit|Write|NotebookEdit|Bash"), 10),
+    ("PostToolUseFailure", Some("Bash"), 10),
+    ("Stop", None, 10),
+    ("SubagentStop", None, 10),
+    ("SessionEnd", None, 10),
+];
+
+pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
+    let usual = place.home.join(".claude");
+    let own = place.claude.as_ref().unwrap_or(&usual);
+    // Where the user's settings are moved, what the agent notes for itself moves into the same directory.
+    let notes = match &place.claude {
+        Some(moved) => moved.join(".claude.json"),
+        None => place.home.join(".claude.json"),
+    };
+    let project = place.project.to_string_lossy().into_owned();
+    let (settings, servers, above, page) = match scope {
+        Scope::Local => (
+            place.project.join(".claude/settings.local.json"),
+            notes,
+            path(&["projects", &project, "mcpServers"]),
+            place.project.join("CLAUDE.local.md"),
+        ),
+        Scope::Project => (
+            place.project.join(".claude/settings.json"),
+            place.project.join(".mcp.json"),
+            path(&["mcpServers"]),
+            place.project.join("CLAUDE.md"),
+        ),
+        Scope::User => {
+            (own.join("settings.json"), notes, path(&["mcpServers"]), own.join("CLAUDE.md"))
+        }
+    };
+    let server = Form::Json(vec![Edit::Member {
+        path: above,
+        name: "forge".to_owned(),
+        value: object([
+            ("type", "stdio".into()),
+            ("command", place.forge.as_str().into()),
+            ("args", texts(["mcp"])),
+            ("env", object([])),
+        ]),
+        keep: false,
+    }]);
+    // The agent does not wait for what only takes notes of a tool's result.
+    let hooks = groups(Agent::Claude, place, &EVENTS, |event| match event {
+        "PostToolUse" | "PostToolUseFailure" => vec![("async", true.into())],
+        _ => Vec::new(),
+    });
+    let commands = rule::ALLOWED.map(|command| format!("Bash({} {command} *)", place.word));
+    let tools = rule::ALLOWED_TOOLS.map(|tool| format!("mcp__forge__{tool}"));
+    let allow = |rule: &String| Edit::Element {
+        path: path(&["permissions", "allow"]),
+        value: rule.as_str().into(),
+    };
+    let rules = Form::Json(commands.iter().chain(&tools).map(allow).collect());
+    vec![
+        Wanted { file: settings.clone(), part: Part::Hooks, form: hooks },
+        Wanted { file: servers, part: Part::Server, form: server },
+        Wanted { file: page, part: Part::Section, form: Form::Section(section::text(&place.word)) },
+        Wanted { file: settings, part: Part::Permissions, form: rules },
+    ]
+}

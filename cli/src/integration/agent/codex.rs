@@ -1,0 +1,60 @@
+//! Codex CLI: `hooks.json`, `config.toml`, `rules/`, `AGENTS.md`.
+
+use super::{Agent, Form, Part, Place, Scope, Wanted, groups, path};
+use crate::integration::toml::WantedTable;
+use crate::integration::{OWN_MARK, rule, section};
+use std::fmt::Write;
+
+/// Codex waits for the end of a session at most 3 seconds.
+const EVENTS: [(&str, Option<&str>, u32); 7] = [
+    ("SessionStart", None, 10),
+    ("UserPromptSubmit", None, 10),
+    ("PreCompact", None, 20),
+    ("PostCompact", None, 20),
+    ("PostToolUse", None, 10),
+    ("Stop", None, 10),
+    ("SessionEnd", None, 3),
+];
+
+pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
+    let (folder, page) = match scope {
+        Scope::User => {
+            let own = place.codex.clone().unwrap_or_else(|| place.home.join(".codex"));
+            let page = own.join("AGENTS.md");
+            (own, page)
+        }
+        _ => (place.project.join(".codex"), place.project.join("AGENTS.md")),
+    };
+    let server = WantedTable {
+        path: path(&["mcp_servers", "forge"]),
+        values: vec![
+            ("command", place.forge.as_str().into()),
+            ("args", toml_edit::Array::from_iter(["mcp"]).into()),
+        ],
+    };
+    let hooks = groups(Agent::Codex, place, &EVENTS, |_| Vec::new());
+    vec![
+        Wanted { file: folder.join("hooks.json"), part: Part::Hooks, form: hooks },
+        Wanted { file: folder.join("config.toml"), part: Part::Server, form: Form::Toml(server) },
+        Wanted { file: page, part: Part::Section, form: Form::Section(section::text(&place.word)) },
+        Wanted {
+            file: folder.join("rules/forge.rules"),
+            part: Part::Permissions,
+            form: Form::Whole(rules(&place.word)),
+        },
+    ]
+}
+
+/// A rule for each command, in Codex's own language, with an example that Codex itself tries.
+fn rules(word: &str) -> String {
+    let mut text = format!("# {OWN_MARK}: commands that read and record\n");
+    let word = serde_json::Value::from(word.trim_matches('\''));
+    for command in rule::ALLOWED {
+        let words = command.split(' ').fold(String::new(), |mut words, next| {
+            let _ = write!(words, ", \"{next}\"");
+            words
+        });
+        let _ = writeln!(text, "prefix_rule(pattern=[{word}{words}], decision=\"allow\")");
+    }
+    text
+}

@@ -1,0 +1,157 @@
+//! Reading and writing the files of an agent: whole, at once, and only where they belong.
+
+use crate::error::CommandError;
+use crate::private;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Settings larger than this are nobody's.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// A file of an agent as it is now.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where it really is, links followed.
+    pub path: PathBuf,
+    /// What is in it; nothing if there is no such file.
+    pub text: Option<String>,
+}
+
+/// Reads a file of an agent. A link is followed if it stays in `within`.
+///
+/// # Errors
+///
+/// If it is no plain file of the user's, no text, or leads out of `within`.
+pub fn read(file: &Path, within: &Path) -> Result<Settings, CommandError> {
+    let shown = file.display();
+    let (path, about) = match fs::canonicalize(file) {
+        Ok(path) => {
+            let about = fs::metadata(&path)
+                .map_err(|error| CommandError::io(&format!("cannot look at '{shown}'"), error))?;
+            (path, about)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if fs::symlink_metadata(file).is_ok() {
+                return Err(refused(file, "is a link to a file that is not there"));
+            }
+            return missing(file, within);
+        }
+        Err(error) => return Err(CommandError::io(&format!("cannot look at '{shown}'"), error)),
+    };
+    let real = within.canonicalize().unwrap_or_else(|_| within.to_owned());
+    if !path.starts_with(&real) {
+        let target = path.display();
+        return Err(refused(file, &format!("leads to '{target}', out of '{}'", within.display())));
+    }
+    if !about.is_file() {
+        return Err(refused(file, "is no plain file"));
+    }
+    if about.len() > MOST_BYTES {
+        return Err(refused(file, "is larger than any settings"));
+    }
+    if about.nlink() > 1 {
+        return Err(refused(
+            file,
+            "has several names (hard links), of which only one would change",
+        ));
+    }
+    let bytes = fs::read(&path)
+        .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
+    let text = String::from_utf8(bytes).map_err(|_| refused(file, "is not UTF-8"))?;
+    Ok(Settings { path, text: Some(text) })
+}
+
+/// A file that is to be made: its nearest directory decides whether it is in its place.
+fn missing(file: &Path, within: &Path) -> Result<Settings, CommandError> {
+    let real = within.canonicalize().unwrap_or_else(|_| within.to_owned());
+    let mut above = file.parent();
+    while let Some(folder) = above {
+        match fs::canonicalize(folder) {
+            Ok(found) if !found.is_dir() => {
+                return Err(refused(folder, "is no directory"));
+            }
+            Ok(found) if !(found.starts_with(&real) || real.starts_with(&found)) => {
+                let target = found.display();
+                return Err(refused(
+                    folder,
+                    &format!("leads to '{target}', out of '{}'", within.display()),
+                ));
+            }
+            Ok(found) => {
+                let rest = file.strip_prefix(folder).unwrap_or(file);
+                return Ok(Settings { path: found.join(rest), text: None });
+            }
+            Err(_) if fs::symlink_metadata(folder).is_ok() => {
+                return Err(refused(folder, "is a link to a directory that is not there"));
+            }
+            Err(_) => above = folder.parent(),
+        }
+    }
+    Ok(Settings { path: file.to_owned(), text: None })
+}
+
+fn refused(file: &Path, why: &str) -> CommandError {
+    CommandError::invalid(format!("'{}' {why}: it is left alone", file.display())).hinted(
+        "nothing was changed; put it right, or choose another of --local, --project, --user",
+    )
+}
+
+/// Gives a file this text, or takes it away, if it still is as it was read.
+///
+/// # Errors
+///
+/// Conflict if it changed meanwhile; if it cannot be written.
+pub fn replace(settings: &Settings, text: Option<&str>) -> Result<(), CommandError> {
+    let path = &settings.path;
+    let shown = path.display();
+    let failed = |error| CommandError::io(&format!("cannot write '{shown}'"), error);
+    let now = match fs::read(path) {
+        Ok(bytes) => Some(bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(CommandError::io(&format!("cannot read '{shown}'"), error)),
+    };
+    if now.as_deref() != settings.text.as_deref().map(str::as_bytes) {
+        return Err(CommandError::new(
+            crate::error::ErrorKind::Conflict,
+            format!("'{shown}' was changed by somebody else just now"),
+        )
+        .hinted("try again"));
+    }
+    let Some(text) = text else {
+        return match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
+            _ => Ok(()),
+        };
+    };
+    if let Some(folder) = path.parent() {
+        private::create_directories(folder).map_err(failed)?;
+    }
+    // A file keeps the rights it has; a new one is the user's alone.
+    let mode = fs::metadata(path).map_or(0o600, |about| about.permissions().mode() & 0o7777);
+    private::replace_file_with(path, text.as_bytes(), mode).map_err(failed)
+}
+
+/// The directories above a file that are not there, the outermost first.
+#[must_use]
+pub fn missing_directories(path: &Path) -> Vec<PathBuf> {
+    let mut missing: Vec<PathBuf> = path
+        .ancestors()
+        .skip(1)
+        .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
+        .map(Path::to_owned)
+        .collect();
+    missing.reverse();
+    missing
+}
+
+/// Removes these directories as far as they are empty, the innermost first.
+pub fn remove_empty(folders: &[PathBuf]) {
+    for folder in folders.iter().rev() {
+        // One that is not empty is somebody's by now.
+        if fs::remove_dir(folder).is_err() {
+            return;
+        }
+    }
+}

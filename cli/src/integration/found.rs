@@ -1,0 +1,199 @@
+//! What of forge is in an agent's files, told from the files alone.
+
+use super::agent::{Agent, Form, Part, Place, Scope};
+use super::json::Edit;
+use super::{OWN_MARK, file, json, rule, section, toml};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// Whether this value, at this place of an agent's settings, is what one of these edits put there.
+#[must_use]
+pub fn is_ours(agent: Agent, edits: &[Edit], path: &[String], value: &Value) -> bool {
+    let names: Vec<&str> = path.iter().map(String::as_str).collect();
+    let is_server = || {
+        let at = |edit: &Edit| match edit {
+            Edit::Member { path: above, name, keep: false, .. } => {
+                path.split_last().is_some_and(|(last, rest)| last == name && rest == above)
+            }
+            _ => false,
+        };
+        edits.iter().any(at) && server_binary(value).is_some()
+    };
+    match (agent, names.as_slice()) {
+        // An element of an array has no name.
+        (Agent::Cursor, ["hooks", _, ""]) | (_, ["hooks", _, "", "hooks", ""]) => {
+            hook_binary(agent, value).is_some()
+        }
+        (_, ["hooks", _, ""]) => {
+            let handlers = value.get("hooks").and_then(Value::as_array);
+            handlers.is_some_and(|handlers| {
+                !handlers.is_empty() && handlers.iter().all(|it| hook_binary(agent, it).is_some())
+            })
+        }
+        (_, [.., "forge"]) => is_server(),
+        (Agent::Claude, ["permissions", "allow", ""]) => value.as_str().is_some_and(|rule| {
+            let tool = rule.strip_prefix("mcp__forge__");
+            let command = rule.strip_prefix("Bash(").and_then(|rest| rest.strip_suffix(" *)"));
+            tool.is_some_and(|tool| rule::ALLOWED_TOOLS.contains(&tool))
+                || command.is_some_and(is_our_command)
+        }),
+        (Agent::Gemini, ["tools", "allowed", ""]) => value
+            .as_str()
+            .and_then(|rule| rule.strip_prefix("run_shell_command(")?.strip_suffix(')'))
+            .is_some_and(is_our_command),
+        (Agent::OpenCode, ["permission", "bash", rule]) => {
+            value == "allow" && rule.strip_suffix(" *").is_some_and(is_our_command)
+        }
+        _ => false,
+    }
+}
+
+/// Whether this is one of the commands that are allowed: `forge status`, `/opt/forge status`.
+fn is_our_command(line: &str) -> bool {
+    rule::ALLOWED.iter().any(|command| {
+        let word = line.strip_suffix(command).and_then(|word| word.strip_suffix(' '));
+        word.is_some_and(|word| is_forge(&unquoted(word)))
+    })
+}
+
+/// The binary that a hook calls, if it is one of forge's for this agent.
+fn hook_binary(agent: Agent, handler: &Value) -> Option<String> {
+    let line = handler.get("command")?.as_str()?;
+    let (before, event) = line.rsplit_once(' ')?;
+    let word = before.strip_suffix(agent.name())?.strip_suffix(" hook ")?;
+    let plain = event.chars().all(|c| c.is_ascii_alphanumeric());
+    Some(unquoted(word)).filter(|word| plain && is_forge(word))
+}
+
+/// The binary that a server's entry starts, if it is forge's.
+fn server_binary(entry: &Value) -> Option<String> {
+    let (command, last) = match entry.get("command")? {
+        Value::String(command) => {
+            (command.as_str(), entry.get("args")?.as_array()?.first()?.as_str()?)
+        }
+        Value::Array(words) => (words.first()?.as_str()?, words.get(1)?.as_str()?),
+        _ => return None,
+    };
+    (last == "mcp" && is_forge(command)).then(|| command.to_owned())
+}
+
+/// Whether a table of Codex's settings is the server of forge.
+#[must_use]
+pub fn is_our_server(item: &toml_edit::Item) -> bool {
+    toml_binary(item).is_some()
+}
+
+fn toml_binary(item: &toml_edit::Item) -> Option<String> {
+    let command = item.get("command")?.as_str()?;
+    let argument = item.get("args")?.as_array()?.get(0)?.as_str()?;
+    (argument == "mcp" && is_forge(command)).then(|| command.to_owned())
+}
+
+/// Whether a command is forge by its name.
+fn is_forge(command: &str) -> bool {
+    Path::new(command).file_name().is_some_and(|name| name.to_string_lossy().starts_with("forge"))
+}
+
+/// One word of a shell as what it stands for.
+fn unquoted(word: &str) -> String {
+    let inside = word.strip_prefix('\'').and_then(|word| word.strip_suffix('\''));
+    inside.map_or_else(|| word.to_owned(), |inside| inside.replace(r"'\''", "'"))
+}
+
+/// What was found of one part of an installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Which part.
+    pub part: Part,
+    /// In which file.
+    pub file: PathBuf,
+    /// Whether it is there.
+    pub there: bool,
+    /// The binaries it calls.
+    pub binaries: Vec<String>,
+    /// Why that cannot be told.
+    pub error: Option<String>,
+}
+
+/// Looks for the parts of an installation.
+#[must_use]
+pub fn look(agent: Agent, scope: Scope, place: &Place) -> Vec<Found> {
+    let wanted = agent.wanted(scope, place);
+    wanted
+        .into_iter()
+        .map(|wanted| {
+            let mut found = Found {
+                part: wanted.part,
+                file: wanted.file.clone(),
+                there: false,
+                binaries: Vec::new(),
+                error: None,
+            };
+            // Only looking: wherever a link leads, it may be read.
+            match file::read(&wanted.file, Path::new("/")) {
+                Ok(file::Settings { text: Some(text), .. }) => {
+                    if let Err(error) = look_in(agent, &text, &wanted.form, &mut found) {
+                        found.error = Some(error.to_string());
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => found.error = Some(error.message().to_owned()),
+            }
+            found.binaries.sort();
+            found.binaries.dedup();
+            found
+        })
+        .collect()
+}
+
+fn look_in(agent: Agent, text: &str, form: &Form, found: &mut Found) -> Result<(), json::Unusable> {
+    match form {
+        Form::Json(edits) => {
+            let values = json::values(text)?;
+            walk(&values, &mut Vec::new(), &mut |path, value| {
+                let first = path.first().map(String::as_str);
+                let part = match first {
+                    Some("hooks") => Part::Hooks,
+                    Some("permissions" | "tools" | "permission") => Part::Permissions,
+                    _ => Part::Server,
+                };
+                if part != found.part || !is_ours(agent, edits, path, value) {
+                    return;
+                }
+                found.there = true;
+                let binary = match part {
+                    Part::Hooks => hook_binary(agent, value),
+                    _ => server_binary(value),
+                };
+                found.binaries.extend(binary);
+            });
+        }
+        Form::Toml(table) => {
+            let path: Vec<&str> = table.path.iter().map(String::as_str).collect();
+            let binary = toml::item(text, &path)?.and_then(|item| toml_binary(&item));
+            found.there = binary.is_some();
+            found.binaries.extend(binary);
+        }
+        Form::Section(_) => found.there = section::found(text).is_some(),
+        Form::Whole(_) => {
+            found.there = text.contains(OWN_MARK);
+            let line = text.lines().find_map(|line| line.strip_prefix("const FORGE = "));
+            found.binaries.extend(line.and_then(|line| serde_json::from_str::<String>(line).ok()));
+        }
+    }
+    Ok(())
+}
+
+fn walk(value: &Value, path: &mut Vec<String>, visit: &mut dyn FnMut(&[String], &Value)) {
+    visit(path, value);
+    let inside: Vec<(String, &Value)> = match value {
+        Value::Object(members) => members.iter().map(|(name, it)| (name.clone(), it)).collect(),
+        Value::Array(elements) => elements.iter().map(|it| (String::new(), it)).collect(),
+        _ => return,
+    };
+    for (name, value) in inside {
+        path.push(name);
+        walk(value, path, visit);
+        path.pop();
+    }
+}

@@ -1,0 +1,278 @@
+//! Settings in JSON, with comments or without: changed in place, all else as it was.
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
+
+/// Settings that cannot be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum Unusable {
+    /// They cannot be read.
+    #[error("it is not {0}: {1}")]
+    Broken(&'static str, String),
+    /// They hold something else than expected.
+    #[error("'{path}' in it is not {wanted}")]
+    Unlike {
+        /// Where.
+        path: String,
+        /// What was expected there.
+        wanted: &'static str,
+    },
+    /// Something of that name is there already.
+    #[error("'{path}' in it is somebody else's")]
+    Taken {
+        /// Where.
+        path: String,
+    },
+}
+
+/// What is wanted in the settings.
+#[derive(Clone, Debug)]
+pub enum Edit {
+    /// This member of the object at `path`, where there is none of that name yet.
+    Member {
+        /// The names on the way to the object.
+        path: Vec<String>,
+        /// The member's name.
+        name: String,
+        /// Its value.
+        value: CstInputValue,
+        /// Whether one that is there already may be another's and is then kept.
+        keep: bool,
+    },
+    /// This element at the end of the array at `path`.
+    Element {
+        /// The names on the way to the array.
+        path: Vec<String>,
+        /// The element.
+        value: CstInputValue,
+    },
+}
+
+/// Comments and commas at the end are taken as they are, as the agents take them; no other dialect is.
+const OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+/// Some editors begin a file with it.
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+fn parse(text: &str) -> Result<CstRootNode, Unusable> {
+    CstRootNode::parse(text, &OPTIONS).map_err(|error| Unusable::Broken("JSON", error.to_string()))
+}
+
+/// The text with one more thing in it; the same text if that is there already.
+///
+/// # Errors
+///
+/// If the text is no JSON, or holds something else where this belongs.
+pub fn edited(text: &str, edit: &Edit) -> Result<String, Unusable> {
+    let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) => (BYTE_ORDER_MARK, rest),
+        None => ("", text),
+    };
+    let root = parse(text)?;
+    let top = match root.value() {
+        None => root.object_value_or_set(),
+        Some(_) => root.object_value().ok_or_else(|| unlike(&[], "an object"))?,
+    };
+    match edit {
+        Edit::Member { path, name, value, keep } => {
+            let object = object_at(top, path)?;
+            match object.get(name).map(|member| member.value()) {
+                None => {
+                    object.append(name, value.clone());
+                }
+                Some(found) => {
+                    if *keep || found.is_some_and(|found| is_equal(&found, value)) {
+                        return Ok([mark, text].concat());
+                    }
+                    let path = [path.as_slice(), std::slice::from_ref(name)].concat().join(".");
+                    return Err(Unusable::Taken { path });
+                }
+            }
+        }
+        Edit::Element { path, value } => {
+            let (name, above) = path.split_last().ok_or_else(|| unlike(&[], "an array"))?;
+            let object = object_at(top, above)?;
+            let array = match object.get(name) {
+                None => object.array_value_or_set(name),
+                Some(member) => member.array_value().ok_or_else(|| unlike(path, "an array"))?,
+            };
+            if array.elements().iter().any(|element| is_equal(element, value)) {
+                return Ok([mark, text].concat());
+            }
+            array.append(value.clone());
+        }
+    }
+    Ok(format!("{mark}{root}"))
+}
+
+fn unlike(path: &[String], wanted: &'static str) -> Unusable {
+    let path = if path.is_empty() { "the whole".to_owned() } else { path.join(".") };
+    Unusable::Unlike { path, wanted }
+}
+
+/// The object at the end of this way; made where there is none.
+fn object_at(top: CstObject, path: &[String]) -> Result<CstObject, Unusable> {
+    let mut object = top;
+    for (depth, name) in path.iter().enumerate() {
+        object = match object.get(name) {
+            None => object.object_value_or_set(name),
+            Some(member) => {
+                member.object_value().ok_or_else(|| unlike(&path[..=depth], "an object"))?
+            }
+        };
+    }
+    Ok(object)
+}
+
+fn is_equal(node: &CstNode, value: &CstInputValue) -> bool {
+    plain(node).is_some_and(|found| found == of_input(value))
+}
+
+/// The value without its comments and its form.
+fn plain(node: &CstNode) -> Option<serde_json::Value> {
+    use serde_json::Value;
+    if let Some(object) = node.as_object() {
+        let member = |member: jsonc_parser::cst::CstObjectProp| {
+            Some((member.decoded_name()?, plain(&member.value()?)?))
+        };
+        let members = object.properties().into_iter().map(member);
+        return Some(Value::Object(members.collect::<Option<_>>()?));
+    }
+    if let Some(array) = node.as_array() {
+        let elements = array.elements();
+        return Some(Value::Array(elements.iter().map(plain).collect::<Option<_>>()?));
+    }
+    if let Some(text) = node.as_string_lit() {
+        return Some(Value::String(text.decoded_value().ok()?));
+    }
+    serde_json::from_str(&node.to_string()).ok()
+}
+
+/// The value that an input stands for.
+pub(super) fn of_input(value: &CstInputValue) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        CstInputValue::Null => Value::Null,
+        CstInputValue::Bool(flag) => Value::Bool(*flag),
+        CstInputValue::Number(number) => serde_json::from_str(number).unwrap_or_default(),
+        CstInputValue::String(text) => Value::String(text.clone()),
+        CstInputValue::Array(elements) => Value::Array(elements.iter().map(of_input).collect()),
+        CstInputValue::Object(members) => Value::Object(
+            members.iter().map(|(name, value)| (name.clone(), of_input(value))).collect(),
+        ),
+    }
+}
+
+/// The values in the settings, without comments and form; null for an empty file.
+///
+/// # Errors
+///
+/// If it is no JSON.
+pub fn values(text: &str) -> Result<serde_json::Value, Unusable> {
+    let root = parse(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text))?;
+    Ok(root.value().and_then(|value| plain(&value)).unwrap_or_default())
+}
+
+/// The text without what `is_ours` knows: elements of arrays and members of objects. What is empty only since then
+/// goes with it.
+///
+/// # Errors
+///
+/// If it is no JSON.
+pub fn without(
+    text: &str,
+    is_ours: &dyn Fn(&[String], &serde_json::Value) -> bool,
+) -> Result<String, Unusable> {
+    let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) => (BYTE_ORDER_MARK, rest),
+        None => ("", text),
+    };
+    let root = parse(text)?;
+    let Some(top) = root.object_value() else { return Ok([mark, text].concat()) };
+    if clear_object(&top, &mut Vec::new(), is_ours) == Cleared::Nothing {
+        return Ok([mark, text].concat());
+    }
+    Ok(format!("{mark}{root}"))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cleared {
+    Nothing,
+    Something,
+    /// All that was in it.
+    All,
+}
+
+fn clear(
+    node: &CstNode,
+    path: &mut Vec<String>,
+    is_ours: &dyn Fn(&[String], &serde_json::Value) -> bool,
+) -> Cleared {
+    if let Some(object) = node.as_object() {
+        return clear_object(&object, path, is_ours);
+    }
+    match node.as_array() {
+        Some(array) => clear_array(&array, path, is_ours),
+        None => Cleared::Nothing,
+    }
+}
+
+fn clear_object(
+    object: &CstObject,
+    path: &mut Vec<String>,
+    is_ours: &dyn Fn(&[String], &serde_json::Value) -> bool,
+) -> Cleared {
+    let mut cleared = Cleared::Nothing;
+    for member in object.properties() {
+        let (Some(name), Some(value)) = (member.decoded_name(), member.value()) else { continue };
+        path.push(name);
+        let ours = plain(&value).is_some_and(|value| is_ours(path, &value));
+        let inside = if ours { Cleared::All } else { clear(&value, path, is_ours) };
+        path.pop();
+        if inside != Cleared::Nothing {
+            cleared = Cleared::Something;
+        }
+        if inside == Cleared::All {
+            member.remove();
+        }
+    }
+    emptied(cleared, object.properties().is_empty())
+}
+
+fn clear_array(
+    array: &CstArray,
+    path: &mut Vec<String>,
+    is_ours: &dyn Fn(&[String], &serde_json::Value) -> bool,
+) -> Cleared {
+    let mut cleared = Cleared::Nothing;
+    for element in array.elements() {
+        path.push(String::new());
+        let ours = plain(&element).is_some_and(|value| is_ours(path, &value));
+        let inside = if ours { Cleared::All } else { clear(&element, path, is_ours) };
+        path.pop();
+        if inside != Cleared::Nothing {
+            cleared = Cleared::Something;
+        }
+        if inside == Cleared::All {
+            element.remove();
+        }
+    }
+    emptied(cleared, array.elements().is_empty())
+}
+
+fn emptied(cleared: Cleared, empty: bool) -> Cleared {
+    if cleared == Cleared::Something && empty { Cleared::All } else { cleared }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+use super::*;
+use crate::integration::splice::Splice;
+use proptest::prelude::*;
+use serde_json::json;
+
+fn element(path: &[&str], value: &str) -> Edit {
+    let path = path.iter().map(|name| (*name).to_owned()).collect();
+    Edit::Element { path, value: value.into() }
+}
+
+fn member(path: &[&str], name: &str, value: CstInputValue) -> Edit {
+    let path = path.iter().map(|name| (*name).to_owned()).collect();
+    Edit::Member { path, name: name.to_owned(), value, keep: false }
+}
+
+#[test]
+fn what_is_there_stays_as_it_is_written() {
+    let text = "{\n  // mine\n  \"z\": 1,  /* why */\n  \"permissions\": {\n    \"allow\": [\"Bash(ls)\", ],\n  },\n}\n";
+    let edit = element(&["permissions", "allow"], "Bash(forge)");
+    let with = edited(text, &edit).unwrap();
+    assert_eq!(
+        with,
+        "{\n  // mine\n  \"z\": 1,  /* why */\n  \"permissions\": {\n    \"allow\": [\"Bash(ls)\", \"Bash(forge)\" ],\n  },\n}\n"
+    );
+    // Once is enough.
+    assert_eq!(edited(&with, &edit).unwrap(), with);
+}
+
+#[test]
+fn ways_are_made_where_there_are_none() {
+    let edit = member(&["a", "b"], "c", CstInputValue::Number("1".to_owned()));
+    for text in ["", "{}", "\u{feff}{ }", "{\"a\": {}}", " // only a remark\n"] {
+        let with = edited(text, &edit).unwrap();
+        assert_eq!(values(&with).unwrap(), json!({"a": {"b": {"c": 1}}}), "{with}");
+        assert_eq!(text.starts_with('\u{feff}'), with.starts_with('\u{feff}'));
+    }
+}
+
+#[test]
+fn lines_end_as_the_others_do() {
+    let with = edited("{\r\n  \"a\": 1\r\n}\r\n", &element(&["b"], "x")).unwrap();
+    assert!(!with.replace("\r\n", "").contains('\n'), "{with:?}");
+}
+
+#[test]
+fn what_is_no_json_or_another_thing_is_refused() {
+    let edit = element(&["a", "b"], "x");
+    for (text, reason) in [
+        ("{", "it is not JSON"),
+        ("{\"a\": 1} {", "it is not JSON"),
+        ("{'a': 1}", "it is not JSON"),
+        ("{\"a\" 1}", "it is not JSON"),
+        ("[]", "'the whole' in it is not an object"),
+        ("{\"a\": []}", "'a' in it is not an object"),
+        ("{\"a\": {\"b\": {}}}", "'a.b' in it is not an array"),
+    ] {
+        let error = edited(text, &edit).unwrap_err().to_string();
+        assert!(error.starts_with(reason), "{text}: {error}");
+    }
+    let taken = edited("{\"a\": {\"b\": 2}}", &member(&["a"], "b", true.into())).unwrap_err();
+    assert_eq!(taken.to_string(), "'a.b' in it is somebody else's");
+}
+
+#[test]
+fn what_is_empty_only_since_then_goes_too() {
+    let is_x = |_: &[String], value: &serde_json::Value| value == "x";
+    let text = "{\n  \"a\": {\"b\": [\"x\"]},\n  \"kept\": [],\n  \"c\": [\"x\", \"y\"]\n}\n";
+    let left = without(text, &is_x).unwrap();
+    assert_eq!(values(&left).unwrap(), json!({"kept": [], "c": ["y"]}));
+    assert_eq!(without("{ \"a\": [ ] }", &is_x).unwrap(), "{ \"a\": [ ] }");
+}
+
+/// Settings as people write them: any form, remarks, commas at the end.
+fn jsonc() -> impl Strategy<Value = String> {
+    let gap = prop_oneof![
+        4 => Just(String::new()),
+        3 => Just(" ".to_owned()),
+        2 => Just("\n    ".to_owned()),
+        1 => Just(" // x: \"{\n".to_owned()),
+        1 => Just("/* [ */".to_owned()),
+        1 => Just("\r\n\t".to_owned()),
+    ];
+    let scalar = prop_oneof![
+        Just("1.50e3".to_owned()),
+        Just("null".to_owned()),
+        Just("true".to_owned()),
+        "\"[a-zé/ ]{0,5}\"",
+        Just("\"\\u00e9\\\"// no remark\"".to_owned()),
+    ];
+    let name = prop_oneof![Just("hooks"), Just("permissions"), Just("allow"), Just("a"), Just("é")];
+    let gap_of = gap.boxed();
+    let of = gap_of.clone();
+    scalar
+        .prop_recursive(3, 20, 4, move |inner| {
+            let (gap, gap2) = (of.clone(), of.clone());
+            let array =
+                (prop::collection::vec((gap.clone(), inner.clone(), gap), 0..4), any::<bool>())
+                    .prop_map(|(elements, comma)| {
+                        let parts: Vec<String> = elements
+                            .into_iter()
+                            .map(|(a, value, b)| [a, value, b].concat())
+                            .collect();
+                        let end = if comma && !parts.is_empty() { "," } else { "" };
+                        format!("[{}{end}]", parts.join(","))
+                    });
+            let members =
+                prop::collection::btree_map(name.clone(), (gap2.clone(), inner, gap2), 0..4);
+            let object = (members, any::<bool>()).prop_map(|(members, comma)| {
+                let parts: Vec<String> = members
+                    .into_iter()
+                    .map(|(name, (a, value, b))| format!("{a}\"{name}\":{b}{value}{a}"))
+                    .collect();
+                let end = if comma && !parts.is_empty() { "," } else { "" };
+                format!("{{{}{end}}}", parts.join(","))
+            });
+            prop_oneof![1 => array, 3 => object]
+        })
+        .prop_flat_map(move |text| (gap_of.clone(), Just(text), gap_of.clone()))
+        .prop_map(|(a, text, b)| [a, text, b].concat())
+}
+
+proptest! {
+    #[test]
+    fn an_edit_adds_one_thing_and_goes_to_the_byte(text in jsonc(), deep in any::<bool>()) {
+        let before = values(&text).unwrap();
+        let path: &[&str] = if deep { &["permissions", "allow"] } else { &["hooks"] };
+        let edit = element(path, "forge's own");
+        let Ok(with) = edited(&text, &edit) else {
+            // Something else is in its place.
+            return Ok(());
+        };
+        let splice = Splice::between(&text, &with).unwrap();
+        prop_assert_eq!(splice.taken_back(&with), Some(text));
+        prop_assert_eq!(&edited(&with, &edit).unwrap(), &with);
+        // Nothing of what was there is gone but what stands between two places of one change.
+        let after = values(&with).unwrap();
+        let left = without(&with, &|_, value| value == "forge's own").unwrap();
+        let (left, pointer) = (values(&left).unwrap(), format!("/{}", path.join("/")));
+        let last = after.pointer(&pointer).unwrap().as_array().unwrap().last().unwrap().clone();
+        prop_assert_eq!(last, "forge's own");
+        if before.pointer(&pointer).is_some_and(|array| array != &json!([])) {
+            prop_assert_eq!(left, before);
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! What a file of an agent is, and would be with and without forge in it.
+
+use super::agent::{Agent, Form, Part, Place, Scope, Wanted};
+use super::receipt::{Changed, Receipt, Receipts, hash};
+use super::splice::Splice;
+use super::{OWN_MARK, file, found, json, section, toml};
+use crate::error::CommandError;
+use std::path::{Path, PathBuf};
+
+/// What is to be done for one agent.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The agent.
+    pub agent: Agent,
+    /// For whom.
+    pub scope: Scope,
+    /// The project, unless it is for all.
+    pub project: Option<PathBuf>,
+    /// The binary that is called.
+    pub forge: String,
+    /// The files, in the order in which they are written.
+    pub files: Vec<Step>,
+    /// What cannot be done, and why.
+    pub left_out: Vec<(Part, String)>,
+}
+
+/// What is to be done with one file.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The file as the agent names it.
+    pub file: PathBuf,
+    /// What of the four things goes into it.
+    pub parts: Vec<Part>,
+    /// The file as it is.
+    pub now: file::Settings,
+    /// The file without forge; nothing if it would not be there.
+    pub without: Option<String>,
+    /// The file with forge; nothing if it would not be there.
+    pub with: Option<String>,
+    /// What makes the one the other.
+    splices: Vec<Splice>,
+    /// What was noted of it before.
+    noted: Option<Changed>,
+    /// Whether another agent's installation needs what is in it.
+    shared: bool,
+}
+
+impl Plan {
+    /// Looks at the files of an agent and computes what they would be. Nothing is changed.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be used as it is.
+    pub fn make(
+        agent: Agent,
+        scope: Scope,
+        place: &Place,
+        receipts: &Receipts,
+    ) -> Result<Self, CommandError> {
+        let project = (scope != Scope::User).then(|| place.project.clone());
+        let receipt = receipts.find(agent, scope, project.as_deref())?;
+        let others: Vec<Receipt> =
+            receipts.all().into_iter().filter(|other| Some(other) != receipt.as_ref()).collect();
+        let mut files: Vec<(PathBuf, Vec<Wanted>)> = Vec::new();
+        for wanted in agent.wanted(scope, place) {
+            match files.iter_mut().find(|(file, _)| *file == wanted.file) {
+                Some((_, there)) => there.push(wanted),
+                None => files.push((wanted.file.clone(), vec![wanted])),
+            }
+        }
+        let mut plan = Self {
+            agent,
+            scope,
+            project,
+            forge: place.forge.clone(),
+            files: Vec::new(),
+            left_out: Vec::new(),
+        };
+        for (path, wanted) in files {
+            let step = plan.step(path, &wanted, place, receipt.as_ref(), &others)?;
+            plan.files.push(step);
+        }
+        Ok(plan)
+    }
+
+    fn step(
+        &mut self,
+        path: PathBuf,
+        wanted: &[Wanted],
+        place: &Place,
+        receipt: Option<&Receipt>,
+        others: &[Receipt],
+    ) -> Result<Step, CommandError> {
+        // A file of the project stays in the project, one of the user's in the user's directory.
+        let own = [&place.home, &place.config]
+            .into_iter()
+            .chain(&place.claude)
+            .chain(&place.codex)
+            .find(|folder| path.starts_with(folder) && !path.starts_with(&place.project));
+        let now = file::read(&path, own.unwrap_or(&place.project))?;
+        let unusable = |error: json::Unusable| {
+            CommandError::invalid(format!("'{}' cannot be changed", path.display()))
+                .caused_by(error)
+                .hinted("nothing was changed; correct the file, or move it away")
+        };
+        // A section may serve several agents: each of them notes how it came there.
+        let section_only = wanted.iter().all(|wanted| wanted.part == Part::Section);
+        let shared_with =
+            others.iter().find_map(|other| other.of(&now.path)).filter(|_| section_only);
+        let shared = shared_with.is_some();
+        let noted = receipt.and_then(|receipt| receipt.of(&now.path)).or(shared_with).cloned();
+        let without = match &now.text {
+            None => None,
+            Some(text) => self.without(text, wanted, noted.as_ref()).map_err(unusable)?,
+        };
+        let mut with = without.clone();
+        let mut splices = Vec::new();
+        let mut parts = Vec::new();
+        for wanted in wanted {
+            parts.push(wanted.part);
+            let before = with.clone();
+            match applied(before.as_deref(), &wanted.form, &mut splices) {
+                Ok(text) => with = text,
+                // Permission rules are a convenience: all else works without them.
+                Err(error) if wanted.part == Part::Permissions => {
+                    parts.pop();
+                    with = before;
+                    self.left_out.push((wanted.part, error.to_string()));
+                }
+                Err(error) => return Err(unusable(error)),
+            }
+        }
+        if without.is_none() {
+            // A file that is made is one change, whatever it took to make it.
+            splices =
+                Splice::between("", with.as_deref().unwrap_or_default()).into_iter().collect();
+        }
+        Ok(Step { file: path, parts, now, without, with, splices, noted, shared })
+    }
+
+    /// The text without what is forge's; nothing if the file was forge's alone.
+    fn without(
+        &self,
+        text: &str,
+        wanted: &[Wanted],
+        noted: Option<&Changed>,
+    ) -> Result<Option<String>, json::Unusable> {
+        let created = noted.is_some_and(|noted| noted.created);
+        if let Some(back) = noted.and_then(|noted| noted.taken_back(text))
+            && self.is_clean(&back, wanted)
+        {
+            return Ok((!created || !back.is_empty()).then_some(back));
+        }
+        let mut text = text.to_owned();
+        for wanted in wanted {
+            match &wanted.form {
+                Form::Json(edits) => {
+                    let ours =
+                        |path: &[String], value: &_| found::is_ours(self.agent, edits, path, value);
+                    text = json::without(&text, &ours)?;
+                }
+                Form::Toml(table) => {
+                    text = toml::without(&text, &table.path, &found::is_our_server)?;
+                }
+                Form::Section(_) => text = section::without(&text),
+                Form::Whole(_) if text.contains(OWN_MARK) => return Ok(None),
+                Form::Whole(_) => {
+                    let path = wanted.file.display().to_string();
+                    return Err(json::Unusable::Taken { path });
+                }
+            }
+        }
+        let empty = match wanted.first().map(|wanted| &wanted.form) {
+            Some(Form::Json(_)) => json::values(&text)?.as_object().is_none_or(|it| it.is_empty()),
+            _ => text.trim().is_empty(),
+        };
+        Ok((!created || !empty).then_some(text))
+    }
+
+    /// Whether a text can be read, and nothing of forge's is in it.
+    fn is_clean(&self, text: &str, wanted: &[Wanted]) -> bool {
+        wanted.iter().all(|wanted| match &wanted.form {
+            Form::Json(edits) => {
+                let ours =
+                    |path: &[String], value: &_| found::is_ours(self.agent, edits, path, value);
+                text.is_empty() || json::without(text, &ours).is_ok_and(|left| left == text)
+            }
+            Form::Toml(table) => toml::without(text, &table.path, &found::is_our_server)
+                .is_ok_and(|left| left == text),
+            Form::Section(_) => section::found(text).is_none(),
+            Form::Whole(_) => text.is_empty(),
+        })
+    }
+
+    /// Whether nothing is left to do for it to be installed.
+    #[must_use]
+    pub fn is_installed(&self) -> bool {
+        self.files.iter().all(Step::is_installed)
+    }
+
+    /// Makes the files what they are with forge.
+    ///
+    /// # Errors
+    ///
+    /// If one cannot be written: then those before it are as they were.
+    pub fn install(&self, receipts: &Receipts) -> Result<(), CommandError> {
+        let mut receipt =
+            Receipt::new(self.agent, self.scope, self.project.as_deref(), &self.forge);
+        receipt.files = self.files.iter().filter_map(Step::changed).collect();
+        // Noted first: what is noted and not there is seen to be so, what is there and not noted is not.
+        receipts.keep(&receipt)?;
+        let all = self.files.iter().map(|step| (step, step.with.as_deref()));
+        write_all(all.filter(|(step, _)| !step.is_installed()))
+    }
+
+    /// Makes the files what they are without forge. Says of how many that was more than nothing.
+    ///
+    /// # Errors
+    ///
+    /// If one cannot be written: then those before it are as they were.
+    pub fn uninstall(&self, receipts: &Receipts) -> Result<usize, CommandError> {
+        let gone: Vec<&Step> = self.files.iter().filter(|step| step.is_to_go()).collect();
+        write_all(gone.iter().map(|step| (*step, step.without.as_deref())))?;
+        for step in &gone {
+            if let (None, Some(noted)) = (&step.without, &step.noted) {
+                file::remove_empty(&noted.directories);
+            }
+        }
+        receipts.keep(&Receipt::new(
+            self.agent,
+            self.scope,
+            self.project.as_deref(),
+            &self.forge,
+        ))?;
+        Ok(gone.len())
+    }
+}
+
+impl Step {
+    /// Whether the file is as it is to be.
+    #[must_use]
+    pub fn is_installed(&self) -> bool {
+        self.now.text == self.with
+    }
+
+    /// Whether anything of forge's is in the file that no other installation needs.
+    #[must_use]
+    pub fn is_to_go(&self) -> bool {
+        !self.shared && self.now.text != self.without
+    }
+
+    /// What is to be put in, for people.
+    #[must_use]
+    pub fn inserted(&self) -> String {
+        self.splices.iter().map(|splice| splice.inserted.as_str()).collect()
+    }
+
+    fn changed(&self) -> Option<Changed> {
+        let with = self.with.as_deref()?;
+        if self.splices.is_empty() {
+            return self.noted.clone();
+        }
+        let was_noted = self.noted.as_ref();
+        let directories = match was_noted {
+            Some(noted) => noted.directories.clone(),
+            None => file::missing_directories(&self.now.path),
+        };
+        Some(Changed {
+            path: self.now.path.clone(),
+            created: self.without.is_none(),
+            directories,
+            after: hash(with),
+            splices: self.splices.clone(),
+        })
+    }
+}
+
+/// The text with what is wanted in it, each change noted.
+fn applied(
+    text: Option<&str>,
+    form: &Form,
+    splices: &mut Vec<Splice>,
+) -> Result<Option<String>, json::Unusable> {
+    let mut now = text.unwrap_or_default().to_owned();
+    let noted = splices.len();
+    let mut step = |next: String, now: &mut String| {
+        splices.extend(Splice::between(now, &next));
+        *now = next;
+    };
+    let outcome = match form {
+        Form::Json(edits) => {
+            if text.is_none() {
+                step("{}\n".to_owned(), &mut now);
+            }
+            edits
+                .iter()
+                .try_for_each(|edit| json::edited(&now, edit).map(|next| step(next, &mut now)))
+        }
+        Form::Toml(table) => toml::edited(&now, table).map(|next| step(next, &mut now)),
+        Form::Section(section) => {
+            step(section::added(&now, section), &mut now);
+            Ok(())
+        }
+        Form::Whole(whole) => {
+            step(whole.clone(), &mut now);
+            Ok(())
+        }
+    };
+    if let Err(error) = outcome {
+        splices.truncate(noted);
+        return Err(error);
+    }
+    Ok(Some(now))
+}
+
+/// Writes all of these files, or none.
+fn write_all<'s>(
+    steps: impl Iterator<Item = (&'s Step, Option<&'s str>)>,
+) -> Result<(), CommandError> {
+    let mut done: Vec<(&Step, Option<&str>, Vec<PathBuf>)> = Vec::new();
+    for (step, text) in steps {
+        let folders = file::missing_directories(&step.now.path);
+        if let Err(error) = file::replace(&step.now, text) {
+            for (step, text, folders) in done.iter().rev() {
+                let written =
+                    file::Settings { path: step.now.path.clone(), text: text.map(str::to_owned) };
+                // The first error is the one to tell; who changed the file since then keeps it.
+                let _ = file::replace(&written, step.now.text.as_deref());
+                file::remove_empty(folders);
+            }
+            file::remove_empty(&folders);
+            return Err(error);
+        }
+        done.push((step, text, folders));
+    }
+    Ok(())
+}
+
+/// Whether git leaves this file alone.
+#[must_use]
+pub fn is_ignored(project: &Path, file: &Path) -> Option<bool> {
+    let status = std::process::Command::new("git")
+        .arg("-C")
+        .arg(project)
+        .args(["check-ignore", "-q", "--"])
+        .arg(file)
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .status()
+        .ok()?;
+    match status.code() {
+        Some(0) => Some(true),
+        Some(1) => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

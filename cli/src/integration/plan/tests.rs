@@ -1,0 +1,335 @@
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+/// A home with a project in it.
+struct House {
+    root: tempfile::TempDir,
+    place: Place,
+    receipts: Receipts,
+}
+
+impl House {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let home = root.path().canonicalize().unwrap();
+        let project = home.join("work/project");
+        fs::create_dir_all(&project).unwrap();
+        let text = home.to_str().unwrap().to_owned();
+        let environment = crate::context::Environment::from([("HOME", text.as_str())]);
+        let place = Place {
+            config: home.join(".config"),
+            claude: None,
+            codex: None,
+            project,
+            forge: format!("{text}/bin dir/forge"),
+            word: "forge".to_owned(),
+            home,
+        };
+        Self { root, place, receipts: Receipts::of(&environment).unwrap() }
+    }
+
+    fn plan(&self, agent: Agent, scope: Scope) -> Result<Plan, CommandError> {
+        Plan::make(agent, scope, &self.place, &self.receipts)
+    }
+
+    fn install(&self, agent: Agent, scope: Scope) {
+        self.plan(agent, scope).unwrap().install(&self.receipts).unwrap();
+    }
+
+    fn uninstall(&self, agent: Agent, scope: Scope) -> usize {
+        self.plan(agent, scope).unwrap().uninstall(&self.receipts).unwrap()
+    }
+
+    fn write(&self, path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Every file and directory but the receipts, with contents and rights.
+    fn tree(&self) -> BTreeMap<PathBuf, (u32, Option<String>)> {
+        let mut tree = BTreeMap::new();
+        let mut open = vec![self.place.home.clone()];
+        while let Some(folder) = open.pop() {
+            for entry in fs::read_dir(&folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.starts_with(self.place.home.join(".local")) {
+                    continue;
+                }
+                let about = fs::symlink_metadata(&path).unwrap();
+                let text = about.is_file().then(|| fs::read_to_string(&path).unwrap());
+                if about.is_dir() {
+                    open.push(path.clone());
+                }
+                tree.insert(path, (about.permissions().mode(), text));
+            }
+        }
+        tree
+    }
+}
+
+fn every() -> impl Iterator<Item = (Agent, Scope)> {
+    Agent::ALL.into_iter().flat_map(|agent| {
+        Scope::ALL.into_iter().filter(move |scope| agent.has(*scope)).map(move |it| (agent, it))
+    })
+}
+
+#[test]
+fn where_nothing_was_nothing_is_left() {
+    for (agent, scope) in every() {
+        let house = House::new();
+        let before = house.tree();
+        house.install(agent, scope);
+        let plan = house.plan(agent, scope).unwrap();
+        assert!(plan.is_installed() && plan.left_out.is_empty(), "{agent:?} {scope:?}");
+        for step in &plan.files {
+            let mode = fs::metadata(&step.now.path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{}", step.file.display());
+        }
+        let there = house.tree();
+        house.install(agent, scope);
+        assert_eq!(house.tree(), there, "again is no change: {agent:?} {scope:?}");
+        assert!(house.uninstall(agent, scope) > 0);
+        assert_eq!(house.tree(), before, "{agent:?} {scope:?}");
+        assert_eq!(house.uninstall(agent, scope), 0);
+    }
+}
+
+#[test]
+fn without_a_receipt_what_is_forges_is_told_by_its_looks() {
+    for (agent, scope) in every() {
+        let house = House::new();
+        house.install(agent, scope);
+        fs::remove_dir_all(house.place.home.join(".local")).unwrap();
+        assert!(house.plan(agent, scope).unwrap().is_installed(), "{agent:?} {scope:?}");
+        house.uninstall(agent, scope);
+        let left: String = house.tree().into_values().filter_map(|(_, text)| text).collect();
+        assert!(!left.contains("forge"), "{agent:?} {scope:?}: {left}");
+    }
+}
+
+#[test]
+fn what_was_written_since_then_stays() {
+    let house = House::new();
+    let settings = house.place.project.join(".claude/settings.local.json");
+    house.write(&settings, "{\n  // mine\n  \"model\": \"opus\"\n}\n");
+    house.install(Agent::Claude, Scope::Local);
+    let with = fs::read_to_string(&settings).unwrap();
+    let more = with.replacen("\"opus\",", "\"opus\",\n  \"x\": [1],", 1);
+    assert_ne!(with, more);
+    fs::write(&settings, more).unwrap();
+    house.uninstall(Agent::Claude, Scope::Local);
+    let left = fs::read_to_string(&settings).unwrap();
+    assert_eq!(left, "{\n  // mine\n  \"model\": \"opus\",\n  \"x\": [1]\n}\n");
+}
+
+#[test]
+fn settings_that_the_agent_rewrote_lose_what_is_forges_alone() {
+    let house = House::new();
+    let settings = house.place.project.join(".claude/settings.local.json");
+    let own = r#"{"permissions":{"allow":["Bash(ls)"]},"hooks":{"Stop":[{"hooks":[{"type":"command","command":"say done"}]}]}}"#;
+    house.write(&settings, own);
+    house.install(Agent::Claude, Scope::Local);
+    let values = json::values(&fs::read_to_string(&settings).unwrap()).unwrap();
+    fs::write(&settings, serde_json::to_string_pretty(&values).unwrap()).unwrap();
+    house.uninstall(Agent::Claude, Scope::Local);
+    let left = json::values(&fs::read_to_string(&settings).unwrap()).unwrap();
+    assert_eq!(left, json::values(own).unwrap());
+}
+
+#[test]
+fn the_server_of_another_project_is_not_touched() {
+    let house = House::new();
+    let notes = house.place.home.join(".claude.json");
+    let other = r#"{"projects": {"/other": {"mcpServers": {"forge": {"command": "/usr/bin/forge", "args": ["mcp"]}}}}}"#;
+    house.write(&notes, other);
+    house.install(Agent::Claude, Scope::Local);
+    fs::remove_dir_all(house.place.home.join(".local")).unwrap();
+    house.uninstall(Agent::Claude, Scope::Local);
+    let left = json::values(&fs::read_to_string(&notes).unwrap()).unwrap();
+    assert_eq!(left, json::values(other).unwrap());
+}
+
+#[test]
+fn a_page_that_two_agents_read_keeps_its_section_until_both_are_gone() {
+    let house = House::new();
+    let before = house.tree();
+    let page = house.place.project.join("AGENTS.md");
+    for (first, second) in [(Agent::Codex, Agent::OpenCode), (Agent::OpenCode, Agent::Codex)] {
+        house.install(Agent::Codex, Scope::Project);
+        house.install(Agent::OpenCode, Scope::Project);
+        house.uninstall(first, Scope::Project);
+        assert!(section::found(&fs::read_to_string(&page).unwrap()).is_some());
+        house.uninstall(second, Scope::Project);
+        assert_eq!(house.tree(), before);
+    }
+}
+
+#[test]
+fn a_new_binary_takes_the_place_of_the_old() {
+    let mut house = House::new();
+    let before = house.tree();
+    house.install(Agent::Claude, Scope::Local);
+    house.place.forge = "/opt/new/forge".to_owned();
+    assert!(!house.plan(Agent::Claude, Scope::Local).unwrap().is_installed());
+    house.install(Agent::Claude, Scope::Local);
+    let all: String = house.tree().into_values().filter_map(|(_, text)| text).collect();
+    assert!(all.contains("/opt/new/forge") && !all.contains("bin dir"));
+    house.uninstall(Agent::Claude, Scope::Local);
+    assert_eq!(house.tree(), before);
+}
+
+#[test]
+fn a_broken_file_stops_all_and_changes_nothing() {
+    for (agent, scope) in every() {
+        let house = House::new();
+        let files: Vec<PathBuf> =
+            agent.wanted(scope, &house.place).into_iter().map(|it| it.file).collect();
+        for file in files
+            .iter()
+            .filter(|file| file.extension().is_some_and(|it| it == "json" || it == "toml"))
+        {
+            house.write(file, "{ \"a\": ");
+            let before = house.tree();
+            let error = house.plan(agent, scope).unwrap_err();
+            assert!(error.causes()[0].starts_with("it is not "), "{error:?}");
+            assert!(error.hints()[0].starts_with("nothing was changed"));
+            assert_eq!(house.tree(), before);
+            fs::remove_file(file).unwrap();
+        }
+    }
+}
+
+#[test]
+fn links_are_followed_at_home_and_refused_out_of_the_project() {
+    let house = House::new();
+    let own = house.place.home.join(".claude");
+    let kept = house.place.home.join("dotfiles/claude.json");
+    house.write(&kept, "{}");
+    fs::create_dir(&own).unwrap();
+    symlink(&kept, own.join("settings.json")).unwrap();
+    house.install(Agent::Claude, Scope::User);
+    assert!(fs::symlink_metadata(own.join("settings.json")).unwrap().is_symlink());
+    assert!(fs::read_to_string(&kept).unwrap().contains("PreCompact"));
+    house.uninstall(Agent::Claude, Scope::User);
+    assert_eq!(fs::read_to_string(&kept).unwrap(), "{}");
+    // A project that somebody else made must not say which of my files are written.
+    let elsewhere = house.root.path().join("elsewhere.md");
+    fs::write(&elsewhere, "mine").unwrap();
+    symlink(&elsewhere, house.place.project.join("CLAUDE.md")).unwrap();
+    let error = house.plan(Agent::Claude, Scope::Project).unwrap_err();
+    assert!(error.message().contains("leads to"), "{error}");
+    fs::remove_file(house.place.project.join("CLAUDE.md")).unwrap();
+    symlink("/nowhere/at/all", house.place.project.join("CLAUDE.md")).unwrap();
+    let error = house.plan(Agent::Claude, Scope::Project).unwrap_err();
+    assert!(error.message().contains("a file that is not there"), "{error}");
+    symlink(&own, house.place.project.join(".claude")).unwrap();
+    let error = house.plan(Agent::Claude, Scope::Local).unwrap_err();
+    assert!(error.message().contains("out of"), "{error}");
+}
+
+#[test]
+fn a_file_keeps_its_rights_and_another_of_that_name_its_contents() {
+    let house = House::new();
+    let page = house.place.project.join("CLAUDE.md");
+    house.write(&page, "# Rules\n");
+    fs::set_permissions(&page, fs::Permissions::from_mode(0o644)).unwrap();
+    house.install(Agent::Claude, Scope::Project);
+    assert_eq!(fs::metadata(&page).unwrap().permissions().mode() & 0o777, 0o644);
+    let plugin = house.place.project.join(".opencode/plugins/forge.js");
+    house.write(&plugin, "export const Smithy = 1\n");
+    let error = house.plan(Agent::OpenCode, Scope::Project).unwrap_err();
+    assert!(error.causes()[0].contains("somebody else's"), "{error:?}");
+}
+
+#[test]
+fn a_server_of_that_name_is_not_replaced() {
+    let house = House::new();
+    let servers = house.place.project.join(".mcp.json");
+    house.write(&servers, r#"{"mcpServers": {"forge": {"command": "smithy"}}}"#);
+    let error = house.plan(Agent::Claude, Scope::Project).unwrap_err();
+    assert_eq!(error.causes(), ["'mcpServers.forge' in it is somebody else's"]);
+}
+
+#[test]
+fn rules_that_cannot_be_added_are_left_out_and_all_else_is_done() {
+    let house = House::new();
+    let settings = house.place.project.join("opencode.jsonc");
+    let own = "{ \"permission\": \"ask\" } // mine\n";
+    house.write(&settings, own);
+    let plan = house.plan(Agent::OpenCode, Scope::Project).unwrap();
+    assert_eq!(plan.left_out.len(), 1);
+    plan.install(&house.receipts).unwrap();
+    assert!(fs::read_to_string(&settings).unwrap().contains("\"mcp\""));
+    house.uninstall(Agent::OpenCode, Scope::Project);
+    assert_eq!(fs::read_to_string(&settings).unwrap(), own);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_leaves_the_others_as_they_were() {
+    let house = House::new();
+    let before = house.tree();
+    let plan = house.plan(Agent::Claude, Scope::Project).unwrap();
+    // Somebody makes the last file meanwhile.
+    let last = house.place.project.join("CLAUDE.md");
+    house.write(&last, "quick\n");
+    let error = plan.install(&house.receipts).unwrap_err();
+    assert!(error.message().ends_with("was changed by somebody else just now"), "{error}");
+    fs::remove_file(&last).unwrap();
+    assert_eq!(house.tree(), before);
+}
+
+/// Settings in some form, and a page.
+fn settings() -> impl Strategy<Value = (String, String, String)> {
+    let json = prop_oneof![
+        Just("{}"),
+        Just(""),
+        Just("{\n\t\"hooks\": {},\n\t\"permissions\": {\"allow\": [], \"deny\": [\"x\"]}\n}"),
+        Just("// top\n{ \"mcpServers\": { /* none */ }, \"hooks\": { \"Stop\": [ ] }, }\n"),
+        Just(
+            "{\"version\":1,\"hooks\":{\"preCompact\":[{\"command\":\"x\"},],},\"tools\":{\"allowed\":[\"a\",\n\"b\"]}}"
+        ),
+        Just(
+            "\u{feff}{\r\n  \"mcp\": {\"other\": {}}, // é\r\n  \"permission\": {\"bash\": {\"*\": \"ask\"}}\r\n}\r\n"
+        ),
+    ];
+    let toml = prop_oneof![
+        Just(""),
+        Just("model = \"x\""),
+        Just("# a\n[mcp_servers.b]\ncommand = 'c'\n\n# end"),
+        Just("[mcp_servers]\n[tui]\na = [1,\n2]\n"),
+    ];
+    let page = prop_oneof![Just(""), Just("# Mine"), Just("a\r\n\r\nb\r\n"), Just("\n\n")];
+    (json.prop_map(str::to_owned), toml.prop_map(str::to_owned), page.prop_map(str::to_owned))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #[test]
+    fn install_then_uninstall_restores_every_byte(
+        (json, toml, page) in settings(),
+        which in 0_usize..11,
+    ) {
+        if let Some((agent, scope)) = every().nth(which) {
+            let house = House::new();
+            for wanted in agent.wanted(scope, &house.place) {
+                match (&wanted.form, wanted.file.extension().and_then(|it| it.to_str())) {
+                    (Form::Whole(_), _) => {}
+                    (_, Some("json")) => house.write(&wanted.file, &json),
+                    (_, Some("toml")) => house.write(&wanted.file, &toml),
+                    _ => house.write(&wanted.file, &page),
+                }
+            }
+            let before = house.tree();
+            house.install(agent, scope);
+            let after = house.tree();
+            prop_assert_ne!(&after, &before);
+            house.install(agent, scope);
+            prop_assert_eq!(house.tree(), after);
+            house.uninstall(agent, scope);
+            prop_assert_eq!(house.tree(), before);
+        }
+    }
+}

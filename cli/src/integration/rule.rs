@@ -1,0 +1,125 @@
+//! Which of forge's commands an agent may run without asking: those that read, and those that record. None that goes
+//! back, throws away, changes settings, or runs what it is given.
+
+/// The commands, by the words behind `forge`.
+pub const ALLOWED: [&str; 62] = [
+    "status",
+    "brief",
+    "log",
+    "blame",
+    "why",
+    "doctor",
+    "session list",
+    "session show",
+    "hypothesis add",
+    "hypothesis update",
+    "hypothesis confirm",
+    "hypothesis reject",
+    "hypothesis list",
+    "hypothesis show",
+    "evidence add",
+    "evidence list",
+    "evidence show",
+    "belief add",
+    "belief update",
+    "belief depend",
+    "belief contradict",
+    "belief why",
+    "belief list",
+    "belief show",
+    "dependency list",
+    "dependency show",
+    "gap add",
+    "gap fill",
+    "gap update",
+    "gap list",
+    "gap show",
+    "verification add",
+    "verification list",
+    "verification show",
+    "note add",
+    "note list",
+    "note show",
+    "measurement record",
+    "measurement list",
+    "measurement show",
+    "command list",
+    "command show",
+    "code list",
+    "code show",
+    "task list",
+    "task show",
+    "message list",
+    "message show",
+    "prompt list",
+    "prompt show",
+    "agent list",
+    "agent show",
+    "inference list",
+    "inference show",
+    "branch list",
+    "branch show",
+    "checkpoint create",
+    "checkpoint list",
+    "checkpoint show",
+    "checkpoint at",
+    "checkpoint diff",
+    "checkpoint timeline",
+];
+
+/// The tools of forge's MCP server of the same kind.
+pub const ALLOWED_TOOLS: [&str; 11] = [
+    "brief",
+    "state",
+    "diff",
+    "timeline",
+    "why",
+    "search",
+    "checkpoint",
+    "record_hypothesis",
+    "record_finding",
+    "record_verification",
+    "record_gap",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Args;
+    use clap::CommandFactory;
+
+    #[test]
+    fn each_rule_is_one_whole_command_that_there_is() {
+        for rule in ALLOWED {
+            let mut command = Args::command();
+            for word in rule.split(' ') {
+                let found = command.find_subcommand(word).cloned();
+                command = found.unwrap_or_else(|| panic!("there is no 'forge {rule}'"));
+            }
+            // A rule for a group would allow whatever is put into it later.
+            assert!(!command.has_subcommands(), "'forge {rule}' is a group");
+        }
+    }
+
+    #[test]
+    fn the_tools_are_those_of_the_server_that_replace_nothing() {
+        let known = crate::mcp::tool::all().iter().map(|entry| &entry.tool);
+        for tool in known {
+            let replaces = tool.annotations.as_ref().is_none_or(|hints| hints.is_destructive());
+            assert_eq!(ALLOWED_TOOLS.contains(&tool.name.as_ref()), !replaces, "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn nothing_is_allowed_that_goes_back_or_runs_or_configures() {
+        let never = [
+            "restore", "prune", "purge", "undo", "redo", "run", "config", "import", "export",
+            "hooks", "maintain", "init", "switch", "abandon", "tui", "mcp", "capture", "use",
+        ];
+        for rule in ALLOWED {
+            assert!(rule.split(' ').all(|word| !never.contains(&word)), "{rule}");
+        }
+        // It runs the command it is given.
+        assert!(!ALLOWED.contains(&"command record"));
+    }
+}

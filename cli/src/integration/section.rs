@@ -1,0 +1,83 @@
+//! The section in an agent's page of instructions that says when to record what.
+
+/// Where it begins and ends.
+const BEGIN: &str = "<!-- forge: begin -->";
+const END: &str = "<!-- forge: end -->";
+
+/// The section, with the word that starts forge.
+#[must_use]
+pub fn text(forge: &str) -> String {
+    format!(
+        "{BEGIN}\n\
+         ## Debugging notes (forge)\n\
+         forge keeps what is known, believed and tried here, and outlives compaction. Record as you go:\n\
+         - an idea of the cause: `{forge} hypothesis add 'TEXT'`; settled: `{forge} hypothesis confirm|reject ID`\n\
+         - what speaks for or against it: `{forge} evidence add 'TEXT' --hypothesis ID --strength -1..1`\n\
+         - what is taken to be true: `{forge} belief add 'TEXT'`; what is not known: `{forge} gap add 'TEXT'`\n\
+         - a result of a test, build or check: `{forge} verification add NAME --status passed|failed`\n\
+         - before a risky step: `{forge} checkpoint create 'TEXT'`\n\
+         \n\
+         After a break or a compaction `{forge} brief` says where things stand, `{forge} log` how they got there.\n\
+         `{forge} COMMAND --help` explains each. Ask before `restore`, `undo`, `prune` or `purge`.\n\
+         {END}\n"
+    )
+}
+
+/// The page with the section at its end, after a blank line.
+#[must_use]
+pub fn added(page: &str, section: &str) -> String {
+    let ending = if page.contains("\r\n") { "\r\n" } else { "\n" };
+    let section = section.replace('\n', ending);
+    let gap = match page {
+        "" => String::new(),
+        page if page.ends_with('\n') => ending.to_owned(),
+        _ => ending.repeat(2),
+    };
+    [page, &gap, &section].concat()
+}
+
+/// The section in a page, markers included, up to the end of its last line.
+#[must_use]
+pub fn found(page: &str) -> Option<&str> {
+    let from = page.find(BEGIN)?;
+    let length = page[from..].find(END)? + END.len();
+    let behind = &page[from + length..];
+    let ending = ["\r\n", "\n"].into_iter().find(|ending| behind.starts_with(ending));
+    Some(&page[from..from + length + ending.map_or(0, str::len)])
+}
+
+/// The page without the section and the blank line before it.
+#[must_use]
+pub fn without(page: &str) -> String {
+    let Some(section) = found(page) else { return page.to_owned() };
+    let at = section.as_ptr() as usize - page.as_ptr() as usize;
+    let (before, behind) = (&page[..at], &page[at + section.len()..]);
+    let before = ["\r\n\r\n", "\n\n"]
+        .into_iter()
+        .find_map(|gap| Some(&before[..before.strip_suffix(gap)?.len() + gap.len() / 2]))
+        .unwrap_or(before);
+    [before, behind].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_the_section_behind_a_blank_line_and_loses_it_again() {
+        let section = text("forge");
+        for page in ["", "# Mine\n\nRules.\n", "# Mine\r\nRules.\r\n"] {
+            let with = added(page, &section);
+            assert_eq!(found(&with).unwrap().replace("\r\n", "\n"), section);
+            assert_eq!(without(&with), page);
+        }
+        let with = added("no end", &section) + "more\n";
+        assert_eq!(without(&with), "no end\nmore\n");
+        assert_eq!(without("nothing of forge's"), "nothing of forge's");
+    }
+
+    #[test]
+    fn the_section_has_ten_lines_between_its_markers() {
+        assert_eq!(text("forge").lines().count(), 2 + 10);
+    }
+}

@@ -1,0 +1,92 @@
+//! Where a text was changed, so that exactly that can be taken back.
+
+use serde::{Deserialize, Serialize};
+
+/// One change of a text: at this byte, these were taken out and those put in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Splice {
+    /// The byte it begins at.
+    pub at: usize,
+    /// What stood there before.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub removed: String,
+    /// What stands there since.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub inserted: String,
+}
+
+impl Splice {
+    /// The one change that makes `old` the text `new`: nothing if they are equal.
+    #[must_use]
+    pub fn between(old: &str, new: &str) -> Option<Self> {
+        if old == new {
+            return None;
+        }
+        let ahead = common(old.bytes().zip(new.bytes()));
+        let mut at = ahead;
+        while !(old.is_char_boundary(at) && new.is_char_boundary(at)) {
+            at -= 1;
+        }
+        let (old_rest, new_rest) = (&old[at..], &new[at..]);
+        let mut behind = common(old_rest.bytes().rev().zip(new_rest.bytes().rev()));
+        while !(old_rest.is_char_boundary(old_rest.len() - behind)
+            && new_rest.is_char_boundary(new_rest.len() - behind))
+        {
+            behind -= 1;
+        }
+        Some(Self {
+            at,
+            removed: old_rest[..old_rest.len() - behind].to_owned(),
+            inserted: new_rest[..new_rest.len() - behind].to_owned(),
+        })
+    }
+
+    /// The text before this change, if the change is there.
+    #[must_use]
+    pub fn taken_back(&self, text: &str) -> Option<String> {
+        let rest = text.get(self.at..)?.strip_prefix(self.inserted.as_str())?;
+        Some([&text[..self.at], &self.removed, rest].concat())
+    }
+
+    /// The text before this change where it has moved since: if what was put in is there once and only once.
+    #[must_use]
+    pub fn found_and_taken_back(&self, text: &str) -> Option<String> {
+        if self.inserted.trim().is_empty() {
+            return None;
+        }
+        let mut places = text.match_indices(self.inserted.as_str());
+        let (at, _) = places.next()?;
+        if places.next().is_some() {
+            return None;
+        }
+        Self { at, ..self.clone() }.taken_back(text)
+    }
+}
+
+fn common(pairs: impl Iterator<Item = (u8, u8)>) -> usize {
+    pairs.take_while(|(left, right)| left == right).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_change_is_taken_back_to_the_byte(old in "[aé ß\n]{0,12}", new in "[aé ß\n]{0,12}") {
+            match Splice::between(&old, &new) {
+                None => prop_assert_eq!(old, new),
+                Some(splice) => prop_assert_eq!(splice.taken_back(&new), Some(old)),
+            }
+        }
+    }
+
+    #[test]
+    fn a_change_that_moved_is_found_unless_it_is_there_twice() {
+        let splice = Splice::between("{}", "{ours}").unwrap();
+        assert_eq!(splice.found_and_taken_back("{x, ours}").as_deref(), Some("{x, }"));
+        assert_eq!(splice.found_and_taken_back("{ours, ours}"), None);
+        assert_eq!(splice.found_and_taken_back("{}"), None);
+    }
+}

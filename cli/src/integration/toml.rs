@@ -1,0 +1,161 @@
+//! Settings in TOML: changed in place, all else as it was.
+
+use super::json::Unusable;
+use toml_edit::{DocumentMut, Item, Table};
+
+/// A table that is wanted, with texts and lists of texts in it.
+#[derive(Clone, Debug)]
+pub struct WantedTable {
+    /// The names on the way to it, its own the last.
+    pub path: Vec<String>,
+    /// What stands in it.
+    pub values: Vec<(&'static str, toml_edit::Value)>,
+}
+
+fn parse(text: &str) -> Result<DocumentMut, Unusable> {
+    text.parse::<DocumentMut>()
+        .map_err(|error| Unusable::Broken("TOML", error.message().to_owned()))
+}
+
+/// The text with this table in it; the same text if it is there already.
+///
+/// # Errors
+///
+/// If it is no TOML, or something else has that name.
+pub fn edited(text: &str, wanted: &WantedTable) -> Result<String, Unusable> {
+    let mut document = parse(text)?;
+    let Some((name, above)) = wanted.path.split_last() else { return Ok(text.to_owned()) };
+    let mut table = document.as_table_mut();
+    for (depth, part) in above.iter().enumerate() {
+        let item = table.entry(part).or_insert_with(|| {
+            let mut made = Table::new();
+            // Only the tables in it have a line of their own.
+            made.set_implicit(true);
+            Item::Table(made)
+        });
+        table = item.as_table_mut().ok_or_else(|| Unusable::Unlike {
+            path: wanted.path[..=depth].join("."),
+            wanted: "a table with a line of its own",
+        })?;
+    }
+    if let Some(found) = table.get(name) {
+        let equal = found.as_table_like().is_some_and(|found| {
+            found.len() == wanted.values.len()
+                && wanted.values.iter().all(|(name, value)| {
+                    found.get(name).is_some_and(|item| item.to_string().trim() == value.to_string())
+                })
+        });
+        return if equal {
+            Ok(text.to_owned())
+        } else {
+            Err(Unusable::Taken { path: wanted.path.join(".") })
+        };
+    }
+    let mut made = Table::new();
+    for (name, value) in &wanted.values {
+        made.insert(name, Item::Value(value.clone()));
+    }
+    if !text.trim().is_empty() {
+        made.decor_mut().set_prefix("\n");
+    }
+    table.insert(name, Item::Table(made));
+    Ok(document.to_string())
+}
+
+/// The text without the table at this path, if it is there and ours.
+///
+/// # Errors
+///
+/// If it is no TOML.
+pub fn without(
+    text: &str,
+    path: &[String],
+    is_ours: &dyn Fn(&Item) -> bool,
+) -> Result<String, Unusable> {
+    let mut document = parse(text)?;
+    if remove(document.as_table_mut(), path, is_ours) {
+        return Ok(document.to_string());
+    }
+    Ok(text.to_owned())
+}
+
+fn remove(table: &mut Table, path: &[String], is_ours: &dyn Fn(&Item) -> bool) -> bool {
+    match path {
+        [] => false,
+        [name] => {
+            let found = table.get(name).is_some_and(is_ours);
+            if found {
+                table.remove(name);
+            }
+            found
+        }
+        [name, rest @ ..] => {
+            let Some(inner) = table.get_mut(name).and_then(Item::as_table_mut) else {
+                return false;
+            };
+            let found = remove(inner, rest, is_ours);
+            if found && inner.is_empty() && inner.is_implicit() {
+                table.remove(name);
+            }
+            found
+        }
+    }
+}
+
+/// The item at this path, if there is one.
+///
+/// # Errors
+///
+/// If it is no TOML.
+pub fn item(text: &str, path: &[&str]) -> Result<Option<Item>, Unusable> {
+    let document = parse(text)?;
+    let mut item = document.as_item();
+    for name in path {
+        match item.get(name) {
+            Some(inner) => item = inner,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(item.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server() -> WantedTable {
+        WantedTable {
+            path: vec!["mcp_servers".to_owned(), "forge".to_owned()],
+            values: vec![("command", "/opt/forge".into())],
+        }
+    }
+
+    fn is_ours(item: &Item) -> bool {
+        item.get("command").and_then(Item::as_str) == Some("/opt/forge")
+    }
+
+    #[test]
+    fn a_table_goes_behind_what_is_there_and_away_again() {
+        for text in [
+            "",
+            "model = 'x' # mine\n",
+            "# first\n[mcp_servers.other]\ncommand='a' # b\n\n[tui]\nx=1\n# last",
+            "[projects.\"/a\"]\ntrust_level = \"trusted\"\n",
+        ] {
+            let with = edited(text, &server()).unwrap();
+            assert!(with.contains("[mcp_servers.forge]\ncommand = \"/opt/forge\"\n"), "{with}");
+            assert_eq!(edited(&with, &server()).unwrap(), with);
+            let without = without(&with, &server().path, &is_ours).unwrap();
+            assert_eq!(without.trim_end(), text.trim_end());
+        }
+    }
+
+    #[test]
+    fn what_has_the_name_already_is_left_alone() {
+        let taken = edited("[mcp_servers.forge]\ncommand = \"smith\"\n", &server()).unwrap_err();
+        assert_eq!(taken.to_string(), "'mcp_servers.forge' in it is somebody else's");
+        let inline = edited("mcp_servers = { a = { command = 'b' } }\n", &server()).unwrap_err();
+        assert!(inline.to_string().contains("mcp_servers"), "{inline}");
+        assert!(edited("= 3", &server()).unwrap_err().to_string().starts_with("it is not TOML"));
+    }
+}

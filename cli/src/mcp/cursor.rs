@@ -1,0 +1,63 @@
+//! Where a page ends: the key of its last row, so that rows that come or go meanwhile neither repeat nor hide others.
+
+use crate::error::CommandError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// How many digits of the hash of the question a cursor carries.
+const DIGITS: usize = 8;
+
+/// The cursor behind this key in the pages of this question.
+pub(super) fn behind(question: &impl Serialize, key: &impl Serialize) -> String {
+    let key = serde_json::to_vec(key).unwrap_or_default();
+    let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}{key}", mark(question))
+}
+
+/// The key that the page before ended with.
+///
+/// # Errors
+///
+/// Invalid if it is no cursor of this question.
+pub(super) fn read<K: DeserializeOwned>(
+    question: &impl Serialize,
+    cursor: &str,
+) -> Result<K, CommandError> {
+    let refused = || {
+        CommandError::invalid("this cursor belongs to other arguments, or is none").hinted(
+            "repeat the arguments of the page before, or leave the cursor out to begin again",
+        )
+    };
+    let key = cursor.strip_prefix(&mark(question)).ok_or_else(refused)?;
+    let bytes: Option<Vec<u8>> = key
+        .as_bytes()
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
+        .collect();
+    bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).ok_or_else(refused)
+}
+
+fn mark(question: &impl Serialize) -> String {
+    let question = serde_json::to_vec(question).unwrap_or_default();
+    blake3::hash(&question).to_hex()[..DIGITS].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_read_by_the_question_it_was_made_for_alone() {
+        let cursor = behind(&("HEAD", 3), &(7_u64, "é:H1"));
+        assert_eq!(read::<(u64, String)>(&("HEAD", 3), &cursor).unwrap(), (7, "é:H1".to_owned()));
+        for (question, cursor) in [
+            (("HEAD~1", 3), cursor.as_str()),
+            (("HEAD", 3), ""),
+            (("HEAD", 3), &cursor[..cursor.len() - 1]),
+            (("HEAD", 3), "zz\u{e9}"),
+        ] {
+            let error = read::<(u64, String)>(&question, cursor).unwrap_err();
+            assert!(error.hints()[0].contains("leave the cursor out"), "{cursor}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Addresses: `forge://...`, what they lead to, and how they are made.
+
+use super::Setting;
+use super::answer::{self, TEXT_BYTES, cut};
+use super::tool::{self, Brief, Diff, State, Timeline};
+use super::visit::Visit;
+use crate::commands::Command;
+use crate::commands::session::{ListArgs, SessionCommand};
+use crate::error::CommandError;
+use crate::report::moment::CheckpointJson;
+use crate::workplace::{self, Access};
+use forge_store::error::Error;
+use forge_store::store::CheckpointFilter;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use rmcp::model::{JsonObject, Resource, ResourceTemplate};
+use serde_json::{Value, json};
+
+/// What stays as it is in a part of an address.
+const PLAIN: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':');
+/// What every address begins with.
+const SCHEME: &str = "forge://";
+/// What is behind an address.
+const JSON: &str = "application/json";
+/// How many sessions are listed.
+const SESSIONS: usize = 50;
+
+fn part(text: &str) -> String {
+    utf8_percent_encode(text, PLAIN).to_string()
+}
+
+/// The address of a checkpoint.
+pub(super) fn checkpoint(id: &str) -> String {
+    format!("{SCHEME}checkpoint/{}", part(id))
+}
+
+/// The address of an entity as it stands now.
+pub(super) fn entity(session: &str, kind: &str, id: &str) -> String {
+    format!("{SCHEME}session/{}/entity/{}/{}", part(session), part(kind), part(id))
+}
+
+/// The address of a comparison.
+pub(super) fn diff(session: &str, from: &str, to: &str) -> String {
+    format!("{SCHEME}session/{}/diff/{}/{}", part(session), part(from), part(to))
+}
+
+/// The address of a session's timeline.
+pub(super) fn timeline(session: &str) -> String {
+    format!("{SCHEME}session/{}/timeline", part(session))
+}
+
+/// What can be read without knowing a name.
+pub(super) fn all() -> Vec<Resource> {
+    [
+        (
+            "brief",
+            "Brief",
+            "What is known, refuted and open in the session that a request lands in",
+        ),
+        ("timeline", "Timeline", "The moments of that session, newest first"),
+        (
+            "sessions",
+            "Sessions",
+            "The debugging sessions of this store, the one last written to first",
+        ),
+    ]
+    .into_iter()
+    .map(|(name, title, about)| {
+        let resource = Resource::new(format!("{SCHEME}{name}"), name);
+        resource.with_title(title).with_description(about).with_mime_type(JSON)
+    })
+    .collect()
+}
+
+/// What can be read by name.
+pub(super) fn templates() -> Vec<ResourceTemplate> {
+    [
+        (
+            "checkpoint/{id}",
+            "checkpoint",
+            "Checkpoint",
+            "A checkpoint, with the first page of the state it names",
+        ),
+        (
+            "session/{session}/brief",
+            "session-brief",
+            "Brief of a session",
+            "What is known, refuted and open",
+        ),
+        (
+            "session/{session}/timeline",
+            "session-timeline",
+            "Timeline of a session",
+            "Its moments, newest first",
+        ),
+        (
+            "session/{session}/state/{moment}",
+            "state",
+            "State at a moment",
+            "The first page of what was known at a moment: '#42', 'HEAD~3', '2 hours ago', a tag",
+        ),
+        (
+            "session/{session}/diff/{from}/{to}",
+            "diff",
+            "What changed",
+            "The first page of the changes between two moments",
+        ),
+        (
+            "session/{session}/entity/{kind}/{id}",
+            "entity",
+            "Claim or fact",
+            "One claim or fact as it stands now, its texts whole",
+        ),
+    ]
+    .into_iter()
+    .map(|(path, name, title, about)| {
+        let template = ResourceTemplate::new(format!("{SCHEME}{path}"), name);
+        template.with_title(title).with_description(about).with_mime_type(JSON)
+    })
+    .collect()
+}
+
+/// What is behind this address.
+///
+/// # Errors
+///
+/// Not found if it leads nowhere; as reading does.
+pub(super) fn read(uri: &str, setting: &Setting) -> Result<Value, CommandError> {
+    let path = uri.strip_prefix(SCHEME).ok_or_else(|| unknown(uri))?;
+    let parts: Vec<String> = path
+        .split('/')
+        .map(|part| percent_decode_str(part).decode_utf8().map(|part| part.into_owned()))
+        .collect::<Result<_, _>>()
+        .map_err(|_| unknown(uri))?;
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    match parts.as_slice() {
+        ["brief"] => tool::found::<Brief>(JsonObject::new(), setting),
+        ["timeline"] => tool::found::<Timeline>(JsonObject::new(), setting),
+        ["sessions"] => sessions(setting),
+        ["checkpoint", id] if !id.is_empty() => of_checkpoint(id, setting),
+        ["session", session, "brief"] => {
+            tool::found::<Brief>(arguments([("session", session)]), setting)
+        }
+        ["session", session, "timeline"] => {
+            tool::found::<Timeline>(arguments([("session", session)]), setting)
+        }
+        ["session", session, "state", moment] => {
+            tool::found::<State>(arguments([("session", session), ("at", moment)]), setting)
+        }
+        ["session", session, "diff", from, to] => {
+            let given = arguments([("session", session), ("from", from), ("to", to)]);
+            tool::found::<Diff>(given, setting)
+        }
+        ["session", session, "entity", kind, id] => {
+            let mut given = arguments([("session", session), ("id", id)]);
+            given.insert("kinds".to_owned(), json!([kind]));
+            given.insert("full".to_owned(), true.into());
+            tool::found::<State>(given, setting)
+        }
+        _ => Err(unknown(uri)),
+    }
+}
+
+fn arguments<const N: usize>(given: [(&str, &&str); N]) -> JsonObject {
+    given.into_iter().map(|(name, text)| (name.to_owned(), (*text).into())).collect()
+}
+
+fn unknown(uri: &str) -> CommandError {
+    CommandError::not_found(format!("there is no resource '{uri}'"))
+        .hinted("'resources/templates/list' says which there are")
+}
+
+fn sessions(setting: &Setting) -> Result<Value, CommandError> {
+    let mut visit = Visit::begin(setting, None)?;
+    let list = ListArgs { all: false, limit: Some(SESSIONS) };
+    let found = visit.run(&Command::Session(SessionCommand::List(list)))?;
+    answer::json(&cut(found, TEXT_BYTES))
+}
+
+/// A checkpoint of any session, with what was known then.
+fn of_checkpoint(id: &str, setting: &Setting) -> Result<Value, CommandError> {
+    let visit = Visit::begin(setting, None)?;
+    let store = workplace::open(&visit.context, Access::Read)?;
+    let mut found = store.checkpoints(&CheckpointFilter::default())?;
+    found.retain(|(_, checkpoint)| checkpoint.id.to_string().starts_with(id));
+    let (name, checkpoint) = match found.as_slice() {
+        [one] => one,
+        [] => return Err(Error::not_found("checkpoint", id).into()),
+        several => {
+            let matches = several.iter().map(|(_, one)| one.id.to_string()).collect();
+            return Err(Error::Ambiguous { prefix: id.to_owned(), matches }.into());
+        }
+    };
+    let session = store.session(name)?;
+    let shown = CheckpointJson::with_body(&session, checkpoint, false)?;
+    let moment = format!("#{}", checkpoint.sequence);
+    let state = arguments([("session", &name.as_str()), ("at", &moment.as_str())]);
+    let state = tool::found::<State>(state, setting)?;
+    answer::json(&json!({ "checkpoint": shown, "state": state }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_hold_any_name() {
+        assert_eq!(
+            entity("a b/c#é", "note", "N1"),
+            "forge://session/a%20b%2Fc%23%C3%A9/entity/note/N1"
+        );
+        assert_eq!(diff("s", "HEAD~3", "#7"), "forge://session/s/diff/HEAD~3/%237");
+    }
+}

@@ -1,0 +1,214 @@
+//! The tools: one file a family, this table of all.
+
+mod brief;
+mod checkpoint;
+mod diff;
+mod record;
+mod restore;
+mod state;
+mod timeline;
+mod why;
+
+pub(super) use brief::Brief;
+pub(super) use diff::Diff;
+pub(super) use state::State;
+pub(super) use timeline::Timeline;
+
+use super::answer::{self, Answer};
+use super::visit::Visit;
+use super::{Setting, schema};
+use crate::error::CommandError;
+use rmcp::model::{
+    CallToolResponse, ClientCapabilities, InputResponses, JsonObject, Tool, ToolAnnotations,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::sync::{Arc, LazyLock};
+
+/// What a tool does to the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// It only looks.
+    Reads,
+    /// It adds: what was there before is kept, at its moment.
+    Adds,
+    /// It makes the present state another one.
+    Replaces,
+}
+
+/// A tool.
+pub(super) trait Does {
+    /// What it is called.
+    const NAME: &'static str;
+    /// What a person reads.
+    const TITLE: &'static str;
+    /// What a model reads: when to use it.
+    const ABOUT: &'static str;
+    /// What it does to the store.
+    const EFFECT: Effect;
+    /// Its arguments.
+    type Arguments: DeserializeOwned + JsonSchema;
+    /// Its answer.
+    type Found: Serialize + JsonSchema;
+
+    /// The session that the arguments name.
+    fn session(arguments: &Self::Arguments) -> Option<&str>;
+
+    /// Does it.
+    ///
+    /// # Errors
+    ///
+    /// As its commands do.
+    fn run(
+        arguments: &Self::Arguments,
+        visit: &mut Visit,
+        client: &Client,
+    ) -> Result<Outcome<Self::Found>, CommandError>;
+}
+
+/// What a call came to.
+pub(super) enum Outcome<T> {
+    /// An answer.
+    Answer(Answer<T>),
+    /// A question that the client is to answer first.
+    Question(Box<rmcp::model::InputRequiredResult>),
+}
+
+impl<T> From<Answer<T>> for Outcome<T> {
+    fn from(answer: Answer<T>) -> Self {
+        Self::Answer(answer)
+    }
+}
+
+/// What is known of the client that calls.
+#[derive(Clone, Debug, Default)]
+pub struct Client {
+    /// Whether a result may ask back (the protocol of 2026-07-28).
+    pub may_be_asked: bool,
+    /// What it says it can do.
+    pub capabilities: Option<ClientCapabilities>,
+    /// What it answered to an earlier question.
+    pub responses: Option<InputResponses>,
+    /// What that question asked it to hand back.
+    pub state: Option<String>,
+}
+
+type Run = fn(JsonObject, &Setting, &Client) -> Result<CallToolResponse, CommandError>;
+
+/// A tool in the table.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its description for clients.
+    pub tool: Tool,
+    run: Run,
+}
+
+static TABLE: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    vec![
+        entry::<Brief>(),
+        entry::<record::Hypothesis>(),
+        entry::<record::Finding>(),
+        entry::<record::Verification>(),
+        entry::<record::Gap>(),
+        entry::<checkpoint::Checkpoint>(),
+        entry::<Timeline>(),
+        entry::<State>(),
+        entry::<Diff>(),
+        entry::<why::Why>(),
+        entry::<restore::Restore>(),
+    ]
+});
+
+/// All tools, always in this order.
+#[must_use]
+pub fn all() -> &'static [Entry] {
+    &TABLE
+}
+
+/// The tool of this name.
+#[must_use]
+pub fn named(name: &str) -> Option<&'static Entry> {
+    all().iter().find(|entry| entry.tool.name == name)
+}
+
+impl Entry {
+    /// Calls it. What goes wrong with the arguments or the store is a result that says so.
+    #[must_use]
+    pub fn call(
+        &self,
+        arguments: JsonObject,
+        setting: &Setting,
+        client: &Client,
+    ) -> CallToolResponse {
+        (self.run)(arguments, setting, client)
+            .unwrap_or_else(|error| answer::refusal(&error).into())
+    }
+}
+
+fn entry<T: Does>() -> Entry {
+    let annotations = ToolAnnotations::with_title(T::TITLE)
+        .read_only(T::EFFECT == Effect::Reads)
+        .destructive(T::EFFECT == Effect::Replaces)
+        .idempotent(T::EFFECT != Effect::Adds)
+        .open_world(false);
+    let tool = Tool::new(T::NAME, T::ABOUT, Arc::new(schema::input::<T::Arguments>()))
+        .with_title(T::TITLE)
+        .with_raw_output_schema(Arc::new(schema::output::<T::Found>()))
+        .with_annotations(annotations);
+    Entry { tool, run: call::<T> }
+}
+
+fn call<T: Does>(
+    arguments: JsonObject,
+    setting: &Setting,
+    client: &Client,
+) -> Result<CallToolResponse, CommandError> {
+    let arguments: T::Arguments = taken(arguments)?;
+    let mut visit = Visit::begin(setting, T::session(&arguments))?;
+    match T::run(&arguments, &mut visit, client)? {
+        Outcome::Answer(answer) => Ok(answer.into_result()?.into()),
+        Outcome::Question(question) => Ok((*question).into()),
+    }
+}
+
+/// What a tool finds for arguments that forge itself makes, as JSON.
+///
+/// # Errors
+///
+/// As the tool does.
+pub(super) fn found<T: Does>(
+    arguments: JsonObject,
+    setting: &Setting,
+) -> Result<Value, CommandError> {
+    let arguments: T::Arguments = taken(arguments)?;
+    let mut visit = Visit::begin(setting, T::session(&arguments))?;
+    match T::run(&arguments, &mut visit, &Client::default())? {
+        Outcome::Answer(answer) => answer::json(&answer.found),
+        Outcome::Question(_) => Err(CommandError::internal("reading asks nothing")),
+    }
+}
+
+fn taken<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, CommandError> {
+    // A client may say that it leaves something out by saying null.
+    let given = arguments.into_iter().filter(|(_, value)| !value.is_null());
+    serde_json::from_value(Value::Object(given.collect()))
+        .map_err(|error| CommandError::invalid(format!("the arguments are not taken: {error}")))
+}
+
+/// A name, a moment or another word of the command line, from an argument.
+pub(super) fn word<T: std::str::FromStr<Err = String>>(
+    argument: &str,
+    text: &str,
+) -> Result<T, CommandError> {
+    text.parse().map_err(|error| CommandError::invalid(format!("'{argument}': {error}")))
+}
+
+/// The same of an argument that may be left out.
+pub(super) fn word_if<T: std::str::FromStr<Err = String>>(
+    argument: &str,
+    text: Option<&String>,
+) -> Result<Option<T>, CommandError> {
+    text.map(|text| word(argument, text)).transpose()
+}

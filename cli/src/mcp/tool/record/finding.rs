@@ -1,0 +1,207 @@
+//! What the agent has found out.
+
+use super::super::{Client, Does, Effect, Outcome};
+use super::{Written, refuse, share, text, written};
+use crate::commands::Command;
+use crate::commands::belief::{self, BeliefCommand};
+use crate::commands::evidence::{self, EvidenceCommand};
+use crate::commands::note::{self, NoteCommand};
+use crate::error::CommandError;
+use crate::mcp::schema::Term;
+use crate::mcp::visit::Visit;
+use forge_store::model::claim::{BeliefKind, EvidenceKind};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// `record_finding`.
+pub(in crate::mcp) struct Finding;
+
+/// What a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+enum FindingKind {
+    Evidence,
+    Belief,
+    Note,
+}
+
+/// Arguments of `record_finding`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::mcp) struct FindingArguments {
+    /// 'evidence' speaks for or against a hypothesis; a 'belief' is held to be true; a 'note' is any other remark.
+    kind: FindingKind,
+    /// What was found out.
+    description: Option<String>,
+    /// The id of a belief that is there already, to change it; leave it out for anything new.
+    id: Option<String>,
+    /// The id of the hypothesis it is about. Evidence needs one.
+    hypothesis: Option<String>,
+    /// How strongly evidence speaks for the hypothesis, from -1 (refutes) to 1 (proves). Evidence needs it.
+    #[schemars(range(min = -1, max = 1))]
+    strength: Option<f64>,
+    /// What kind of evidence it is.
+    evidence_kind: Option<Term<EvidenceKind>>,
+    /// What kind of belief it is.
+    belief_kind: Option<Term<BeliefKind>>,
+    /// How sure a belief is.
+    #[schemars(range(min = 0, max = 1))]
+    confidence: Option<f64>,
+    /// The ids of the evidence for a new belief.
+    #[serde(default)]
+    evidence: Vec<String>,
+    /// The ids of the beliefs that a new belief rests on.
+    #[serde(default)]
+    rests_on: Vec<String>,
+    /// The id of another belief that cannot be true beside the one in 'id'.
+    contradicts: Option<String>,
+    /// Why they cannot both be true.
+    reason: Option<String>,
+    /// Where it comes from: a file and line, a command, a document.
+    source: Option<String>,
+    /// The session to record it in, by name or id.
+    session: Option<String>,
+}
+
+impl Does for Finding {
+    const NAME: &'static str = "record_finding";
+    const TITLE: &'static str = "Record a finding";
+    const ABOUT: &'static str = "Record what you found out: evidence for or against a hypothesis (its confidence \
+        follows), a belief with what it rests on, or a note. Durable when it returns.";
+    const EFFECT: Effect = Effect::Adds;
+    type Arguments = FindingArguments;
+    type Found = Written;
+
+    fn session(arguments: &FindingArguments) -> Option<&str> {
+        arguments.session.as_deref()
+    }
+
+    fn run(
+        arguments: &FindingArguments,
+        visit: &mut Visit,
+        _: &Client,
+    ) -> Result<Outcome<Written>, CommandError> {
+        let (kind, command) = match arguments.kind {
+            FindingKind::Evidence => ("evidence", evidence_command(arguments)?),
+            FindingKind::Belief if arguments.contradicts.is_some() => {
+                ("dependency", contradiction(arguments)?)
+            }
+            FindingKind::Belief => ("belief", belief_command(arguments)?),
+            FindingKind::Note => ("note", note_command(arguments)?),
+        };
+        written(visit, kind, &command)
+    }
+}
+
+impl FindingArguments {
+    fn of_beliefs(&self) -> [(&'static str, bool); 7] {
+        [
+            ("id", self.id.is_some()),
+            ("belief_kind", self.belief_kind.is_some()),
+            ("confidence", self.confidence.is_some()),
+            ("evidence", !self.evidence.is_empty()),
+            ("rests_on", !self.rests_on.is_empty()),
+            ("contradicts", self.contradicts.is_some()),
+            ("reason", self.reason.is_some()),
+        ]
+    }
+
+    fn of_evidence(&self) -> [(&'static str, bool); 2] {
+        [("strength", self.strength.is_some()), ("evidence_kind", self.evidence_kind.is_some())]
+    }
+}
+
+fn evidence_command(given: &FindingArguments) -> Result<Command, CommandError> {
+    refuse("evidence", &given.of_beliefs())?;
+    let (Some(hypothesis), Some(strength)) = (&given.hypothesis, given.strength) else {
+        return Err(CommandError::invalid("evidence needs 'hypothesis' and 'strength'").hinted(
+            "name the hypothesis it is about and how strongly it speaks for it, from -1 to 1; \
+             what is about none is a belief or a note",
+        ));
+    };
+    if !(-1.0..=1.0).contains(&strength) {
+        return Err(CommandError::invalid("'strength' must be a number from -1 to 1"));
+    }
+    Ok(Command::Evidence(EvidenceCommand::Add(evidence::AddArgs {
+        description: text("description", given.description.as_ref())?,
+        hypothesis: hypothesis.clone(),
+        strength,
+        kind: given.evidence_kind.map(|Term(kind)| kind),
+        source: given.source.clone(),
+        id: None,
+    })))
+}
+
+fn belief_command(given: &FindingArguments) -> Result<Command, CommandError> {
+    refuse("a belief", &given.of_evidence())?;
+    refuse("a belief that contradicts none", &[("reason", given.reason.is_some())])?;
+    let kind = given.belief_kind.map(|Term(kind)| kind);
+    let confidence = given.confidence.map(share).transpose()?;
+    Ok(Command::Belief(match &given.id {
+        None => BeliefCommand::Add(belief::AddArgs {
+            description: text("description", given.description.as_ref())?,
+            id: None,
+            kind,
+            confidence,
+            source: given.source.clone(),
+            hypothesis: given.hypothesis.clone(),
+            evidence: given.evidence.clone(),
+            on: given.rests_on.clone(),
+        }),
+        Some(id) => {
+            refuse(
+                "a belief that is there",
+                &[
+                    ("hypothesis", given.hypothesis.is_some()),
+                    ("evidence", !given.evidence.is_empty()),
+                    ("rests_on", !given.rests_on.is_empty()),
+                ],
+            )?;
+            BeliefCommand::Update(belief::UpdateArgs {
+                id: id.clone(),
+                description: given.description.clone(),
+                kind,
+                confidence,
+                source: given.source.clone(),
+            })
+        }
+    }))
+}
+
+fn contradiction(given: &FindingArguments) -> Result<Command, CommandError> {
+    refuse(
+        "a contradiction",
+        &[
+            ("description", given.description.is_some()),
+            ("belief_kind", given.belief_kind.is_some()),
+            ("confidence", given.confidence.is_some()),
+            ("hypothesis", given.hypothesis.is_some()),
+            ("evidence", !given.evidence.is_empty()),
+            ("rests_on", !given.rests_on.is_empty()),
+            ("source", given.source.is_some()),
+        ],
+    )?;
+    refuse("a contradiction", &given.of_evidence())?;
+    let Some(id) = given.id.clone() else {
+        return Err(CommandError::invalid("a contradiction needs 'id'").hinted(
+            "record the belief first, then name it in 'id' and the other in 'contradicts'",
+        ));
+    };
+    Ok(Command::Belief(BeliefCommand::Contradict(belief::ContradictArgs {
+        id,
+        other: given.contradicts.clone().unwrap_or_default(),
+        reason: given.reason.clone(),
+    })))
+}
+
+fn note_command(given: &FindingArguments) -> Result<Command, CommandError> {
+    refuse("a note", &given.of_beliefs())?;
+    refuse("a note", &given.of_evidence())?;
+    refuse("a note", &[("hypothesis", given.hypothesis.is_some())])?;
+    Ok(Command::Note(NoteCommand::Add(note::AddArgs {
+        description: text("description", given.description.as_ref())?,
+        source: given.source.clone(),
+        id: None,
+    })))
+}

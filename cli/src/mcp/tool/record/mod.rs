@@ -1,0 +1,158 @@
+//! Recording: what the agent holds possible, has found out, has checked, and does not know.
+
+mod finding;
+mod gap;
+mod hypothesis;
+mod verification;
+
+pub(super) use finding::Finding;
+pub(super) use gap::Gap;
+pub(super) use hypothesis::Hypothesis;
+pub(super) use verification::Verification;
+
+use super::super::answer::{Answer, Named, Place};
+use super::super::resource;
+use super::super::visit::Visit;
+use super::{Outcome, word};
+use crate::args::value::{Name, said};
+use crate::commands::Command;
+use crate::error::CommandError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How many other changes an answer names.
+const ALSO: usize = 20;
+
+/// What was written.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(in crate::mcp) struct Written {
+    /// Where it went.
+    #[serde(flatten)]
+    place: Place,
+    /// The branch it went to.
+    branch: String,
+    /// What it is.
+    kind: String,
+    /// Its id: name it by this from now on.
+    id: String,
+    /// Whether anything changed; what was recorded already changes nothing.
+    changed: bool,
+    /// The operation, which 'forge undo' takes back; null if nothing changed.
+    operation: Option<String>,
+    /// The number of the revision that claims came to; null for facts.
+    revision: Option<u64>,
+    /// The checkpoint that was made along with it; null if none was.
+    checkpoint: Option<Made>,
+    /// What changed along with it, such as the children of a rejected hypothesis.
+    also_changed: Vec<Named>,
+    /// How many more changed than are named.
+    also_omitted: usize,
+    /// What does not go together, and other things to look at.
+    warnings: Vec<String>,
+    /// Its address.
+    uri: String,
+}
+
+/// A checkpoint.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(in crate::mcp) struct Made {
+    /// Its id.
+    id: String,
+    /// Its number in the session's one count: '#7' names it.
+    sequence: u64,
+    /// The moment it names.
+    time: String,
+    /// What it says.
+    message: String,
+    /// Words it is found by.
+    tags: Vec<String>,
+}
+
+/// What commands that write find.
+#[derive(Debug, Deserialize)]
+struct Document {
+    session: String,
+    branch: String,
+    operation: Option<String>,
+    id: Option<String>,
+    revision: Option<Revision>,
+    checkpoint: Option<Made>,
+    changed: Vec<Named>,
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Revision {
+    sequence: u64,
+}
+
+/// Runs a command that writes, and says what it wrote.
+pub(super) fn written(
+    visit: &mut Visit,
+    kind: &str,
+    command: &Command,
+) -> Result<Outcome<Written>, CommandError> {
+    let document: Document = visit.found(command)?;
+    let id = document.id.unwrap_or_default();
+    let mut also: Vec<Named> = document.changed;
+    also.retain(|changed| changed.kind != kind || changed.id != id);
+    let also_omitted = also.len().saturating_sub(ALSO);
+    also.truncate(ALSO);
+    let mut warnings = document.warnings;
+    warnings.extend(visit.take_warnings());
+    let uri = if kind == "checkpoint" {
+        resource::checkpoint(&id)
+    } else {
+        resource::entity(&document.session, kind, &id)
+    };
+    let place = Place { session: document.session, chosen_by: visit.chosen_by };
+    let name = format!("{kind} {id}");
+    let found = Written {
+        place,
+        branch: document.branch,
+        kind: kind.to_owned(),
+        id,
+        changed: document.operation.is_some(),
+        operation: document.operation,
+        revision: document.revision.map(|revision| revision.sequence),
+        checkpoint: document.checkpoint,
+        also_changed: also,
+        also_omitted,
+        warnings,
+        uri: uri.clone(),
+    };
+    Ok(Answer::new(found).linked(uri, name).into())
+}
+
+/// The text that says it, which may not be empty.
+fn text(argument: &str, given: Option<&String>) -> Result<String, CommandError> {
+    let Some(given) = given else {
+        return Err(CommandError::invalid(format!("'{argument}' is missing"))
+            .hinted(format!("say it in '{argument}'")));
+    };
+    said(given).map_err(|error| CommandError::invalid(format!("'{argument}': {error}")))
+}
+
+/// Refuses arguments that mean nothing here.
+fn refuse(what: &str, given: &[(&str, bool)]) -> Result<(), CommandError> {
+    let names: Vec<String> =
+        given.iter().filter(|(_, given)| *given).map(|(name, _)| format!("'{name}'")).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    Err(CommandError::invalid(format!("{what} takes no {}", names.join(", ")))
+        .hinted("leave these out, or give them in a call of their own"))
+}
+
+fn names(argument: &str, given: &[String]) -> Result<Vec<Name>, CommandError> {
+    given.iter().map(|name| word(argument, name)).collect()
+}
+
+fn share(share: f64) -> Result<f64, CommandError> {
+    if (0.0..=1.0).contains(&share) {
+        return Ok(share);
+    }
+    Err(CommandError::invalid("'confidence' must be a number from 0 to 1"))
+}

@@ -1,0 +1,88 @@
+//! One request at work: its context, and the commands it runs.
+
+use super::Setting;
+use super::place::{self, ChosenBy};
+use crate::commands::Command;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::reading::Reading;
+use forge_store::store::Session;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// One request at work.
+pub(super) struct Visit {
+    /// Where its commands run; they print nothing.
+    pub(super) context: Context,
+    /// Why its session is this one.
+    pub(super) chosen_by: ChosenBy,
+    /// What commands warned of.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Visit {
+    /// A visit to this session, or the one that is settled for it.
+    ///
+    /// # Errors
+    ///
+    /// Not found if there is no store.
+    pub(super) fn begin(setting: &Setting, session: Option<&str>) -> Result<Self, CommandError> {
+        let mut global = setting.global.clone();
+        global.json = true;
+        let mut context = Context::kept(global, setting.environment.clone())?;
+        let chosen_by = place::settle(&mut context, session)?;
+        Ok(Self { context, chosen_by, warnings: Vec::new() })
+    }
+
+    /// Runs a command and returns the document it found.
+    ///
+    /// # Errors
+    ///
+    /// As the command does.
+    pub(super) fn run(&mut self, command: &Command) -> Result<Value, CommandError> {
+        let outcome = command.run(&mut self.context);
+        let kept = self.context.out.take();
+        self.warnings.extend(kept.warnings);
+        outcome?;
+        let mut documents = kept.documents.into_iter();
+        documents.next().ok_or_else(|| CommandError::internal("a command found nothing to say"))
+    }
+
+    /// Runs a command and returns of its document what `T` takes.
+    ///
+    /// # Errors
+    ///
+    /// As the command does.
+    pub(super) fn found<T: DeserializeOwned>(
+        &mut self,
+        command: &Command,
+    ) -> Result<T, CommandError> {
+        let document = self.run(command)?;
+        serde_json::from_value(document)
+            .map_err(|error| CommandError::internal("a result has another form").caused_by(error))
+    }
+
+    /// The store and session to read.
+    ///
+    /// # Errors
+    ///
+    /// As opening does; not found if there is no session yet.
+    pub(super) fn reading(&self) -> Result<Reading, CommandError> {
+        Reading::begin(&self.context)
+    }
+
+    /// What those that read warn of.
+    pub(super) fn take_warnings(&mut self) -> Vec<String> {
+        self.warnings.extend(self.context.out.take().warnings);
+        std::mem::take(&mut self.warnings)
+    }
+}
+
+/// The name of a session.
+///
+/// # Errors
+///
+/// As every read.
+pub(super) fn name_of(session: &Session) -> Result<String, CommandError> {
+    Ok(session.summary()?.info.name)
+}

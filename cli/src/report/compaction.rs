@@ -1,0 +1,190 @@
+//! Compactions of an agent's context.
+
+use crate::compaction::loss::Lost;
+use crate::output::{Cell, Report, Screen, Table, Tone};
+use forge_store::model::{CheckpointId, Timestamp};
+use serde::Serialize;
+
+/// The compactions of a session, newest first.
+#[derive(Debug, Serialize)]
+pub struct Compactions {
+    /// The session.
+    pub session: String,
+    /// Each of them.
+    pub compactions: Vec<CompactionJson>,
+}
+
+/// A compaction.
+#[derive(Clone, Debug, Serialize)]
+pub struct CompactionJson {
+    /// The id of its checkpoint.
+    pub id: CheckpointId,
+    /// The number of its checkpoint.
+    pub sequence: u64,
+    /// When it happened; of one that has not, when it was announced.
+    pub time: Timestamp,
+    /// The branch checked out then.
+    pub branch: String,
+    /// What caused it, in the agent's word: auto, manual.
+    pub trigger: Option<String>,
+    /// How many tokens the context had.
+    pub tokens: Option<i64>,
+    /// How far it is known: announced, `not_followed`, done, recorded.
+    pub phase: &'static str,
+    /// When a hook said that it was about to happen; null if none did.
+    pub announced_at: Option<Timestamp>,
+    /// When a hook said that it was done; null if none did.
+    pub done_at: Option<Timestamp>,
+    /// The id of the transcript's line that says so; null while that has not been read.
+    pub boundary: Option<String>,
+    /// Whether the agent's own summary is known.
+    pub has_summary: bool,
+    /// When the agent was handed what was known; null if it was not.
+    pub handed_at: Option<Timestamp>,
+    /// How much the summary leaves out; null without a summary.
+    pub lost: Option<usize>,
+}
+
+/// Something that a summary leaves out.
+#[derive(Clone, Debug, Serialize)]
+pub struct LostJson {
+    /// What sort of thing: hypothesis, decision, constraint, gap, failing check, file.
+    pub kind: &'static str,
+    /// Its id; of a file its path.
+    pub id: String,
+    /// What it says.
+    pub text: String,
+    /// Its status or criticality.
+    pub status: Option<String>,
+    /// How many of its telling words the summary mentions.
+    pub mentioned: usize,
+    /// How many telling words it has.
+    pub telling: usize,
+}
+
+impl From<&Lost> for LostJson {
+    fn from(lost: &Lost) -> Self {
+        Self {
+            kind: lost.item.kind.word(),
+            id: lost.item.id.clone(),
+            text: lost.item.text.clone(),
+            status: lost.item.word.clone(),
+            mentioned: lost.mentioned,
+            telling: lost.telling,
+        }
+    }
+}
+
+/// One compaction with its loss report.
+#[derive(Debug, Serialize)]
+pub struct OneCompaction {
+    /// The session.
+    pub session: String,
+    /// The compaction.
+    pub compaction: CompactionJson,
+    /// How many things the summary was held against.
+    pub known: usize,
+    /// What it leaves out; null without a summary.
+    pub lost: Option<Vec<LostJson>>,
+    /// The agent's own summary, whole.
+    pub summary: Option<String>,
+    /// What the agent is handed after it.
+    pub brief: String,
+}
+
+impl Report for Compactions {
+    const SCHEMA: &'static str = "forge.compaction.list/1";
+
+    fn human(&self, screen: &mut Screen) {
+        if self.compactions.is_empty() {
+            let text = format!("No compaction is known in session {}.", self.session);
+            return screen.line(Tone::Plain, &text);
+        }
+        let titles =
+            ["No", "Time", "Ago", "Cause", "Tokens", "Known as", "Handed back", "Left out"];
+        let mut table = Table::new(&titles).right(0).right(4).right(7);
+        for one in &self.compactions {
+            let handed = one.handed_at.map(|at| screen.local_time(at));
+            let lost = match one.lost {
+                Some(lost) => lost.to_string(),
+                None => "no summary".to_owned(),
+            };
+            table.row(vec![
+                Cell::new(Tone::Id, format!("#{}", one.sequence)),
+                Cell::plain(screen.local_time(one.time)),
+                Cell::new(Tone::Dim, screen.ago(one.time)),
+                Cell::plain(one.trigger.as_deref().unwrap_or("-")),
+                Cell::plain(one.tokens.map_or("-".to_owned(), |tokens| tokens.to_string())),
+                Cell::plain(phase(one.phase)),
+                Cell::plain(handed.unwrap_or_else(|| "-".to_owned())),
+                Cell::plain(lost),
+            ]);
+        }
+        screen.table(&table);
+    }
+}
+
+const fn phase(word: &str) -> &str {
+    match word.as_bytes() {
+        b"not_followed" => "announced, none followed",
+        _ => word,
+    }
+}
+
+impl Report for OneCompaction {
+    const SCHEMA: &'static str = "forge.compaction.show/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let one = &self.compaction;
+        let cause = one.trigger.as_deref().unwrap_or("unknown cause");
+        screen.put(Tone::Heading, &format!("Compaction #{}", one.sequence));
+        let tokens = one.tokens.map(|tokens| format!(", {tokens} tokens")).unwrap_or_default();
+        let time = screen.time(one.time);
+        screen.line(Tone::Plain, &format!(" ({cause}{tokens}) at {time}, {}", phase(one.phase)));
+        for (what, at) in [
+            ("announced by a hook", one.announced_at),
+            ("done, a hook said", one.done_at),
+            ("handed back", one.handed_at),
+        ] {
+            if let Some(at) = at {
+                let time = screen.local_time(at);
+                screen.line(Tone::Dim, &format!("  {what} at {time}"));
+            }
+        }
+        screen.gap();
+        match &self.lost {
+            None => screen.line(Tone::Plain, "The agent's own summary is not known."),
+            Some(lost) if lost.is_empty() => {
+                let text = format!("The agent's own summary mentions all {} things.", self.known);
+                screen.line(Tone::Good, &text);
+            }
+            Some(lost) => {
+                let text = format!(
+                    "The agent's own summary leaves out {} of {} things:",
+                    lost.len(),
+                    self.known
+                );
+                screen.line(Tone::Warning, &text);
+                for one in lost {
+                    let status = one.status.as_deref().unwrap_or_default().replace('_', " ");
+                    let why = match (one.kind, one.telling) {
+                        ("file", _) => "neither path nor name".to_owned(),
+                        (_, 0) => "does not stand there".to_owned(),
+                        (_, telling) => format!("{} of {telling} words", one.mentioned),
+                    };
+                    screen.short_line(&[
+                        (Tone::Dim, &format!("  {:14}", one.kind)),
+                        (Tone::Id, &format!("{}  ", one.id)),
+                        (Tone::Plain, &one.text),
+                        (Tone::Dim, &format!("  {status} ({why})")),
+                    ]);
+                }
+            }
+        }
+        screen.gap();
+        screen.line(Tone::Heading, "What the agent is handed");
+        for line in self.brief.lines() {
+            screen.paragraph(Tone::Plain, 2, line);
+        }
+    }
+}

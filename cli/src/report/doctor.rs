@@ -1,0 +1,197 @@
+//! Whether forge works here.
+
+use crate::doctor::{Finding, Severity};
+use crate::integration::agent::{Agent, Scope};
+use crate::output::{Cell, Report, Screen, Table, Tone};
+use forge_store::model::Timestamp;
+use serde::Serialize;
+
+/// What was examined, and what was found.
+#[derive(Debug, Serialize)]
+pub struct Doctor {
+    /// Whether nothing is wrong; advice may be there all the same.
+    pub healthy: bool,
+    /// The version of forge.
+    pub version: String,
+    /// The running binary.
+    pub forge: String,
+    /// The agents.
+    pub agents: Vec<AgentHealth>,
+    /// The store; null if there is none here.
+    pub store: Option<StoreHealth>,
+    /// What is wrong or could be better, problems first.
+    pub findings: Vec<Finding>,
+}
+
+/// What is known of an agent.
+#[derive(Debug, Serialize)]
+pub struct AgentHealth {
+    /// Which.
+    pub agent: Agent,
+    /// The agent's own program on the path.
+    pub program: Option<String>,
+    /// For whom forge is installed in it.
+    pub installed: Vec<Scope>,
+    /// When it last called a hook in this store.
+    pub last_fired: Option<Timestamp>,
+    /// Which one that was.
+    pub last_event: Option<String>,
+    /// Its calls.
+    pub calls: Calls,
+    /// The same of each event.
+    pub events: Vec<Calls>,
+    /// The compactions that a hook announced.
+    pub compactions_seen: u64,
+    /// Those that were found later, and that no hook announced.
+    pub compactions_missed: u64,
+}
+
+/// Calls of hooks that are in the log.
+#[derive(Debug, Serialize)]
+pub struct Calls {
+    /// Of which event; empty for all.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub event: String,
+    /// How many.
+    pub calls: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// The microseconds that half of them do not exceed.
+    pub p50_micros: Option<u64>,
+    /// The microseconds that 99 in a hundred do not exceed.
+    pub p99_micros: Option<u64>,
+    /// The microseconds of the slowest.
+    pub slowest_micros: Option<u64>,
+}
+
+/// What is known of the store.
+#[derive(Debug, Serialize)]
+pub struct StoreHealth {
+    /// The directory: for people only.
+    #[serde(skip)]
+    pub path: String,
+    /// Whether it can be opened and its present states are what they should be.
+    pub opens: bool,
+    /// Whether it can be written.
+    pub writable: bool,
+    /// Its bytes on disk.
+    pub bytes: u64,
+    /// Its files.
+    pub files: u64,
+    /// How many sessions there are.
+    pub sessions: Option<u64>,
+    /// The bytes of journal behind the index.
+    pub tail_bytes: Option<u64>,
+    /// The generations of the index.
+    pub generations: u64,
+    /// The bytes of all but the newest.
+    pub old_generation_bytes: u64,
+    /// The entries that wait in the spool.
+    pub spooled: u64,
+    /// Who holds the lock for writing, if somebody keeps it.
+    pub lock_holder: Option<String>,
+}
+
+impl Report for Doctor {
+    const SCHEMA: &'static str = "forge.doctor/1";
+
+    fn human(&self, screen: &mut Screen) {
+        screen.line(Tone::Plain, &format!("forge {} ({})", self.version, self.forge));
+        screen.gap();
+        self.tell_agents(screen);
+        screen.gap();
+        match &self.store {
+            Some(store) => store.tell(screen),
+            None => screen.line(Tone::Dim, "No store here."),
+        }
+        if self.findings.is_empty() {
+            screen.gap();
+            screen.line(Tone::Good, "Nothing is wrong.");
+        }
+        for finding in &self.findings {
+            screen.gap();
+            let (tone, label) = match finding.severity {
+                Severity::Problem => (Tone::Bad, "problem"),
+                Severity::Advice => (Tone::Warning, "advice"),
+            };
+            screen.put(tone, label);
+            screen.paragraph(Tone::Plain, 0, &format!(" {}: {}", finding.about, finding.what));
+            screen.paragraph(Tone::Dim, 2, &finding.remedy);
+        }
+    }
+}
+
+impl Doctor {
+    fn tell_agents(&self, screen: &mut Screen) {
+        let mut table =
+            Table::new(&["Agent", "Installed", "Last fired", "Calls", "p50", "p99", "Compactions"])
+                .right(3)
+                .right(4)
+                .right(5)
+                .flexible(2);
+        for agent in &self.agents {
+            let scopes: Vec<&str> = agent.installed.iter().map(|scope| scope.name()).collect();
+            let (tone, scopes) = match scopes.as_slice() {
+                [] => (Tone::Dim, "no".to_owned()),
+                _ => (Tone::Good, scopes.join(", ")),
+            };
+            let fired = match (agent.last_fired, &agent.last_event) {
+                (Some(time), Some(event)) => format!("{} ({event})", screen.ago(time)),
+                _ => "never".to_owned(),
+            };
+            let calls = match (agent.calls.calls, agent.calls.failed) {
+                (calls, 0) => calls.to_string(),
+                (calls, failed) => format!("{calls} ({failed} failed)"),
+            };
+            let compactions = match (agent.compactions_seen, agent.compactions_missed) {
+                (0, 0) => "-".to_owned(),
+                (seen, 0) => format!("{seen} seen"),
+                (seen, missed) => format!("{seen} seen, {missed} missed"),
+            };
+            table.row(vec![
+                Cell::plain(agent.agent.title()),
+                Cell::new(tone, scopes),
+                Cell::plain(fired),
+                Cell::plain(calls),
+                Cell::plain(milliseconds(agent.calls.p50_micros)),
+                Cell::plain(milliseconds(agent.calls.p99_micros)),
+                Cell::plain(compactions),
+            ]);
+        }
+        screen.table(&table);
+    }
+}
+
+fn milliseconds(micros: Option<u64>) -> String {
+    match micros {
+        None => "-".to_owned(),
+        Some(micros) => format!("{}.{} ms", micros / 1000, micros % 1000 / 100),
+    }
+}
+
+impl StoreHealth {
+    fn tell(&self, screen: &mut Screen) {
+        screen.put(Tone::Plain, &format!("Store {}: ", self.path));
+        let (tone, state) = match (self.opens, self.writable) {
+            (false, _) => (Tone::Bad, "cannot be used"),
+            (true, false) => (Tone::Warning, "can be read only"),
+            (true, true) => (Tone::Good, "whole"),
+        };
+        screen.put(tone, state);
+        let kib = self.bytes.div_ceil(1024);
+        let files = self.files;
+        screen.line(Tone::Dim, &format!(" ({kib} KiB in {files} files)"));
+        if let (Some(sessions), Some(tail)) = (self.sessions, self.tail_bytes) {
+            let kib = tail.div_ceil(1024);
+            let sessions_word = if sessions == 1 { "session" } else { "sessions" };
+            screen.line(
+                Tone::Dim,
+                &format!(
+                    "  {sessions} {sessions_word}, {kib} KiB of journal not indexed, \
+                     {} generations of the index",
+                    self.generations
+                ),
+            );
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! What is installed in coding agents.
+
+use crate::integration::agent::{Agent, Part, Scope};
+use crate::output::{Report, Screen, Tone};
+use serde::Serialize;
+
+/// An installation that was made, is there, or was only shown.
+#[derive(Debug, Serialize)]
+pub struct Installation {
+    /// Of which agent.
+    pub agent: Agent,
+    /// For whom.
+    pub scope: Scope,
+    /// The binary that is called.
+    pub forge: String,
+    /// What came of it.
+    pub outcome: Installed,
+    /// The things it does.
+    pub parts: Vec<Change>,
+    /// Those it does not do, and why.
+    pub left_out: Vec<LeftOut>,
+    /// What a person has to know.
+    pub notes: Vec<String>,
+}
+
+/// What came of an installation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Installed {
+    /// It was made.
+    Now,
+    /// All of it was there.
+    Already,
+    /// Nobody agreed: nothing was changed.
+    Not,
+}
+
+/// One of the things an installation does.
+#[derive(Debug, Serialize)]
+pub struct Change {
+    /// Which.
+    pub part: Part,
+    /// In which file.
+    pub file: String,
+    /// Whether the file is made for it.
+    pub new_file: bool,
+    /// Whether the file was as it is to be.
+    pub unchanged: bool,
+    /// What goes into it, told in lines.
+    pub contents: Vec<String>,
+}
+
+/// A thing that is not done.
+#[derive(Debug, Serialize)]
+pub struct LeftOut {
+    /// Which.
+    pub part: Part,
+    /// Why.
+    pub reason: String,
+}
+
+/// Tells what is to be done.
+pub fn told(report: &Installation, screen: &mut Screen) {
+    let (title, whom) = (report.agent.title(), whom(report.scope));
+    screen.line(Tone::Plain, &format!("forge for {title}, {whom}:"));
+    for change in &report.parts {
+        screen.gap();
+        screen.put(Tone::Heading, capital(change.part.title()));
+        screen.put(Tone::Plain, " in ");
+        screen.put(Tone::Id, &change.file);
+        let what = match (change.unchanged, change.new_file) {
+            (true, _) => " (there already)",
+            (_, true) => " (a new file)",
+            _ => "",
+        };
+        screen.line(Tone::Dim, what);
+        for line in &change.contents {
+            screen.paragraph(Tone::Plain, 2, line);
+        }
+    }
+    remarks(report, screen);
+}
+
+fn remarks(report: &Installation, screen: &mut Screen) {
+    for left_out in &report.left_out {
+        screen.gap();
+        let part = left_out.part.title();
+        screen.paragraph(Tone::Warning, 0, &format!("No {part}: {}.", left_out.reason));
+    }
+    for note in &report.notes {
+        screen.gap();
+        screen.paragraph(Tone::Warning, 0, note);
+    }
+}
+
+fn capital(text: &str) -> &str {
+    match text {
+        "hooks" => "Hooks",
+        "section of instructions" => "Section of instructions",
+        "permission rules" => "Permission rules",
+        other => other,
+    }
+}
+
+fn whom(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Local => "for you in this project",
+        Scope::Project => "for everybody in this project",
+        Scope::User => "for you in all projects",
+    }
+}
+
+impl Report for Installation {
+    const SCHEMA: &'static str = "forge.hooks.install/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let title = self.agent.title();
+        match self.outcome {
+            Installed::Already => {
+                screen.line(Tone::Plain, &format!("All of it is there already for {title}."));
+                remarks(self, screen);
+            }
+            Installed::Now => {
+                screen.line(Tone::Good, &format!("Installed for {title}, {}:", whom(self.scope)));
+                for change in &self.parts {
+                    screen.line(
+                        Tone::Plain,
+                        &format!("  {} in {}", change.part.title(), change.file),
+                    );
+                }
+                remarks(self, screen);
+                screen.gap();
+                screen.line(
+                    Tone::Dim,
+                    &format!(
+                        "'forge doctor' says whether it works, 'forge hooks uninstall {} --{}' \
+                         takes it back.",
+                        self.agent.name(),
+                        self.scope.name()
+                    ),
+                );
+            }
+            Installed::Not => {
+                told(self, screen);
+                screen.gap();
+                screen.line(Tone::Plain, "Nothing was changed; '--yes' does it.");
+            }
+        }
+    }
+}
+
+/// What is installed.
+#[derive(Debug, Serialize)]
+pub struct Status {
+    /// Whether there is a store here: without one hooks do nothing.
+    pub store: bool,
+    /// The running binary.
+    pub forge: String,
+    /// The installations.
+    pub installed: Vec<ScopeStatus>,
+    /// The agents without one.
+    pub not_installed: Vec<Agent>,
+}
+
+/// One installation.
+#[derive(Debug, Serialize)]
+pub struct ScopeStatus {
+    /// Of which agent.
+    pub agent: Agent,
+    /// For whom.
+    pub scope: Scope,
+    /// Its parts.
+    pub parts: Vec<PartStatus>,
+}
+
+/// One part of an installation.
+#[derive(Debug, Serialize)]
+pub struct PartStatus {
+    /// Which.
+    pub part: Part,
+    /// In which file.
+    pub file: String,
+    /// Whether it is there.
+    pub installed: bool,
+    /// Whether it calls the running binary, or none.
+    pub current: bool,
+    /// The binaries it calls.
+    pub binaries: Vec<String>,
+    /// Those of them that are not there or cannot be run.
+    pub missing_binaries: Vec<String>,
+    /// Why the file cannot be told from.
+    pub error: Option<String>,
+}
+
+impl Report for Status {
+    const SCHEMA: &'static str = "forge.hooks.status/1";
+
+    fn human(&self, screen: &mut Screen) {
+        for status in &self.installed {
+            screen.gap();
+            let (title, whom) = (status.agent.title(), whom(status.scope));
+            screen.line(Tone::Heading, &format!("{title}, {whom}"));
+            for part in &status.parts {
+                part.tell(screen);
+            }
+            if !self.store && status.scope == Scope::User {
+                screen.line(Tone::Warning, "  does nothing here: this project has no store");
+            }
+        }
+        let others: Vec<&str> = self.not_installed.iter().map(|agent| agent.title()).collect();
+        if !others.is_empty() {
+            screen.gap();
+            screen.paragraph(Tone::Dim, 0, &format!("Not installed: {}.", others.join(", ")));
+        }
+        if !self.store {
+            screen.gap();
+            screen.paragraph(
+                Tone::Warning,
+                0,
+                "There is no store here: until 'forge init' makes one, hooks do nothing.",
+            );
+        }
+    }
+}
+
+impl PartStatus {
+    fn tell(&self, screen: &mut Screen) {
+        let (tone, state) = match (&self.error, self.installed) {
+            (Some(error), _) => (Tone::Bad, format!("cannot be told: {error}")),
+            (None, false) => (Tone::Dim, "not there".to_owned()),
+            (None, true) if !self.missing_binaries.is_empty() => {
+                let missing = self.missing_binaries.join(", ");
+                (Tone::Bad, format!("calls {missing}, which is not there"))
+            }
+            (None, true) if !self.current => {
+                let binaries = self.binaries.join(", ");
+                (Tone::Warning, format!("calls {binaries}, not this forge"))
+            }
+            (None, true) => (Tone::Good, "installed".to_owned()),
+        };
+        screen.put(Tone::Plain, &format!("  {} in {}: ", self.part.title(), self.file));
+        screen.line(tone, &state);
+    }
+}
+
+/// An installation that was taken back.
+#[derive(Debug, Serialize)]
+pub struct Uninstalled {
+    /// Of which agent.
+    pub agent: Agent,
+    /// For whom it was.
+    pub scope: Scope,
+    /// The files it was taken out of.
+    pub files: Vec<String>,
+    /// For whom there is another installation still.
+    pub elsewhere: Vec<Scope>,
+}
+
+impl Report for Uninstalled {
+    const SCHEMA: &'static str = "forge.hooks.uninstall/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let title = self.agent.title();
+        if self.files.is_empty() {
+            let whom = whom(self.scope);
+            screen.line(Tone::Plain, &format!("Nothing is installed for {title}, {whom}."));
+        } else {
+            let files = self.files.join(", ");
+            screen.paragraph(Tone::Plain, 0, &format!("Taken out for {title}: {files}"));
+        }
+        for scope in &self.elsewhere {
+            screen.line(
+                Tone::Dim,
+                &format!(
+                    "There is another installation: 'forge hooks uninstall {} --{}'.",
+                    self.agent.name(),
+                    scope.name()
+                ),
+            );
+        }
+    }
+}

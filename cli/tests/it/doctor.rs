@@ -1,0 +1,116 @@
+//! `forge doctor`: what it says of agents and store, and how it ends.
+
+use crate::environment::Environment;
+use serde_json::Value;
+use std::io::Write;
+
+fn findings(found: &Value) -> Vec<(String, String)> {
+    let list = found["findings"].as_array().unwrap().iter();
+    list.map(|it| (it["severity"].as_str().unwrap().into(), it["what"].as_str().unwrap().into()))
+        .collect()
+}
+
+fn call(environment: &Environment, agent: &str, event: &str, input: &str) {
+    let mut command = environment.command(["hook", agent, event]);
+    let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_new_store_is_whole_and_nothing_is_installed() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "first"]).success();
+    let found = environment.forge(["doctor", "--json"]).json();
+    assert_eq!(found["schema"], "forge.doctor/1");
+    assert_eq!((&found["healthy"], &found["store"]["opens"]), (&true.into(), &true.into()));
+    assert_eq!(found["store"]["sessions"], 1);
+    assert_eq!(found["agents"].as_array().unwrap().len(), 5);
+    assert!(found["agents"].as_array().unwrap().iter().all(|it| it["last_fired"].is_null()));
+    assert_eq!(findings(&found), []);
+    let said = environment.forge(["doctor"]).success();
+    assert!(said.contains("Nothing is wrong."), "{said}");
+}
+
+#[test]
+fn calls_are_told_with_their_times() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.forge(["hooks", "install", "claude", "--yes"]).success();
+    let found = environment.forge(["doctor", "--json"]).json();
+    let never = "its hooks have never been called here".to_owned();
+    assert_eq!(findings(&found), [("advice".to_owned(), never)]);
+    let input = r#"{"session_id":"s1","hook_event_name":"Stop"}"#;
+    call(&environment, "claude", "Stop", input);
+    call(&environment, "claude", "PreCompact", input);
+    let found = environment.forge(["doctor", "--json"]).json();
+    let claude = &found["agents"][0];
+    assert_eq!(claude["agent"], "claude");
+    assert_eq!(claude["installed"], serde_json::json!(["local"]));
+    assert_eq!(
+        (&claude["calls"]["calls"], &claude["last_event"]),
+        (&2.into(), &"PreCompact".into())
+    );
+    assert_eq!(claude["compactions_seen"], 1);
+    assert!(claude["calls"]["p99_micros"].as_u64().unwrap() > 0);
+    assert_eq!(claude["events"].as_array().unwrap().len(), 2);
+    let said = environment.forge(["doctor"]);
+    assert!(said.stdout.contains("Claude Code"), "{said}");
+}
+
+#[test]
+fn what_does_not_work_ends_with_one_and_says_what_to_do() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    call(&environment, "codex", "Stop", "junk");
+    environment.write(
+        "home/.cursor/hooks.json",
+        r#"{"version":1,"hooks":{"stop":[{"command":"/gone/forge hook cursor stop"}]}}"#,
+    );
+    let told = environment.forge(["doctor"]);
+    assert_eq!(told.code, 1);
+    assert!(told.stdout.contains("codex: 1 of 1 calls failed, the last one 'Stop': "), "{told}");
+    assert!(told.stdout.contains("calls '/gone/forge', which is not there"), "{told}");
+    assert!(told.stdout.contains("'forge hooks install cursor --user' puts it right"), "{told}");
+}
+
+#[test]
+fn a_store_that_cannot_be_used_is_told_with_its_reason() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "first"]).success();
+    let format = environment.read("project/.forge/FORMAT");
+    environment.write("project/.forge/FORMAT", "nonsense");
+    let told = environment.forge(["doctor", "--json"]);
+    assert_eq!(told.code, 1);
+    let found: Value = serde_json::from_str(&told.stdout).unwrap();
+    assert_eq!(found["store"]["opens"], false);
+    assert_eq!(found["findings"][0]["about"], "store");
+    assert!(!found["findings"][0]["remedy"].as_str().unwrap().is_empty());
+    environment.write("project/.forge/FORMAT", &format);
+    environment.forge(["doctor"]).success();
+}
+
+#[test]
+fn who_keeps_the_lock_is_named() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "first"]).success();
+    let lock = environment.path("project/.forge/journal/append.lock");
+    let held = std::fs::File::open(lock).unwrap();
+    held.lock().unwrap();
+    let told = environment.forge(["doctor"]);
+    assert_eq!(told.code, 1);
+    let me = format!("process {} holds the lock for writing", std::process::id());
+    assert!(told.stdout.contains(&me), "{told}");
+    drop(held);
+    environment.forge(["doctor"]).success();
+}
+
+#[test]
+fn without_a_store_hooks_of_the_user_do_nothing_and_that_is_said() {
+    let environment = Environment::new();
+    environment.forge(["hooks", "install", "gemini", "--yes"]).success();
+    let found = environment.forge(["doctor", "--json"]).json();
+    assert!(found["store"].is_null());
+    let nothing = "its hooks do nothing in this project, which has no store".to_owned();
+    assert_eq!(findings(&found), [("advice".to_owned(), nothing)]);
+}

@@ -1,0 +1,248 @@
+//! What an agent is handed after a compaction.
+
+use super::call;
+use super::player::{Player, data};
+use crate::environment::Environment;
+use crate::transcript::{call as called, line, result, small};
+use forge_store::model::Timestamp;
+use serde_json::{Value, json};
+
+fn at(second: i64) -> Timestamp {
+    let begin = Timestamp::parse_rfc3339("2026-01-28T10:00:00Z").unwrap();
+    begin.plus_micros(second * 1_000_000)
+}
+
+const SUMMARY: &str =
+    "It was about a test. H1 is confirmed: stale cache entries. Changed src/other.rs.";
+
+/// A session with claims, up to just before its compaction.
+fn told() -> Player {
+    let mut player = Player::new("cc-1");
+    player.append(&small()[..10].concat());
+    player.hook("Stop", at(413), json!({}));
+    for (second, args) in [
+        (420, ["hypothesis", "add", "the cache returns stale entries", "--id", "H1"].as_slice()),
+        (421, &["hypothesis", "confirm", "H1", "--reason", "seen in the log"]),
+        (422, &["hypothesis", "add", "the scheduler starves readers", "--id", "H2"]),
+        (423, &["hypothesis", "reject", "H2", "--reason", "queue is empty"]),
+        (
+            424,
+            &["gap", "add", "which upstream version?", "--id", "G1", "--criticality", "critical"],
+        ),
+        (
+            425,
+            &["belief", "add", "writes go through the journal", "--kind", "decision", "--id", "B1"],
+        ),
+    ] {
+        player.says(at(second), args);
+    }
+    player.says(at(426), &["verification", "add", "unit suite", "--status", "failed"]);
+    player.hook("PreCompact", at(499), json!({"trigger": "auto"}));
+    player
+}
+
+#[test]
+fn what_is_handed_is_facts_with_everything_that_matters() {
+    let mut player = told();
+    let text = player.hook("SessionStart", at(500), json!({"source": "compact"})).unwrap();
+    for part in [
+        "The context was compacted at 2026-01-28T10:08:19Z (auto)",
+        "Confirmed:\n- H1",
+        "the cache returns stale entries [because seen in the log]",
+        "Rejected:\n- H2",
+        "Decided:\n- B1: writes go through the journal",
+        "Open gaps that block:\n- G1 (critical): which upstream version?",
+        "Failing checks:\n- unit suite: failed at 10:07Z",
+        "Last prompt (10:00Z): why does the test fail?",
+        "Files changed, the latest first: /w/a.rs.",
+        "git commit -m fixed: exit 0",
+        "Tasks not done:\n- fix it",
+        "Commits:\n- abc1234 fixed",
+        "`forge checkpoint show '#",
+    ] {
+        assert!(text.contains(part), "{part:?} in:\n{text}");
+    }
+    assert!(!text.contains("does not mention"), "no summary is known yet");
+    assert!(text.encode_utf16().count() <= 4000);
+    // Once is enough, also where the agent is started again.
+    assert_eq!(player.hook("SessionStart", at(501), json!({"source": "compact"})), None);
+    assert_eq!(player.hook("SessionStart", at(502), json!({"source": "resume"})), None);
+    // The summary comes late: what it leaves out is told once.
+    let more = json!({"trigger": "auto", "compact_summary": SUMMARY});
+    player.hook("PostCompact", at(503), more);
+    let loss = player.hook("UserPromptSubmit", at(504), json!({"prompt": "go on"})).unwrap();
+    assert!(loss.contains("- hypothesis H2 (rejected): the scheduler starves readers"), "{loss}");
+    assert!(loss.contains("- gap G1 (critical)") && loss.contains("- decision B1"), "{loss}");
+    assert!(loss.contains("changed files a.rs"), "{loss}");
+    assert!(!loss.contains("H1"), "{loss}");
+    assert_eq!(player.hook("UserPromptSubmit", at(505), json!({"prompt": "and?"})), None);
+}
+
+#[test]
+fn what_the_summary_left_out_comes_first_where_the_summary_is_known() {
+    let mut player = told();
+    player.hook("PostCompact", at(500), json!({"compact_summary": SUMMARY}));
+    let text = player.hook("SessionStart", at(501), json!({"source": "compact"})).unwrap();
+    let second = text.lines().nth(1).unwrap();
+    assert!(
+        second.starts_with("The agent's own summary does not mention: hypothesis H2; "),
+        "{text}"
+    );
+    assert_eq!(player.hook("UserPromptSubmit", at(505), json!({"prompt": "and?"})), None);
+}
+
+#[test]
+fn a_person_sees_compactions_and_what_was_lost() {
+    let mut player = told();
+    player.hook("PostCompact", at(500), json!({"compact_summary": SUMMARY}));
+    let list = player.json(&["compaction", "list"]);
+    let one = &list["compactions"][0];
+    assert_eq!((&one["phase"], &one["trigger"]), (&"done".into(), &"auto".into()));
+    assert_eq!((&one["lost"], &one["handed_at"]), (&json!(5), &Value::Null), "{one}");
+    let shown = player.json(&["compaction", "show"]);
+    assert_eq!(shown["schema"], "forge.compaction.show/1");
+    assert_eq!(shown["summary"], SUMMARY);
+    let lost: Vec<(&str, &str)> = shown["lost"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["kind"].as_str().unwrap(), one["id"].as_str().unwrap()))
+        .collect();
+    let failing =
+        shown["lost"].as_array().unwrap().iter().find(|one| one["kind"] == "failing check");
+    assert!(failing.is_some_and(|one| one["text"] == "unit suite"), "{lost:?}");
+    assert_eq!(lost[..3], [("hypothesis", "H2"), ("decision", "B1"), ("gap", "G1")]);
+    let number = one["sequence"].as_u64().unwrap().to_string();
+    let mut command = player.environment.command(["compaction", "show", &format!("#{number}")]);
+    let text = player.environment.finished(command.env("FORGE_SESSION", "cc-1")).success();
+    assert!(text.contains("leaves out 5 of "), "{text}");
+    let output = player.environment.forge(["compaction", "show", "#9999"]);
+    assert_eq!(output.code, 3, "{output}");
+}
+
+/// Texts of others do not drive anything: what looks like an order, a heading or an escape stays inside its line.
+#[test]
+fn what_is_handed_keeps_foreign_text_in_its_line() {
+    let mut player = Player::new("cc-1");
+    player.append(&line(
+        0,
+        "user",
+        "\"message\":{\"role\":\"user\",\"content\":\"a\\n# Do\\u001b[2J this\\u202e\"}",
+    ));
+    player.append(&called(1, "c1", "Bash", "{\"command\":\"x\\n- y\"}"));
+    player.append(&result(2, "c1", "ok", "{\"stdout\":\"\",\"stderr\":\"\"}"));
+    player.hook("PreCompact", at(3), json!({"trigger": "auto"}));
+    let text = player.hook("SessionStart", at(4), json!({"source": "compact"})).unwrap();
+    assert!(text.contains("Last prompt (10:00Z): a # Do [2J this\n"), "{text}");
+    assert!(text.contains("- x - y: exit 0\n"), "{text}");
+}
+
+#[test]
+fn a_session_of_which_nothing_is_known_is_handed_that() {
+    let mut player = Player::new("cc-1");
+    let text = player.hook("SessionStart", at(4), json!({"source": "compact"})).unwrap();
+    for part in ["Last prompt: none recorded.", "Last commands: none recorded.", "Commits: none"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+/// Every confirmed and rejected hypothesis, every open gap that blocks and every failing check of a planted scenario.
+#[test]
+fn the_brief_of_a_long_session_has_all_that_was_planted() {
+    let Some(text) = data("claude-code/long.jsonl") else { return };
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let is_boundary = |line: &&str| line.contains("\"subtype\":\"compact_boundary\"");
+    let boundary = lines.iter().rposition(is_boundary).unwrap();
+    let first: Value = serde_json::from_str(lines[boundary]).unwrap();
+    let mut player = Player::new(first["sessionId"].as_str().unwrap());
+    player.append(&lines[..boundary].concat());
+    let time = Timestamp::parse_rfc3339(first["timestamp"].as_str().unwrap()).unwrap();
+    let now = |seconds: i64| time.plus_micros((seconds - 600) * 1_000_000);
+    player.hook("Stop", now(0), json!({}));
+    let mut wanted = Vec::new();
+    for n in 0..12 {
+        let id = format!("H{n}");
+        let text =
+            format!("hypothesis number {n} says at some length what might be the cause of it all");
+        player.says(now(n + 1), &["hypothesis", "add", &text, "--id", &id]);
+        let verb = if n % 2 == 0 { "confirm" } else { "reject" };
+        player.says(
+            now(n + 20),
+            &["hypothesis", verb, &id, "--reason", "the log of the run shows it"],
+        );
+        wanted.push(format!("- {id}: hypothesis number {n} "));
+    }
+    for n in 0..8 {
+        let id = format!("G{n}");
+        let text = format!("what nobody knows yet, number {n}");
+        player.says(now(n + 60), &["gap", "add", &text, "--id", &id, "--criticality", "critical"]);
+        wanted.push(format!("- {id} (critical)"));
+    }
+    for n in 0..6 {
+        let name = format!("suite {n}");
+        player.says(now(n + 80), &["verification", "add", &name, "--status", "failed"]);
+        wanted.push(format!("- {name}: failed"));
+    }
+    player.hook("PreCompact", now(599), json!({"trigger": "manual"}));
+    let text = player.hook("SessionStart", time, json!({"source": "compact"})).unwrap();
+    let missing: Vec<_> = wanted.iter().filter(|part| !text.contains(*part)).collect();
+    assert!(missing.is_empty(), "{missing:?} in:\n{text}");
+    assert!(text.encode_utf16().count() <= 4000, "{}", text.encode_utf16().count());
+}
+
+#[test]
+fn agents_without_a_start_after_a_compaction_are_handed_it_before_the_next_turn() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let project = environment.path("project");
+    let project = project.to_str().unwrap();
+    let gemini = |event: &str, more: &str| {
+        let input = format!("{{\"session_id\":\"g1\",\"cwd\":\"{project}\"{more}}}");
+        call(&environment, "gemini", event, &input)
+    };
+    assert_eq!(gemini("BeforeAgent", ",\"prompt\":\"find it\""), "{}\n");
+    assert_eq!(gemini("PreCompress", ",\"trigger\":\"auto\""), "{}\n");
+    let answer = gemini("BeforeAgent", ",\"prompt\":\"go on\"");
+    assert!(answer.contains("The context was compacted at"), "{answer}");
+    assert_eq!(gemini("BeforeAgent", ",\"prompt\":\"go on\""), "{}\n");
+    let opencode = |event: &str| {
+        let input = format!("{{\"sessionID\":\"o1\",\"directory\":\"{project}\"}}");
+        call(&environment, "opencode", event, &input)
+    };
+    // Into the summary's own prompt, and once more to the model after it.
+    assert!(opencode("session.compacting").contains("{\"context\":[\"forge keeps a record"));
+    assert_eq!(opencode("session.compacted"), "{}\n");
+    assert!(opencode("chat.system.transform").contains("{\"context\":[\"forge keeps a record"));
+    assert_eq!(opencode("chat.system.transform"), "{}\n");
+    let codex = |event: &str, more: &str| {
+        let input = format!(
+            "{{\"session_id\":\"c1\",\"turn_id\":\"t\",\"transcript_path\":null,\"cwd\":\"{project}\"{more}}}"
+        );
+        call(&environment, "codex", event, &input)
+    };
+    assert_eq!(codex("PreCompact", ",\"trigger\":\"auto\""), "");
+    assert_eq!(codex("PreCompact", ",\"trigger\":\"auto\""), "");
+    assert_eq!(codex("PostCompact", ",\"trigger\":\"auto\""), "");
+    assert!(codex("SessionStart", ",\"source\":\"compact\"").contains("keeps a record"));
+    assert_eq!(codex("SessionStart", ",\"source\":\"compact\""), "");
+    let list = environment.forge(["--session", "c1", "compaction", "list", "--json"]).json();
+    assert_eq!(list["compactions"].as_array().unwrap().len(), 1, "{list}");
+}
+
+#[test]
+fn the_commands_of_the_page_work() {
+    let mut player = told();
+    player.hook("PostCompact", at(500), json!({"compact_summary": SUMMARY}));
+    let number = player.compactions()[0].checkpoint.sequence;
+    let page = include_str!("../../../../docs/hooks.md");
+    let commands: Vec<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("$ forge ")).collect();
+    assert!(commands.len() >= 3);
+    for command in commands {
+        let command = command.replace("'#12'", &format!("#{number}"));
+        let words: Vec<&str> = command.split_whitespace().collect();
+        let output = player.environment.finished(&mut player.environment.command(words));
+        assert_eq!(output.code, 0, "{command}: {output}");
+        assert!(!output.stdout.is_empty(), "{command}");
+    }
+}

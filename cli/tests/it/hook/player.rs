@@ -1,0 +1,208 @@
+//! Plays an agent: a transcript that grows on disk, and hooks called as the agent calls them.
+
+use super::call_by;
+use crate::environment::Environment;
+use forge_cli::compaction::{self, Compaction};
+use forge_store::model::{Kind, Origin, Timestamp};
+use forge_store::store::{Options, Session, Store};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// An agent with a project and a transcript.
+pub(crate) struct Player {
+    pub(crate) environment: Environment,
+    pub(crate) session: String,
+    pub(crate) transcript: PathBuf,
+    /// Everything handed to the agent so far.
+    pub(crate) handed: Vec<String>,
+}
+
+impl Player {
+    pub(crate) fn new(session: &str) -> Self {
+        let environment = Environment::new();
+        environment.forge(["init"]).success();
+        let transcript = environment.path("home/transcript.jsonl");
+        std::fs::write(&transcript, "").unwrap();
+        Self { environment, session: session.to_owned(), transcript, handed: Vec::new() }
+    }
+
+    /// The transcript grows.
+    pub(crate) fn append(&self, text: &str) {
+        let mut file = std::fs::OpenOptions::new().append(true).open(&self.transcript).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// The call of a hook at a time, ready to run, with its input.
+    pub(crate) fn prepared(&self, event: &str, at: Timestamp, more: Value) -> (Command, String) {
+        let mut input = json!({
+            "session_id": self.session,
+            "transcript_path": self.transcript,
+            "cwd": self.environment.path("project"),
+            "hook_event_name": event,
+        });
+        let Value::Object(more) = more else { unreachable!("more fields are an object") };
+        input.as_object_mut().unwrap().extend(more);
+        let mut command = self.environment.command(["hook", "claude", event]);
+        command.env("FORGE_TEST_NOW", at.to_string());
+        (command, input.to_string())
+    }
+
+    /// Calls a hook and returns what the agent is handed.
+    #[track_caller]
+    pub(crate) fn hook(&mut self, event: &str, at: Timestamp, more: Value) -> Option<String> {
+        let (mut command, input) = self.prepared(event, at, more);
+        let answer = call_by(&mut command, &input);
+        self.hear(event, &answer)
+    }
+
+    #[track_caller]
+    pub(crate) fn hear(&mut self, event: &str, answer: &str) -> Option<String> {
+        if answer.is_empty() {
+            return None;
+        }
+        let answer: Value = serde_json::from_str(answer).unwrap();
+        assert_eq!(answer["hookSpecificOutput"]["hookEventName"], event);
+        let text = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned();
+        assert!(text.encode_utf16().count() <= 10_000, "{}", text.len());
+        self.handed.push(text.clone());
+        Some(text)
+    }
+
+    /// Calls the same hook several times at once.
+    #[track_caller]
+    pub(crate) fn at_once(&mut self, times: usize, event: &str, at: Timestamp, more: &Value) {
+        let started: Vec<Child> = (0..times).map(|_| self.started(event, at, more)).collect();
+        for child in started {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success());
+            self.hear(event, &String::from_utf8(output.stdout).unwrap());
+        }
+    }
+
+    /// Starts a hook and gives it its input.
+    pub(crate) fn started(&self, event: &str, at: Timestamp, more: &Value) -> Child {
+        let (mut command, input) = self.prepared(event, at, more.clone());
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // One that was killed does not read it.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        child
+    }
+
+    /// Calls a hook and kills it somewhere in the middle: after so many steps of counting.
+    #[track_caller]
+    pub(crate) fn killed(&mut self, event: &str, at: Timestamp, more: &Value, steps: u64) {
+        let mut child = self.started(event, at, more);
+        for n in 0..steps {
+            std::hint::black_box(n);
+        }
+        let _ = child.kill();
+        let output = child.wait_with_output().unwrap();
+        // It may have been done already.
+        let handed = || self.compactions().last().is_some_and(|one| one.handed_at().is_some());
+        if output.status.success() || (!output.stdout.is_empty() && handed()) {
+            self.hear(event, &String::from_utf8(output.stdout).unwrap());
+        }
+    }
+
+    pub(crate) fn store(&self) -> Store {
+        let path = self.environment.path("project/.forge");
+        Store::open(&path, Options { read_only: true, ..Options::default() }).unwrap()
+    }
+
+    pub(crate) fn opened(&self) -> Session {
+        self.store().agent_session(&self.session).unwrap().expect("the agent has a session")
+    }
+
+    /// The compactions known, the earliest first.
+    pub(crate) fn compactions(&self) -> Vec<Compaction> {
+        let mut all = compaction::newest(&self.opened(), None).unwrap();
+        all.reverse();
+        all
+    }
+
+    /// What `forge` prints as JSON in this project.
+    #[track_caller]
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        let output = self.environment.command(args).arg("--json").output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// Runs a command of a person or agent at a time.
+    #[track_caller]
+    pub(crate) fn says(&self, at: Timestamp, args: &[&str]) {
+        let mut command = self.environment.command(args);
+        let output = command.env("FORGE_TEST_NOW", at.to_string()).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// All facts that were read in transcripts, and all checkpoints that these call for, each in a line.
+pub(crate) fn imported(session: &Session) -> Vec<String> {
+    let state = session.state(&session.head().unwrap()).unwrap();
+    let mut lines = Vec::new();
+    for kind in Kind::facts() {
+        for known in state.facts_of(kind).unwrap() {
+            let fact = known.fact;
+            if fact.origin == Origin::Imported {
+                lines.push(format!("{kind} {} {} {:?}", fact.id, fact.at, fact.value));
+            }
+        }
+    }
+    for checkpoint in session.checkpoints(&Default::default()).unwrap() {
+        let made_by_hook = checkpoint.tags.iter().any(|tag| tag == "auto");
+        let compaction = checkpoint.tags.iter().any(|tag| tag == "compaction");
+        if !made_by_hook {
+            let field = |name| checkpoint.body.field(name).cloned();
+            let body = if compaction {
+                format!("{:?} {:?} {:?}", field("boundary"), field("summary"), field("pre_tokens"))
+            } else {
+                format!("{:?}", checkpoint.body)
+            };
+            lines.push(format!(
+                "checkpoint {} {} {:?} {:?} {body}",
+                checkpoint.time, checkpoint.message, checkpoint.tags, checkpoint.trigger
+            ));
+        }
+    }
+    lines.sort();
+    lines
+}
+
+/// What an import of the whole file at once gives.
+pub(crate) fn reference(text: &str) -> Vec<String> {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.write("home/whole.jsonl", text);
+    let path = environment.path("home/whole.jsonl");
+    let path = path.to_str().unwrap();
+    let mut command = environment.command(["import", "claude-code", path]);
+    // Later than anything recorded.
+    let output = environment.finished(command.env("FORGE_TEST_NOW", "2026-06-01T00:00:00Z"));
+    assert_eq!(output.code, 0, "{output}");
+    let path = environment.path("project/.forge");
+    let store = Store::open(&path, Options { read_only: true, ..Options::default() }).unwrap();
+    imported(&store.current_session().unwrap().unwrap())
+}
+
+/// A file of the recorded data; `None`, said loudly, if it is not on this machine.
+pub(crate) fn data(name: &str) -> Option<String> {
+    let folder = std::env::var_os("FORGE_DATA").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")),
+        PathBuf::from,
+    );
+    let path = folder.join(name);
+    let text = std::fs::read_to_string(&path);
+    if text.is_err() {
+        eprintln!("SKIPPED: no {}; set FORGE_DATA", path.display());
+    }
+    text.ok()
+}

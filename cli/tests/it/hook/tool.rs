@@ -1,0 +1,188 @@
+//! Tool calls: one append to the journal.
+
+use super::player::{Player, imported, reference};
+use super::{call, log};
+use crate::transcript::{call as called, line, result};
+use forge_store::model::{Kind, Origin, Timestamp};
+use serde_json::json;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+fn at(second: i64) -> Timestamp {
+    let begin = Timestamp::parse_rfc3339("2026-01-28T10:00:00Z").unwrap();
+    begin.plus_micros(second * 1_000_000)
+}
+
+fn bash(id: &str, command: &str, stdout: &str) -> serde_json::Value {
+    json!({"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": command},
+        "tool_response": {"stdout": stdout, "stderr": ""}})
+}
+
+#[test]
+fn a_tool_call_is_there_at_once_and_its_transcript_takes_its_place() {
+    let mut player = Player::new("cc-1");
+    let test = bash("c1", "cargo test", "test result: ok. 3 passed");
+    player.hook("PostToolUse", at(9), test.clone());
+    player.hook("PostToolUse", at(9), test);
+    let failure = json!({"tool_name": "Bash", "tool_use_id": "c2", "tool_input": {"command": "make"},
+        "error": "Exit code 2\nno rule"});
+    player.hook("PostToolUseFailure", at(20), failure);
+    let facts = |player: &Player, kind| {
+        let session = player.opened();
+        let state = session.state(&session.head().unwrap()).unwrap();
+        let facts = state.facts_of(kind).unwrap().into_iter();
+        facts.map(|known| (known.fact.id, known.fact.origin)).collect::<Vec<_>>()
+    };
+    let by = |origin| vec![("c1".to_owned(), origin), ("c2".to_owned(), origin)];
+    assert_eq!(facts(&player, Kind::Command), by(Origin::Hook));
+    assert_eq!(facts(&player, Kind::Verification), [("c1".to_owned(), Origin::Hook)]);
+    let text = [
+        line(0, "user", "\"message\":{\"role\":\"user\",\"content\":\"go\"}"),
+        called(2, "c1", "Bash", "{\"command\":\"cargo test\"}"),
+        result(9, "c1", "ok", "{\"stdout\":\"test result: ok. 3 passed\",\"stderr\":\"\"}"),
+        called(12, "c2", "Bash", "{\"command\":\"make\"}"),
+        result(20, "c2", "no rule", "{\"stdout\":\"no rule\",\"stderr\":\"\"}"),
+    ]
+    .concat();
+    player.append(&text);
+    player.hook("Stop", at(30), json!({}));
+    assert_eq!(facts(&player, Kind::Command), by(Origin::Imported));
+    assert_eq!(imported(&player.opened()), reference(&text));
+}
+
+#[test]
+fn checkpoints_of_tool_calls_are_throttled() {
+    let mut player = Player::new("cc-1");
+    for second in 0..20 {
+        let id = format!("c{second}");
+        player.hook("PostToolUse", at(second * 10), bash(&id, "cargo test", "ok"));
+    }
+    let checkpoints = player.opened().checkpoints(&Default::default()).unwrap();
+    let times: Vec<i64> =
+        checkpoints.iter().map(|one| one.time.micros_since(at(0)) / 1_000_000).collect();
+    assert_eq!(times, [180, 120, 60, 0]);
+    assert_eq!(checkpoints[0].message, "a verification finished");
+}
+
+#[test]
+fn a_tool_that_changes_nothing_writes_nothing() {
+    let mut player = Player::new("cc-1");
+    player.hook(
+        "PostToolUse",
+        at(0),
+        json!({"tool_name": "Read", "tool_input": {"file_path": "/a"}}),
+    );
+    assert!(player.store().sessions().unwrap().is_empty());
+    let log = log(&player.environment, "project/.forge/log/hooks.jsonl");
+    assert_eq!(log[0]["outcome"], "unchanged");
+}
+
+/// Counted, not timed: what a process may do in 15 ms depends on the machine.
+#[test]
+fn a_tool_call_opens_no_index_runs_no_git_and_is_durable() {
+    let mut player = Player::new("cc-1");
+    player.append(&crate::transcript::small().concat());
+    player.hook("Stop", at(600), json!({}));
+    player.environment.forge(["maintain"]).success();
+    assert!(player.environment.path("project/.forge/index").read_dir().unwrap().count() > 1);
+    let trace = player.environment.path("home/trace");
+    let (hook, input) = player.prepared("PostToolUse", at(610), bash("c9", "cargo test", "ok"));
+    let mut command = Command::new("strace");
+    command
+        .args(["-f", "-e", "trace=execve,openat,fdatasync,fsync", "-o"])
+        .arg(&trace)
+        .arg(hook.get_program())
+        .args(hook.get_args())
+        .current_dir(hook.get_current_dir().unwrap())
+        .env_clear()
+        .envs(hook.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let Ok(mut child) = command.spawn() else {
+        eprintln!("SKIPPED: no strace, so what a tool hook opens was not looked at");
+        return;
+    };
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    if !child.wait().unwrap().success() {
+        eprintln!("SKIPPED: strace may not trace here");
+        return;
+    }
+    let trace = std::fs::read_to_string(trace).unwrap();
+    let lines = |what: &str| trace.lines().filter(|line| line.contains(what)).count();
+    assert_eq!(lines("execve("), 1, "{trace}");
+    // The list of generations may be looked at, none of them opened.
+    for file in ["MANIFEST", "CURRENT", ".sst", "/LOCK"] {
+        assert_eq!(lines(file), 0, "{file}: {trace}");
+    }
+    assert!(lines("journal/") > 0 && lines("fdatasync(") + lines("fsync(") > 0, "{trace}");
+    let commands = player.opened();
+    let state = commands.state(&commands.head().unwrap()).unwrap();
+    assert!(state.facts_of(Kind::Command).unwrap().iter().any(|known| known.fact.id == "c9"));
+}
+
+#[test]
+fn the_state_of_the_code_is_saved_when_it_changes() {
+    let mut player = Player::new("cc-1");
+    let project = player.environment.path("project");
+    let git = |args: &[&str]| {
+        let done = Command::new("git")
+            .args(["-c", "user.name=n", "-c", "user.email=e"])
+            .args(args)
+            .current_dir(&project)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{args:?}");
+        String::from_utf8(done.stdout).unwrap()
+    };
+    git(&["init", "-q", "-b", "main"]);
+    player.environment.write("project/a.txt", "one\n");
+    git(&["add", "a.txt"]);
+    git(&["commit", "-q", "-m", "first"]);
+    player.environment.write("project/a.txt", "two\n");
+    player.environment.write("project/new.txt", "new\n");
+    let status = git(&["status", "--porcelain"]);
+    player.append(&line(0, "user", "\"message\":{\"role\":\"user\",\"content\":\"go\"}"));
+    player.hook("Stop", at(10), json!({}));
+    player.hook("Stop", at(100), json!({}));
+    let states = |player: &Player| {
+        let session = player.opened();
+        session.recent_facts(&session.head().unwrap(), Kind::Code, 10).unwrap()
+    };
+    assert_eq!(states(&player).len(), 1, "the same state is not saved twice");
+    player.environment.write("project/a.txt", "three\n");
+    player.hook("PreCompact", at(200), json!({"trigger": "auto"}));
+    let known = states(&player);
+    assert_eq!(known.len(), 2);
+    let patches = known[0].fact.value.field("patches").unwrap().as_list().unwrap().to_vec();
+    assert_eq!(patches.len(), 2);
+    assert!(patches[0].as_text().unwrap().contains("+three"), "{patches:?}");
+    let compactions = player.compactions();
+    let code = compactions[0].checkpoint.body.field("code").unwrap();
+    assert_eq!(code.as_text(), Some(known[0].fact.id.as_str()));
+    assert_eq!(git(&["status", "--porcelain"]), status, "nothing of the user's has changed");
+    let log = log(&player.environment, "project/.forge/log/hooks.jsonl");
+    assert_eq!(log.len(), 3);
+}
+
+#[test]
+fn other_agents_tool_calls_are_saved_too() {
+    let environment = crate::environment::Environment::new();
+    environment.forge(["init"]).success();
+    let project = environment.path("project");
+    let project = project.to_str().unwrap();
+    let input = json!({"conversation_id": "k1", "workspace_roots": [project], "command": "make", "output": "x"});
+    assert_eq!(call(&environment, "cursor", "afterShellExecution", &input.to_string()), "{}\n");
+    let input = json!({"session_id": "g1", "cwd": project, "tool_name": "run_shell_command",
+        "tool_input": {"command": "make"}, "tool_response": {"llmContent": "Exit Code: 2"}});
+    assert_eq!(call(&environment, "gemini", "AfterTool", &input.to_string()), "{}\n");
+    let output = environment.forge(["session", "list", "--json"]).json();
+    let agents: Vec<&str> = output["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|session| session["agent"].as_str().unwrap())
+        .collect();
+    assert_eq!(agents, ["gemini", "cursor"]);
+}

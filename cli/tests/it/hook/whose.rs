@@ -1,0 +1,113 @@
+//! Whose session a command works in that an agent runs, and how an agent's session joins another effort.
+
+use super::player::Player;
+use super::{call, log};
+use crate::transcript::small;
+use forge_store::model::{Kind, Timestamp};
+use serde_json::json;
+
+fn now() -> Timestamp {
+    Timestamp::parse_rfc3339("2026-01-28T10:09:00Z").unwrap()
+}
+
+fn claims(player: &Player, session: &str) -> usize {
+    let session = player.store().session(session).unwrap();
+    let state = session.state(&session.head().unwrap()).unwrap();
+    state.claims_of(Kind::Hypothesis).unwrap().len()
+}
+
+#[test]
+fn what_an_agent_runs_lands_in_its_session_and_the_answer_says_so() {
+    let mut player = Player::new("cc-1");
+    player.environment.forge(["session", "new", "mine"]).success();
+    player.append(&small().concat());
+    // This test is the process around the hook and around the command.
+    player.hook("UserPromptSubmit", now(), json!({"prompt": "go"}));
+    player.environment.forge(["session", "use", "mine"]).success();
+    let output = player.environment.forge(["hypothesis", "add", "by the agent", "--id", "H1"]);
+    assert_eq!(output.code, 0, "{output}");
+    let said =
+        "In session 'why does the test fail?', that of the agent (claude) this was called from.";
+    assert!(output.stderr.contains(said), "{output}");
+    assert!(output.stdout.contains("why does the test fail?"), "{output}");
+    assert_eq!(claims(&player, "cc-1"), 1);
+    assert_eq!(claims(&player, "mine"), 0);
+    // What was said outright goes before.
+    let mut command = player.environment.command(["hypothesis", "add", "by a person"]);
+    let output = player.environment.finished(command.env("FORGE_SESSION", "mine"));
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    assert_eq!(claims(&player, "mine"), 1);
+}
+
+#[test]
+fn the_shell_of_an_agent_is_told_its_session_once() {
+    let player = Player::new("cc-1");
+    player.environment.write("home/env", "export A=1\n");
+    let file = player.environment.path("home/env");
+    for source in ["startup", "compact"] {
+        let (mut command, input) =
+            player.prepared("SessionStart", now(), json!({"source": source}));
+        super::call_by(command.env("CLAUDE_ENV_FILE", &file), &input);
+    }
+    let text = player.environment.read("home/env");
+    assert_eq!(text, "export A=1\nexport FORGE_SESSION='cc-1'\n");
+    // An id that a shell would read otherwise is not written.
+    let wild = json!({"source": "startup", "session_id": "a'; rm -r x"});
+    let (mut command, input) = player.prepared("SessionStart", now(), wild);
+    super::call_by(command.env("CLAUDE_ENV_FILE", &file), &input);
+    assert_eq!(player.environment.read("home/env"), text);
+    // The first thing it records begins the session, though no hook has saved anything of it.
+    let mut command = player.environment.command(["note", "add", "first"]);
+    let output = player.environment.finished(command.env("FORGE_SESSION", "cc-1"));
+    assert_eq!(output.code, 0, "{output}");
+}
+
+#[test]
+fn a_new_session_is_told_in_a_line_what_is_open_and_can_join_it() {
+    let mut player = Player::new("cc-1");
+    assert_eq!(player.hook("SessionStart", now(), json!({"source": "startup"})), None);
+    player.append(&small().concat());
+    player.hook("Stop", now(), json!({}));
+    player.says(now(), &["--session", "cc-1", "hypothesis", "add", "stale", "--id", "H1"]);
+    let later = now().plus_micros(3 * 3600 * 1_000_000);
+    player.session = "cc-2".to_owned();
+    player.transcript = player.environment.path("home/second.jsonl");
+    let text = player.hook("SessionStart", later, json!({"source": "startup"})).unwrap();
+    assert_eq!(text.lines().count(), 1);
+    assert!(
+        text.contains("'why does the test fail?', ended 3 h ago and left open: 1 hypothesis"),
+        "{text}"
+    );
+    let id = text.split("forge session join ").nth(1).unwrap().split('`').next().unwrap();
+    // Going on with a session is no new one.
+    assert_eq!(player.hook("SessionStart", later, json!({"source": "resume"})), None);
+    let output = player.environment.forge(["session", "join", id, "--json"]).json();
+    assert_eq!(output["agent_session"], "cc-2");
+    assert_eq!(output["session"], "why does the test fail?");
+    let second = small().concat().replace("cc-1", "cc-2").replace("\"uuid\":\"u", "\"uuid\":\"v");
+    std::fs::write(&player.transcript, second).unwrap();
+    player.hook("Stop", later, json!({}));
+    assert_eq!(player.json(&["session", "list"])["sessions"].as_array().unwrap().len(), 1);
+    let joined = player.opened().summary().unwrap();
+    assert_eq!(joined.sources.len(), 2, "{joined:?}");
+    assert_eq!(joined.joined, ["cc-2"]);
+    let log = log(&player.environment, "project/.forge/log/hooks.jsonl");
+    assert!(log.iter().all(|line| line["outcome"] != "failed"), "{log:?}");
+}
+
+#[test]
+fn joining_needs_an_agent_session() {
+    let player = Player::new("cc-1");
+    player.environment.forge(["session", "new", "mine"]).success();
+    let output = player.environment.forge(["session", "join", "mine"]);
+    assert_eq!(output.code, 2, "{output}");
+    assert!(output.stderr.contains("not called from an agent"), "{output}");
+}
+
+#[test]
+fn an_event_without_a_session_is_ignored() {
+    let player = Player::new("cc-1");
+    assert_eq!(call(&player.environment, "claude", "Stop", "{}"), "");
+    let log = log(&player.environment, "project/.forge/log/hooks.jsonl");
+    assert_eq!(log[0]["outcome"], "ignored");
+}

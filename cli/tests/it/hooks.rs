@@ -1,0 +1,196 @@
+//! `forge hooks`: what is shown, done, told and taken back.
+
+use crate::environment::Environment;
+use forge_cli::integration::{rule, section};
+use insta::assert_snapshot;
+use std::path::Path;
+
+fn page() -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/install-hooks.md");
+    std::fs::read_to_string(page).unwrap()
+}
+
+/// The binary under test is no 'forge' of the path: its path takes the place of the word.
+fn named(text: &str) -> String {
+    text.replace(env!("CARGO_BIN_EXE_forge"), "FORGE")
+}
+
+#[test]
+fn without_consent_it_is_shown_and_nothing_changes() {
+    let environment = Environment::new().with("COLUMNS", "500");
+    environment.make_directory("project/.forge");
+    let shown = environment.forge(["hooks", "install", "cursor", "--project"]);
+    assert_eq!(shown.code, 1);
+    assert_snapshot!(named(&shown.stdout), @r#"
+    forge for Cursor, for everybody in this project:
+
+    Hooks in .cursor/hooks.json (a new file)
+      sessionStart: FORGE hook cursor sessionStart
+      beforeSubmitPrompt: FORGE hook cursor beforeSubmitPrompt
+      afterShellExecution: FORGE hook cursor afterShellExecution
+      afterFileEdit: FORGE hook cursor afterFileEdit
+      preCompact: FORGE hook cursor preCompact
+      stop: FORGE hook cursor stop
+      sessionEnd: FORGE hook cursor sessionEnd
+
+    MCP server in .cursor/mcp.json (a new file)
+      forge: {"args":["mcp"],"command":"FORGE"}
+
+    Section of instructions in AGENTS.md (a new file)
+      <!-- forge: begin -->
+      ## Debugging notes (forge)
+      forge keeps what is known, believed and tried here, and outlives compaction. Record as you go:
+      - an idea of the cause: `FORGE hypothesis add 'TEXT'`; settled: `FORGE hypothesis confirm|reject ID`
+      - what speaks for or against it: `FORGE evidence add 'TEXT' --hypothesis ID --strength -1..1`
+      - what is taken to be true: `FORGE belief add 'TEXT'`; what is not known: `FORGE gap add 'TEXT'`
+      - a result of a test, build or check: `FORGE verification add NAME --status passed|failed`
+      - before a risky step: `FORGE checkpoint create 'TEXT'`
+      After a break or a compaction `FORGE brief` says where things stand, `FORGE log` how they got there.
+      `FORGE COMMAND --help` explains each. Ask before `restore`, `undo`, `prune` or `purge`.
+      <!-- forge: end -->
+
+    Cursor can allow a whole program only, so no permission rules are written.
+
+    The hooks call 'FORGE': who has forge elsewhere, or not at all, sees them fail.
+
+    Nothing was changed; '--yes' does it.
+    "#);
+    assert!(!environment.path("project/.cursor").exists());
+}
+
+#[test]
+fn it_is_installed_told_and_taken_back() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let done = environment.forge(["hooks", "install", "claude", "--yes"]).success();
+    assert_snapshot!(named(&done), @r"
+    Installed for Claude Code, for you in this project:
+      hooks in .claude/settings.local.json
+      MCP server in ~/.claude.json
+      section of instructions in CLAUDE.local.md
+      permission rules in .claude/settings.local.json
+
+    'forge doctor' says whether it works, 'forge hooks uninstall claude --local' takes it back.
+    ");
+    let again = environment.forge(["hooks", "install", "claude", "--yes"]).success();
+    assert_snapshot!(again, @r"All of it is there already for Claude Code.");
+    assert_snapshot!(named(&environment.forge(["hooks", "status"]).success()), @r"
+    Claude Code, for you in this project
+      hooks in .claude/settings.local.json: installed
+      MCP server in ~/.claude.json: installed
+      section of instructions in CLAUDE.local.md: installed
+      permission rules in .claude/settings.local.json: installed
+
+    Not installed: Codex CLI, Gemini CLI, Cursor, OpenCode.
+    ");
+    let gone = environment.forge(["hooks", "uninstall", "claude"]).success();
+    assert_snapshot!(gone, @r"Taken out for Claude Code: .claude/settings.local.json, ~/.claude.json, CLAUDE.local.md");
+    let gone = environment.forge(["hooks", "uninstall", "claude"]).success();
+    assert_eq!(gone, "Nothing is installed for Claude Code, for you in this project.\n");
+    assert!(!environment.path("project/.claude").exists());
+}
+
+#[test]
+fn all_of_it_is_told_as_json() {
+    let environment = Environment::new();
+    let done = environment.forge(["hooks", "install", "gemini", "--yes", "--json"]).json();
+    assert_eq!(done["schema"], "forge.hooks.install/1");
+    assert_eq!((&done["outcome"], &done["scope"]), (&"now".into(), &"user".into()));
+    assert_eq!(done["parts"].as_array().unwrap().len(), 4);
+    assert!(done["notes"][0].as_str().unwrap().contains("until 'forge init' makes one"), "{done}");
+    let status = environment.forge(["hooks", "status", "--json"]).json();
+    assert_eq!(status["schema"], "forge.hooks.status/1");
+    assert_eq!(status["store"], false);
+    assert_eq!(status["installed"][0]["agent"], "gemini");
+    assert!(status["installed"][0]["parts"].as_array().unwrap().iter().all(|part| {
+        part["installed"] == true && part["current"] == true && part["error"].is_null()
+    }));
+    assert_eq!(status["not_installed"].as_array().unwrap().len(), 4);
+    let text = environment.forge(["hooks", "status", "gemini"]).success();
+    assert!(text.contains("does nothing here: this project has no store"), "{text}");
+    let gone = environment.forge(["hooks", "uninstall", "gemini", "--json"]).json();
+    assert_eq!(gone["schema"], "forge.hooks.uninstall/1");
+    assert_eq!(gone["files"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn what_an_agent_has_not_is_refused() {
+    let environment = Environment::new();
+    let refused = environment.forge(["hooks", "install", "codex", "--local", "--yes"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("Codex CLI has no settings for one person in one project"));
+    let refused = environment.forge(["hooks", "install", "codex", "--user", "--project"]);
+    assert_eq!(refused.code, 2);
+}
+
+#[test]
+fn a_binary_that_has_gone_is_told() {
+    let environment = Environment::new();
+    environment.write(
+        "project/.cursor/hooks.json",
+        r#"{"version":1,"hooks":{"stop":[{"command":"'/gone/with a/forge' hook cursor stop"}]}}"#,
+    );
+    let status = environment.forge(["hooks", "status", "cursor"]).success();
+    assert!(status.contains("calls /gone/with a/forge, which is not there"), "{status}");
+    environment.write("project/.cursor/hooks.json", "{");
+    let status = environment.forge(["hooks", "status", "cursor"]).success();
+    assert!(status.contains("cannot be told: it is not JSON"), "{status}");
+    let refused = environment.forge(["hooks", "install", "cursor", "--project", "--yes"]);
+    assert_eq!(refused.code, 2);
+    assert_snapshot!(refused.stderr, @r"
+    error: '$ROOT/project/.cursor/hooks.json' cannot be changed
+    Caused by: it is not JSON: Unterminated object on line 1 column 1
+    hint: nothing was changed; correct the file, or move it away
+    ");
+}
+
+#[test]
+fn a_page_says_what_git_sees() {
+    let environment = Environment::new();
+    let git = |arguments: &[&str]| {
+        let project = environment.path("project");
+        let done = std::process::Command::new("git")
+            .arg("-C")
+            .arg(project)
+            .args(arguments)
+            .env("HOME", environment.path("home"))
+            .output();
+        assert!(done.unwrap().status.success());
+    };
+    git(&["init", "-q"]);
+    environment.write("project/.gitignore", "CLAUDE.local.md\n");
+    let shown = environment.forge(["hooks", "install", "claude", "--json"]);
+    assert_eq!(shown.code, 1);
+    let notes = shown.stdout;
+    assert!(notes.contains("git does not ignore .claude/settings.local.json: a line"), "{notes}");
+}
+
+#[test]
+fn the_page_holds_the_section_the_rules_and_the_files() {
+    let page = page();
+    assert!(page.contains(&section::text("forge")), "{}", section::text("forge"));
+    for command in rule::ALLOWED {
+        assert!(page.contains(&format!("`forge {command}`")), "{command}");
+    }
+    for tool in rule::ALLOWED_TOOLS {
+        assert!(page.contains(&format!("`{tool}`")), "{tool}");
+    }
+    let environment = Environment::new();
+    for agent in ["claude", "codex", "gemini", "cursor", "opencode"] {
+        for scope in ["--local", "--project", "--user"] {
+            let shown = environment.forge(["hooks", "install", agent, scope, "--json"]);
+            if shown.code == 2 {
+                continue;
+            }
+            let row = format!("| {agent} | `{scope}` |");
+            let row = page.lines().find(|line| line.starts_with(&row)).unwrap();
+            let shown: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+            for part in shown["parts"].as_array().unwrap() {
+                let file = part["file"].as_str().unwrap();
+                // The configuration of the tests is not at home.
+                let file = file.replace("$ROOT/config", "~/.config");
+                assert!(row.contains(&format!("`{file}`")), "{agent} {scope}: {file}");
+            }
+        }
+    }
+}

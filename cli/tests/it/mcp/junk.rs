@@ -1,0 +1,78 @@
+//! What is no message is answered with an error, and the server lives on.
+
+use super::{Server, place};
+use serde_json::json;
+
+#[test]
+fn junk_is_answered_with_an_error_and_the_server_lives_on() {
+    let environment = place();
+    let mut server = Server::begin(&environment);
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let deep_arguments = format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"brief","arguments":{{"at":{}1{}}}}}}}"#,
+        "[".repeat(5000),
+        "]".repeat(5000)
+    );
+    let cases: [(&[u8], i64); 11] = [
+        (b"hello", -32700),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":1,", -32700),
+        (b"\xff\xfe\x00", -32700),
+        (deep.as_bytes(), -32700),
+        (deep_arguments.as_bytes(), -32700),
+        (b"[]", -32600),
+        (b"17", -32600),
+        (br#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, -32600),
+        (br#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600),
+        (br#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),
+        (br#"{"jsonrpc":"2.0","id":4,"method":["ping"]}"#, -32600),
+    ];
+    for (line, code) in cases {
+        server.send(line);
+        let answer = server.read();
+        let shown = String::from_utf8_lossy(&line[..line.len().min(60)]);
+        assert_eq!(answer["error"]["code"], code, "{shown}: {answer}");
+    }
+    // Empty lines and notifications that mean nothing want no answer.
+    server.send(b"");
+    server.send(b" \t\r");
+    server.send(br#"{"jsonrpc":"2.0","method":"notifications/of_another_protocol","params":[1]}"#);
+    assert!(server.modern("tools/list", json!({}))["error"].is_null());
+}
+
+#[test]
+fn a_line_that_is_too_long_is_refused_and_the_next_one_is_read() {
+    let environment = place();
+    let mut server = Server::begin(&environment);
+    let long = vec![b'x'; 9 * 1024 * 1024];
+    server.send(&long);
+    let answer = server.read();
+    assert_eq!(answer["error"]["code"], -32600, "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("at most 4194304 bytes"));
+    let text = "y".repeat(1024 * 1024);
+    let note = json!({ "kind": "note", "description": text });
+    assert_eq!(server.found("record_finding", &note)["id"], "N1");
+    // What comes back of it is bounded.
+    let state = server.found("state", &json!({ "kinds": ["note"] }));
+    assert!(state.to_string().len() < 4000, "{}", state.to_string().len());
+    let whole = server.found("state", &json!({ "kinds": ["note"], "id": "N1", "full": true }));
+    assert!(whole.to_string().len() < 64 * 1024, "{}", whole.to_string().len());
+}
+
+#[test]
+fn parameters_of_another_form_are_refused_by_name() {
+    let environment = place();
+    let mut server = Server::begin(&environment);
+    assert!(server.modern("tools/list", json!({}))["error"].is_null());
+    let answer = server.modern("tools/call", json!({ "name": 7 }));
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    let answer = server.modern("tools/call", json!({ "name": "brief", "arguments": "all" }));
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    let answer = server.modern("tools/call", json!({ "name": "forget\u{1b}[2J" }));
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    assert!(!answer.to_string().contains("\\u001b"), "{answer}");
+    let answer = server.modern("tools/erase", json!({}));
+    assert_eq!(answer["error"]["code"], -32601, "{answer}");
+    let answer = server.modern("tools/list", json!({ "cursor": "7" }));
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    assert!(server.modern("prompts/list", json!({}))["error"].is_null());
+}

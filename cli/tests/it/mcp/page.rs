@@ -1,0 +1,146 @@
+//! `docs/mcp.md` ends with what the server itself says of its tools, resources and prompts, and `docs/mcp-tools.json` is
+//! its `tools/list`, whole.
+//!
+//! `FORGE_UPDATE_DOCS=1 cargo nextest run --release -p forge-cli the_page_holds` writes both again.
+
+use super::{Server, place};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Where what is made begins in the page.
+const MARK: &str = "<!-- The rest of this page is made by cli/tests/it/mcp/page.rs. -->\n";
+
+fn doc(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name)
+}
+
+/// Compares a file with what it should be, or writes it.
+#[track_caller]
+fn holds(path: &Path, wanted: &str) {
+    if std::env::var_os("FORGE_UPDATE_DOCS").is_some() {
+        std::fs::write(path, wanted).unwrap();
+        return;
+    }
+    let found = std::fs::read_to_string(path).unwrap_or_default();
+    let different = found.lines().zip(wanted.lines()).find(|(found, wanted)| found != wanted);
+    assert!(
+        found == wanted,
+        "{} is not what the server says, first at {different:?}; FORGE_UPDATE_DOCS=1 writes it again",
+        path.display()
+    );
+}
+
+#[test]
+fn the_page_holds_what_the_server_says() {
+    let environment = place();
+    let mut server = Server::begin(&environment);
+    let tools = server.modern("tools/list", json!({}))["result"]["tools"].clone();
+    let whole = serde_json::to_string_pretty(&json!({ "tools": tools })).unwrap();
+    holds(&doc("mcp-tools.json"), &format!("{whole}\n"));
+
+    let mut text = String::from("\n## Tools\n");
+    for tool in tools.as_array().unwrap() {
+        section(tool, &mut text);
+    }
+    let resources = server.modern("resources/list", json!({}))["result"]["resources"].clone();
+    text.push_str("\n## Resources\n\n");
+    for resource in resources.as_array().unwrap() {
+        line(&mut text, &resource["uri"], &resource["description"]);
+    }
+    let templates = server.modern("resources/templates/list", json!({}))["result"].clone();
+    text.push_str(
+        "\nBy name, in which what is no letter, digit or `-_.~:` is percent-encoded:\n\n",
+    );
+    for template in templates["resourceTemplates"].as_array().unwrap() {
+        line(&mut text, &template["uriTemplate"], &template["description"]);
+    }
+    let prompts = server.modern("prompts/list", json!({}))["result"]["prompts"].clone();
+    text.push_str("\n## Prompts\n\n");
+    for prompt in prompts.as_array().unwrap() {
+        line(&mut text, &prompt["name"], &prompt["description"]);
+        for argument in prompt["arguments"].as_array().into_iter().flatten() {
+            text.push_str("  ");
+            line(&mut text, &argument["name"], &argument["description"]);
+        }
+    }
+    let page = doc("mcp.md");
+    let found = std::fs::read_to_string(&page).unwrap();
+    let (written, _) = found.split_once(MARK).expect("the page has the mark");
+    holds(&page, &format!("{written}{MARK}{text}"));
+}
+
+#[test]
+fn the_page_names_every_client_that_forge_is_added_to() {
+    let page = std::fs::read_to_string(doc("mcp.md")).unwrap();
+    for client in ["Claude Code", "Codex", "Gemini", "Cursor", "OpenCode"] {
+        assert!(page.contains(&format!("### {client}")), "{client}");
+    }
+    // Each example of a configuration file is JSON, or TOML with the command in it.
+    let mut blocks = page.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    assert!(blocks.clone().count() >= 3);
+    assert!(blocks.all(|block| serde_json::from_str::<Value>(block).is_ok()));
+}
+
+fn line(text: &mut String, name: &Value, about: &Value) {
+    let (name, about) = (name.as_str().unwrap(), about.as_str().unwrap());
+    writeln!(text, "- `{name}`: {about}").unwrap();
+}
+
+fn section(tool: &Value, text: &mut String) {
+    let of = |name: &str| tool[name].as_str().unwrap();
+    let hints = &tool["annotations"];
+    let effect = match (&hints["readOnlyHint"], &hints["destructiveHint"]) {
+        (Value::Bool(true), _) => "It only reads.",
+        (_, Value::Bool(true)) => "It replaces the present state, and can be taken back.",
+        _ => "It adds; what was there before is kept, at its moment.",
+    };
+    writeln!(text, "\n### {}\n\n{} {effect}\n\nArguments:\n", of("name"), of("description"))
+        .unwrap();
+    fields(&tool["inputSchema"], "", text);
+    text.push_str("\nAnswer:\n\n");
+    let answer = &tool["outputSchema"];
+    fields(answer, "", text);
+    for (name, named) in answer["$defs"].as_object().into_iter().flatten() {
+        writeln!(text, "- {}:", name.to_lowercase()).unwrap();
+        fields(named, "  ", text);
+    }
+}
+
+/// The fields of an object, each with its type and what it says.
+fn fields(schema: &Value, indent: &str, text: &mut String) {
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        let needed = if required.iter().any(|one| one == name) { "" } else { ", optional" };
+        let about = field["description"].as_str().unwrap_or_default();
+        writeln!(text, "{indent}- `{name}` ({}{needed}): {about}", kind(field)).unwrap();
+    }
+}
+
+fn kind(field: &Value) -> String {
+    if let Some(name) = field["$ref"].as_str() {
+        return name.trim_start_matches("#/$defs/").to_lowercase();
+    }
+    if let Some(words) = field["enum"].as_array() {
+        let words: Vec<String> =
+            words.iter().filter_map(Value::as_str).map(|word| format!("`{word}`")).collect();
+        return words.join(", ");
+    }
+    let bounds = match (&field["minimum"], &field["maximum"]) {
+        (Value::Number(least), Value::Number(most)) => format!(" from {least} to {most}"),
+        _ => String::new(),
+    };
+    let types: Vec<String> = match (&field["type"], &field["anyOf"]) {
+        (Value::String(one), _) if one == "array" => match &field["items"] {
+            items if items.is_object() => vec![format!("list of {}", kind(items))],
+            _ => vec!["list".to_owned()],
+        },
+        (Value::String(one), _) => vec![one.clone()],
+        (Value::Array(several), _) => {
+            several.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        }
+        (_, Value::Array(any)) => any.iter().map(kind).collect(),
+        _ => vec!["any".to_owned()],
+    };
+    format!("{}{bounds}", types.join(" or "))
+}

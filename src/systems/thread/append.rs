@@ -1,0 +1,340 @@
+//! Saving messages, and the guard that looks at them first.
+
+use super::document::Document;
+use super::fault::{Fault, FaultKind};
+use super::form::{Evidence, Form, Looked, Speaker, evidence, look};
+use super::header::{CallState, Header, PendingCall, Writer};
+use super::json::{Object, compact};
+use super::kept::{NewMessage, STEP, Thread, message_key};
+use crate::error::{Error, Result};
+use crate::model::{Key, Value};
+use crate::store::{Act, ClaimChange, Committed};
+use std::borrow::Cow;
+
+/// What is done about messages that no provider would take as they stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Guard {
+    /// They are saved, and the thread is marked until it is sanitised.
+    #[default]
+    Mark,
+    /// They are refused: nothing is saved.
+    Refuse,
+    /// Calls are held back until all their results are there; anything else is refused.
+    Hold,
+}
+
+/// How to append.
+#[derive(Clone, Debug, Default)]
+pub struct Appending {
+    /// What is done about calls without results.
+    pub guard: Guard,
+    /// Who writes.
+    pub writer: Option<String>,
+    /// Until when nobody else may write; needs a writer.
+    pub until: Option<crate::model::Timestamp>,
+    /// The tools that may be run twice.
+    pub idempotent: Vec<String>,
+}
+
+/// What an append did.
+#[derive(Clone, Debug)]
+pub struct Appended {
+    /// The revision and all else that was written.
+    pub committed: Committed,
+    /// The form of the thread.
+    pub form: Form,
+    /// The ids of the new messages.
+    pub ids: Vec<String>,
+    /// How many messages there are now, those held back included.
+    pub messages: u64,
+    /// How many messages are held back.
+    pub held: u64,
+    /// The calls without a result.
+    pub pending: Vec<PendingCall>,
+    /// What is wrong with the new messages where they stand, apart from that.
+    pub faults: Vec<Fault>,
+    /// Whether the thread holds something that no provider would take.
+    pub marked: bool,
+}
+
+/// How often something is tried again when somebody else was faster.
+pub(super) const ATTEMPTS: usize = 1000;
+
+/// Does something again as long as somebody else is faster.
+pub(super) fn again<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    for _ in 1..ATTEMPTS {
+        match attempt() {
+            Err(Error::Conflict(_)) => {}
+            done => return done,
+        }
+    }
+    attempt()
+}
+
+/// Refuses to go on where the header is no longer what was read.
+pub(super) fn unmoved(name: &str, known: Option<&Value>, read: Option<&Value>) -> Result<()> {
+    if known == read {
+        return Ok(());
+    }
+    Err(Error::Conflict(format!("somebody else has written to the thread '{name}' meanwhile")))
+}
+
+impl Thread {
+    /// Saves messages at the end: all of them in one revision, or none. It costs the same however long the thread is.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for what is no message, is of another form than the thread, or is refused by the guard;
+    /// [`Error::Held`] while somebody else writes; as every write.
+    pub fn append<T: AsRef<str>>(
+        &self,
+        act: &Act,
+        messages: &[T],
+        how: &Appending,
+    ) -> Result<Appended> {
+        let texts: Vec<Cow<'_, str>> = messages.iter().map(|text| compact(text.as_ref())).collect();
+        again(|| self.try_append(act, &texts, how))
+    }
+
+    fn try_append(&self, act: &Act, texts: &[Cow<'_, str>], how: &Appending) -> Result<Appended> {
+        let point = self.session.head()?;
+        let (read, mut header) = self.header(&point)?;
+        header.admit(&self.name, how.writer.as_deref(), act.now)?;
+        let was_held = std::mem::take(&mut header.held);
+        let tail = Tail::follow(&mut header, texts, how)?;
+        let held_from = guard(&mut header, &tail, how.guard, &was_held)?;
+        header.writer = match (&how.writer, how.until) {
+            (Some(name), Some(until)) => Some(Writer { name: name.clone(), until }),
+            (Some(_), None) => None,
+            (None, _) => header.writer.filter(|writer| writer.until > act.now),
+        };
+        let freed: &[String] = if header.held.is_empty() { &was_held } else { &[] };
+        let keys = std::iter::once(Header::key()).chain(freed.iter().map(|id| message_key(id)));
+        let keys: Vec<Key> = keys.collect();
+        let new = header.value()?;
+        let edit = |known: &[Option<Value>]| {
+            unmoved(&self.name, known.first().and_then(Option::as_ref), read.as_ref())?;
+            let mut changes = vec![ClaimChange::put(Header::key(), new.clone())];
+            for (id, known) in freed.iter().zip(known.iter().skip(1)) {
+                if let Some(Value::Map(fields)) = known {
+                    let mut fields = fields.clone();
+                    fields.remove("held");
+                    changes.push(ClaimChange::put(message_key(id), Value::Map(fields)));
+                }
+            }
+            for (place, (id, looked)) in tail.ids.iter().zip(&tail.looked).enumerate() {
+                let value = NewMessage {
+                    role: looked.speaker.word(),
+                    text: &texts[place],
+                    message_id: looked.id.clone(),
+                    place: tail.first + STEP * i64::try_from(place).unwrap_or(i64::MAX / STEP),
+                    held: held_from.is_some_and(|from| place >= from),
+                    reason: None,
+                };
+                changes.push(ClaimChange::add(message_key(id), value.value()));
+            }
+            Ok(changes)
+        };
+        let committed = self.session.write(act).edit(keys, edit).commit()?;
+        Ok(Appended {
+            marked: header.is_marked(),
+            committed,
+            form: header.form,
+            ids: tail.ids,
+            messages: header.messages,
+            held: header.held.len() as u64,
+            pending: header.pending,
+            faults: tail.faults,
+        })
+    }
+}
+
+/// What the guard says. Returns the first of the new messages that is held back.
+fn guard(
+    header: &mut Header,
+    tail: &Tail<'_>,
+    guard: Guard,
+    was_held: &[String],
+) -> Result<Option<usize>> {
+    let refused = |what: String| {
+        Err(Error::invalid(format!(
+            "{what}: append the results first, or save it with the guard 'mark' and sanitise it"
+        )))
+    };
+    if guard != Guard::Mark
+        && let Some(fault) = tail.faults.first()
+    {
+        let call = fault.tool_call_id.as_deref().map(|id| format!(" '{id}'")).unwrap_or_default();
+        return refused(format!("message {} would be {}{call}", fault.index, fault.fault.about()));
+    }
+    match (guard, header.pending.first()) {
+        (Guard::Refuse, None) if header.reasoning => {
+            refused("the last item is reasoning, without the item it belongs to".to_owned())
+        }
+        (Guard::Refuse, Some(call)) => refused(format!("the call '{}' has no result", call.id)),
+        (Guard::Hold, Some(_)) => {
+            // Everything from the first call without a result on.
+            let first = header
+                .pending
+                .iter()
+                .filter_map(|call| tail.ids.iter().position(|id| *id == call.message));
+            let from = if was_held.is_empty() { first.min().unwrap_or(0) } else { 0 };
+            header.held = was_held.to_vec();
+            header.held.extend(tail.ids.iter().skip(from).cloned());
+            Ok(Some(from))
+        }
+        (Guard::Hold | Guard::Refuse, None) => Ok(None),
+        (Guard::Mark, _) => {
+            header.marked |= !tail.faults.is_empty();
+            Ok(None)
+        }
+    }
+}
+
+/// The new messages at the end of a thread.
+struct Tail<'t> {
+    ids: Vec<String>,
+    looked: Vec<Looked<'t>>,
+    first: i64,
+    faults: Vec<Fault>,
+}
+
+impl<'t> Tail<'t> {
+    /// Follows the thread through these messages.
+    fn follow(header: &mut Header, texts: &'t [Cow<'t, str>], how: &Appending) -> Result<Self> {
+        let objects: Vec<_> = texts.iter().map(|text| Object::parse(text)).collect();
+        settle_form(header, &objects)?;
+        let mut tail = Self {
+            ids: Vec::with_capacity(texts.len()),
+            looked: Vec::with_capacity(texts.len()),
+            first: header.last + STEP,
+            faults: Vec::new(),
+        };
+        let last = texts.len().saturating_sub(1);
+        for (place, (text, object)) in texts.iter().zip(objects).enumerate() {
+            let looked = look(text, object, header.form, place == last);
+            if looked.gone
+                && looked.problems.iter().any(|(fault, _)| *fault == FaultKind::NotAMessage)
+            {
+                return Err(Error::invalid(format!(
+                    "message {} of those given is no message of the form {}: mend it or leave it out",
+                    place + 1,
+                    header.form.word()
+                )));
+            }
+            header.made += 1;
+            tail.ids.push(format!("m{}", header.made));
+            tail.step(header, &looked, how);
+            header.messages += 1;
+            header.last += STEP;
+            tail.looked.push(looked);
+        }
+        Ok(tail)
+    }
+
+    fn fault(&mut self, index: u64, looked: &Looked<'_>, fault: FaultKind, call: Option<String>) {
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        self.faults.push(Fault { fault, index, message_id: looked.id.clone(), tool_call_id: call });
+    }
+
+    fn step(&mut self, header: &mut Header, looked: &Looked<'_>, how: &Appending) {
+        let index = header.messages;
+        for (fault, call) in looked.problems.clone() {
+            self.fault(index, looked, fault, call);
+        }
+        if looked.gone {
+            return;
+        }
+        let follows = matches!(looked.speaker, Speaker::Assistant | Speaker::Reasoning);
+        if std::mem::replace(&mut header.reasoning, looked.speaker == Speaker::Reasoning)
+            && !follows
+        {
+            self.fault(index, looked, FaultKind::ReasoningWithoutItem, None);
+        }
+        let anywhere = header.form == Form::OpenaiResponses;
+        for answer in &looked.answers {
+            let asked = |call: &PendingCall| call.id == answer.id && call.sort == answer.sort;
+            match header.pending.iter().rposition(asked) {
+                Some(place) => {
+                    if !header.pending.remove(place).open && !anywhere {
+                        self.fault(
+                            index,
+                            looked,
+                            FaultKind::MisplacedResult,
+                            Some(answer.id.clone()),
+                        );
+                    }
+                }
+                None => {
+                    self.fault(
+                        index,
+                        looked,
+                        FaultKind::ResultWithoutCall,
+                        Some(answer.id.clone()),
+                    );
+                }
+            }
+        }
+        // The calls that this message leaves behind, or that must all be answered in it.
+        let leaves = looked.answers.is_empty() || header.form == Form::Anthropic;
+        if leaves && !anywhere {
+            for call in header.pending.iter_mut().filter(|call| call.open) {
+                call.open = false;
+                let (fault, id) = (FaultKind::OrphanedCall, call.id.clone());
+                let index = usize::try_from(index).unwrap_or(usize::MAX);
+                let message_id = looked.id.clone();
+                self.faults.push(Fault { fault, index, message_id, tool_call_id: Some(id) });
+            }
+        }
+        let message = self.ids.last().cloned().unwrap_or_default();
+        for call in &looked.calls {
+            header.pending.push(PendingCall {
+                id: call.id.clone(),
+                name: call.name.clone(),
+                message: message.clone(),
+                idempotent: how.idempotent.contains(&call.name),
+                state: CallState::NotStarted,
+                result: None,
+                open: true,
+                sort: call.sort,
+            });
+        }
+    }
+}
+
+/// The form of the thread with these messages.
+fn settle_form(header: &mut Header, objects: &[Option<Object<'_>>]) -> Result<()> {
+    for (place, object) in objects.iter().enumerate() {
+        match object.as_ref().map_or(Evidence::None, evidence) {
+            Evidence::Strong(form) if header.certain && form != header.form => {
+                return Err(Error::invalid(format!(
+                    "message {} of those given is of the form {}, and the thread of the form {}: keep it in a thread \
+                     of its own",
+                    place + 1,
+                    form.word(),
+                    header.form.word()
+                )));
+            }
+            Evidence::Strong(form) => (header.form, header.certain) = (form, true),
+            Evidence::Weak(form) if !header.certain && header.form == Form::Plain => {
+                header.form = form;
+            }
+            Evidence::Weak(_) | Evidence::Any | Evidence::None => {}
+        }
+    }
+    Ok(())
+}
+
+impl Document {
+    /// Refuses a history with a line that is no JSON: it is not to be saved.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`].
+    pub fn whole(self) -> Result<Self> {
+        match self.broken_line() {
+            Some(line) => Err(Error::invalid(format!(
+                "line {line} is no JSON: 'sanitize' takes such lines out of a file"
+            ))),
+            None => Ok(self),
+        }
+    }
+}

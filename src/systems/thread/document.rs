@@ -1,0 +1,174 @@
+//! A history as a text: a list, one message a line, or the field of a request.
+
+use super::json::{Object, compact, list, written_list};
+use std::borrow::Cow;
+
+/// How a history stands in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Shape {
+    List,
+    Lines,
+    /// An object, and the field of it that is the history.
+    Field(String, &'static str),
+}
+
+/// A history that was read, and how it is to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    shape: Shape,
+    /// The messages as JSON, each as it was written.
+    pub messages: Vec<String>,
+}
+
+/// A text that is no history.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NoHistory(String);
+
+/// The fields of a request or a state that hold the history.
+const FIELDS: [&str; 2] = ["messages", "input"];
+
+impl Document {
+    /// Reads a history: a JSON list of messages, JSON Lines, or an object whose `messages` or `input` is such a list.
+    ///
+    /// Of JSON Lines a line that is no JSON, as a crash leaves one, is kept: [`sanitise`](super::sanitise) takes it out.
+    ///
+    /// # Errors
+    /// [`NoHistory`] if it is nothing of this.
+    pub fn parse(text: &str) -> Result<Self, NoHistory> {
+        let text = text.trim_start_matches('\u{feff}').trim();
+        if text.is_empty() {
+            return Ok(Self { shape: Shape::Lines, messages: Vec::new() });
+        }
+        if text.starts_with('[') {
+            let Some(items) = list(text) else {
+                let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err();
+                let error = error.map(|error| error.to_string()).unwrap_or_default();
+                return Err(NoHistory(format!("the list of messages is no JSON: {error}")));
+            };
+            let messages = items.into_iter().map(|item| compact(item).into_owned()).collect();
+            return Ok(Self { shape: Shape::List, messages });
+        }
+        if let Some(object) = Object::parse(text) {
+            let found = FIELDS.iter().find_map(|field| Some((*field, object.list(field)?)));
+            if let Some((field, items)) = found.filter(|_| !object.has("role")) {
+                let messages = items.into_iter().map(|item| compact(item).into_owned()).collect();
+                return Ok(Self { shape: Shape::Field(text.to_owned(), field), messages });
+            }
+            let messages = vec![compact(text).into_owned()];
+            return Ok(Self { shape: Shape::Lines, messages });
+        }
+        let lines: Vec<&str> =
+            text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        if !lines.iter().any(|line| Object::parse(line).is_some()) {
+            return Err(NoHistory(
+                "no line of it is a message: give a JSON list of messages, or one message a line"
+                    .to_owned(),
+            ));
+        }
+        Ok(Self { shape: Shape::Lines, messages: lines.into_iter().map(str::to_owned).collect() })
+    }
+
+    /// These messages in the form in which this history was given.
+    #[must_use]
+    pub fn write(&self, messages: &[String]) -> String {
+        match &self.shape {
+            Shape::List => format!("{}\n", written_list(messages)),
+            Shape::Lines => messages.iter().flat_map(|message| [message, "\n"]).collect(),
+            Shape::Field(whole, field) => {
+                let mut whole = Object::parse(whole).expect("it was one when it was read");
+                whole.set(field, written_list(messages));
+                format!("{}\n", compact(&whole.write()))
+            }
+        }
+    }
+
+    /// A line that is no JSON, counted from 1, if there is one.
+    #[must_use]
+    pub fn broken_line(&self) -> Option<usize> {
+        let is_json = |text: &String| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+        self.messages.iter().position(|text| !is_json(text)).map(|place| place + 1)
+    }
+}
+
+/// The beginning of what a message says, for people.
+#[must_use]
+pub fn preview(message: &str) -> String {
+    const CHARACTERS: usize = 200;
+    let Some(object) = Object::parse(message) else {
+        return message.chars().take(CHARACTERS).collect();
+    };
+    let nested = ["data", "kwargs"].iter().find_map(|field| object.object(field));
+    let body = nested.as_ref().unwrap_or(&object);
+    let mut said = Vec::new();
+    for field in ["content", "output", "arguments", "summary"] {
+        if let Some(text) = body.text(field) {
+            said.push(text.into_owned());
+        }
+        for block in body.list(field).unwrap_or_default() {
+            let Some(block) = Object::parse(block) else { continue };
+            let shown =
+                ["text", "thinking", "name", "content"].iter().find_map(|name| block.text(name));
+            said.extend(shown.map(Cow::into_owned));
+        }
+    }
+    for call in body.list("tool_calls").unwrap_or_default() {
+        let Some(call) = Object::parse(call) else { continue };
+        let tool = call.object("function");
+        let name = tool.as_ref().unwrap_or(&call).text("name").map(Cow::into_owned);
+        said.extend(name.map(|name| format!("{name}()")));
+    }
+    said.retain(|text| !text.trim().is_empty());
+    said.join(" ").chars().take(CHARACTERS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_history_is_written_as_it_was_given() {
+        for (text, messages, written) in [
+            ("", 0, ""),
+            ("[ ]", 0, "[]\n"),
+            ("[{\"a\": 1},\n {\"b\":\n 2}]", 2, "[{\"a\": 1},{\"b\":2}]\n"),
+            ("{\"a\": 1}\n\n  {\"b\":2}\n{\"torn", 3, "{\"a\": 1}\n{\"b\":2}\n{\"torn\n"),
+            ("{\n \"a\":\n 1}", 1, "{\"a\":1}\n"),
+            (
+                "{\"model\":\"m\",\"messages\":[{\"a\":1}],\"n\":1.50}",
+                1,
+                "{\"model\":\"m\",\"messages\":[{\"a\":1}],\"n\":1.50}\n",
+            ),
+            ("{\"input\":[1]}", 1, "{\"input\":[1]}\n"),
+        ] {
+            let document = Document::parse(text).unwrap();
+            assert_eq!(document.messages.len(), messages, "{text}");
+            assert_eq!(document.write(&document.messages), written, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_history_is_refused_by_what_is_wrong_with_it() {
+        let fault = |text: &str| Document::parse(text).unwrap_err().to_string();
+        assert!(fault("[{\"a\":1}").starts_with("the list of messages is no JSON: EOF"));
+        assert!(fault("hello\nworld").starts_with("no line of it is a message"));
+        let torn = Document::parse("{\"a\":1}\n{\"b").unwrap();
+        assert_eq!(torn.broken_line(), Some(2));
+    }
+
+    #[test]
+    fn a_preview_says_what_a_message_says() {
+        for (message, said) in [
+            (r#"{"role":"user","content":"hi"}"#, "hi"),
+            (
+                r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"tool_use","name":"f"}]}"#,
+                "a f",
+            ),
+            (r#"{"type":"ai","data":{"content":"","tool_calls":[{"name":"f","args":{}}]}}"#, "f()"),
+            (r#"{"role":"assistant","tool_calls":[{"function":{"name":"g"}}]}"#, "g()"),
+            (r#"{"type":"function_call_output","output":"done"}"#, "done"),
+        ] {
+            assert_eq!(preview(message), said);
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Histories in every form: valid ones, and whatever else.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// The forms, by their words.
+pub(crate) const FORMS: [&str; 6] =
+    ["openai_chat", "openai_responses", "anthropic", "langchain", "langchain_flat", "langchain_lc"];
+
+/// What happens in a history, whatever its form.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    System,
+    User,
+    Assistant,
+    /// Says something and calls these.
+    Calls(Vec<u8>, bool),
+    Result(u8),
+    /// Results in one message, with or without a text before or behind them; where a form has none such, one by one.
+    Results(Vec<u8>, u8),
+    Empty(u8),
+    /// Thinks, and then calls these or nothing.
+    Thinks(Vec<u8>),
+    /// Something broken.
+    Broken(u8),
+}
+
+fn ids() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(0..4_u8, 1..4)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        1 => Just(Step::System),
+        3 => Just(Step::User),
+        3 => Just(Step::Assistant),
+        6 => (ids(), any::<bool>()).prop_map(|(ids, says)| Step::Calls(ids, says)),
+        6 => (0..4_u8).prop_map(Step::Result),
+        3 => (ids(), 0..3_u8).prop_map(|(ids, text)| Step::Results(ids, text)),
+        1 => (0..4_u8).prop_map(Step::Empty),
+        2 => prop::collection::vec(0..4_u8, 0..3).prop_map(Step::Thinks),
+        3 => (0..20_u8).prop_map(Step::Broken),
+    ]
+}
+
+/// Any steps.
+pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(step(), 0..14)
+}
+
+/// Steps that make a history as an agent writes it that nothing goes wrong with: what is said in each turn, how many
+/// calls it makes, and whether their results come in another order.
+pub(crate) fn turns() -> impl Strategy<Value = Vec<Step>> {
+    let turn = (0..4_u8, any::<bool>(), any::<bool>()).prop_map(|(calls, says, turned)| {
+        let ids: Vec<u8> = (0..calls).collect();
+        let mut answered = ids.clone();
+        if turned {
+            answered.reverse();
+        }
+        let mut steps = vec![Step::User];
+        if !ids.is_empty() {
+            steps.push(Step::Calls(ids, says));
+            steps.push(Step::Results(answered, 0));
+        }
+        steps.push(Step::Assistant);
+        steps
+    });
+    prop::collection::vec(turn, 0..6).prop_map(|turns| turns.concat())
+}
+
+fn id(step: usize, id: u8, unique: bool) -> String {
+    if unique { format!("call_{step}_{id}") } else { format!("call_{id}") }
+}
+
+/// The messages of these steps. `unique`: a call's id tells in which step of `Calls` it was made, and a result answers
+/// the last of those.
+pub(crate) fn messages(form: &str, steps: &[Step], unique: bool) -> Vec<Value> {
+    let mut messages = Vec::new();
+    let mut turn = 0;
+    for (place, step) in steps.iter().enumerate() {
+        let said = format!("text {place}");
+        match step {
+            Step::System => messages.push(speaker(form, "system", &json!(said))),
+            Step::User => messages.push(speaker(form, "user", &json!(said))),
+            Step::Assistant => messages.push(speaker(form, "assistant", &json!(said))),
+            Step::Calls(ids, says) => {
+                turn = place;
+                let ids: Vec<String> = ids.iter().map(|one| id(turn, *one, unique)).collect();
+                messages.extend(calls(form, &ids, says.then_some(said.as_str()), false));
+            }
+            Step::Result(one) => {
+                messages.extend(results(form, &[id(turn, *one, unique)], 0, &said));
+            }
+            Step::Results(ids, text) => {
+                let ids: Vec<String> = ids.iter().map(|one| id(turn, *one, unique)).collect();
+                messages.extend(results(form, &ids, *text, &said));
+            }
+            Step::Empty(which) => {
+                let content =
+                    [json!(""), json!([]), Value::Null, json!([{"type": "text", "text": ""}])];
+                let role = if which % 2 == 0 { "assistant" } else { "user" };
+                messages.push(speaker(form, role, &content[*which as usize % 4]));
+            }
+            Step::Thinks(ids) => {
+                turn = place;
+                let ids: Vec<String> = ids.iter().map(|one| id(turn, *one, unique)).collect();
+                messages.extend(calls(form, &ids, None, true));
+            }
+            Step::Broken(which) => messages.push(broken(form, *which)),
+        }
+    }
+    messages
+}
+
+fn wrapped(form: &str, kind: &str, class: &str, body: Value) -> Value {
+    let mut body = body;
+    match form {
+        "langchain" => {
+            body["type"] = json!(kind);
+            json!({"type": kind, "data": body})
+        }
+        "langchain_flat" => {
+            body["type"] = json!(kind);
+            body
+        }
+        _ => {
+            json!({"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", class], "kwargs": body})
+        }
+    }
+}
+
+fn speaker(form: &str, role: &str, content: &Value) -> Value {
+    match (form, role) {
+        ("openai_chat" | "anthropic", _) => json!({"role": role, "content": content}),
+        ("openai_responses", _) => json!({"type": "message", "role": role, "content": content}),
+        (_, "user") => {
+            wrapped(form, "human", "HumanMessage", json!({"content": content, "id": "h"}))
+        }
+        (_, "system") => wrapped(form, "system", "SystemMessage", json!({"content": content})),
+        _ => wrapped(form, "ai", "AIMessage", json!({"content": content, "tool_calls": []})),
+    }
+}
+
+fn calls(form: &str, ids: &[String], says: Option<&str>, thinks: bool) -> Vec<Value> {
+    let functions: Vec<Value> = ids
+        .iter()
+        .map(|id| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}}))
+        .collect();
+    match form {
+        "openai_chat" => {
+            let mut message = json!({"role": "assistant", "content": says});
+            message["tool_calls"] = json!(functions);
+            vec![message]
+        }
+        "openai_responses" => {
+            let mut items = Vec::new();
+            if thinks {
+                items.push(json!({"type": "reasoning", "id": "rs", "summary": []}));
+            }
+            items.extend(says.map(|said| speaker(form, "assistant", &json!(said))));
+            items.extend(ids.iter().map(
+                |id| json!({"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"}),
+            ));
+            items
+        }
+        "anthropic" => {
+            let mut blocks = Vec::new();
+            if thinks {
+                blocks.push(json!({"type": "thinking", "thinking": "hm", "signature": "s"}));
+            }
+            blocks.extend(says.map(|said| json!({"type": "text", "text": said})));
+            blocks.extend(
+                ids.iter()
+                    .map(|id| json!({"type": "tool_use", "id": id, "name": "f", "input": {}})),
+            );
+            vec![json!({"role": "assistant", "content": blocks})]
+        }
+        _ => {
+            let calls: Vec<Value> = ids
+                .iter()
+                .map(|id| json!({"name": "f", "args": {}, "id": id, "type": "tool_call"}))
+                .collect();
+            let blocks: Vec<Value> = ids
+                .iter()
+                .map(|id| json!({"type": "tool_use", "id": id, "name": "f", "input": {}}))
+                .collect();
+            let body = match (thinks, says) {
+                // As ChatAnthropic writes it.
+                (true, _) => json!({"content": blocks, "tool_calls": calls}),
+                (false, Some(said)) => json!({"content": said, "tool_calls": calls, "id": "m"}),
+                // As it was before the list of calls was filled.
+                (false, None) => {
+                    json!({"content": "", "additional_kwargs": {"tool_calls": functions}})
+                }
+            };
+            vec![wrapped(form, "ai", "AIMessage", body)]
+        }
+    }
+}
+
+fn results(form: &str, ids: &[String], text: u8, said: &str) -> Vec<Value> {
+    let one = |id: &String| match form {
+        "openai_chat" => json!({"role": "tool", "tool_call_id": id, "content": "done"}),
+        "openai_responses" => {
+            json!({"type": "function_call_output", "call_id": id, "output": "done"})
+        }
+        "anthropic" => json!({"type": "tool_result", "tool_use_id": id, "content": "done"}),
+        _ => wrapped(form, "tool", "ToolMessage", json!({"content": "done", "tool_call_id": id})),
+    };
+    let mut results: Vec<Value> = ids.iter().map(one).collect();
+    if form != "anthropic" {
+        return results;
+    }
+    match text {
+        1 => results.insert(0, json!({"type": "text", "text": said})),
+        2 => results.push(json!({"type": "text", "text": said})),
+        _ => {}
+    }
+    vec![json!({"role": "user", "content": results})]
+}
+
+fn broken(form: &str, which: u8) -> Value {
+    let any = [
+        json!(null),
+        json!(7),
+        json!({}),
+        json!({"hello": "world"}),
+        json!([{"role": "user", "content": "nested"}]),
+        json!({"role": "wizard", "content": "x"}),
+    ];
+    if let Some(value) = any.get(which as usize) {
+        return value.clone();
+    }
+    let which = which - 6;
+    match form {
+        "openai_chat" => [
+            json!({"role": "tool", "content": "of nothing"}),
+            json!({"role": "tool", "tool_call_id": "call_0", "content": {"a": 1}}),
+            json!({"role": "tool", "tool_call_id": "call_0"}),
+            json!({"role": "assistant", "tool_calls": []}),
+            json!({"role": "assistant", "content": "x", "tool_calls": null, "function_call": null}),
+            json!({"role": "assistant", "content": null, "tool_calls": [{"id": "call_1"}, 5]}),
+            json!({"role": "assistant", "content": 4, "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}),
+            json!({"role": "user", "content": [{"type": "text", "text": "x"}, {"type": "text"}, 3]}),
+        ][which as usize % 8].clone(),
+        "openai_responses" => [
+            json!({"type": "function_call", "name": "f", "arguments": "{}"}),
+            json!({"type": "function_call", "call_id": "call_1", "name": "f", "arguments": {}}),
+            json!({"type": "function_call_output", "output": "x"}),
+            json!({"type": "function_call_output", "call_id": "call_0", "output": {"a": 1}}),
+            json!({"type": "reasoning", "summary": []}),
+            json!({"type": "custom_tool_call", "call_id": "call_0", "name": "c", "input": "x"}),
+            json!({"type": "computer_call", "call_id": "call_0", "action": {}}),
+            json!({"type": "computer_call_output", "call_id": "call_0", "output": {"type": "computer_screenshot"}}),
+        ][which as usize % 8].clone(),
+        "anthropic" => [
+            json!({"role": "assistant", "content": [{"type": "tool_use", "id": "call_0", "input": {}}]}),
+            json!({"role": "assistant", "content": [{"type": "text", "text": "x"}, {"type": "tool_use", "id": "call_0", "name": "f", "input": "no"}]}),
+            json!({"role": "user", "content": [{"type": "tool_use", "id": "call_1", "name": "f", "input": {}}]}),
+            json!({"role": "assistant", "content": [{"type": "tool_result", "tool_use_id": "call_1", "content": "x"}]}),
+            json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_2", "content": null}]}),
+            json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_2", "content": {"a": 1}}]}),
+            json!({"role": "assistant", "content": [{"type": "text", "text": "x"}, {"type": "thinking", "thinking": "cut"}]}),
+            json!({"role": "user", "content": [{"text": "no type"}, {"type": "text", "text": "  "}, "bare"]}),
+        ][which as usize % 8].clone(),
+        _ => [
+            wrapped(form, "remove", "RemoveMessage", json!({"id": "x", "content": ""})),
+            wrapped(form, "ai", "AIMessage", json!({"content": "x", "tool_calls": [{"name": "f", "args": {}, "id": null}]})),
+            wrapped(form, "ai", "AIMessage", json!({"content": "", "invalid_tool_calls": [{"name": "f", "args": "{", "id": "call_3", "error": "x"}]})),
+            wrapped(form, "ai", "AIMessage", json!({"content": "", "invalid_tool_calls": [{"name": null, "args": null, "id": "call_3"}]})),
+            wrapped(form, "ai", "AIMessage", json!({"content": [{"type": "tool_use", "id": "call_2", "name": "f", "input": {}}], "tool_calls": []})),
+            wrapped(form, "tool", "ToolMessage", json!({"content": null, "tool_call_id": "call_0"})),
+            wrapped(form, "tool", "ToolMessage", json!({"content": "x"})),
+            wrapped(form, "ai", "AIMessage", json!({"tool_calls": "none"})),
+        ][which as usize % 8].clone(),
+    }
+}

@@ -1,0 +1,138 @@
+//! Whatever history goes in, what comes out is taken by its provider; and nothing valid is lost.
+
+use super::generate::{FORMS, Step, messages, steps, turns};
+use super::rules;
+use forge_store::systems::thread::{Options, Orphans, Sanitised, apply, sanitise};
+use proptest::prelude::*;
+use serde_json::Value;
+
+fn written(messages: &[Value]) -> Vec<String> {
+    messages.iter().map(Value::to_string).collect()
+}
+
+fn parsed(messages: &[String]) -> Vec<Value> {
+    messages.iter().map(|text| serde_json::from_str(text).unwrap()).collect()
+}
+
+/// The laws that hold of every history and every way to sanitise it.
+fn check(form: &str, history: &[Value], orphans: Orphans) -> Result<Sanitised, TestCaseError> {
+    let options = Options { orphans, ..Options::default() };
+    let texts = written(history);
+    let done = sanitise(&texts, &options).unwrap();
+    let out = parsed(&done.messages);
+    // A history of which nothing shows the form is taken for a plain one.
+    let judged = if done.form.word() == "plain" { "plain" } else { form };
+    if let Err(fault) = rules::of(judged, &out) {
+        return Err(TestCaseError::fail(format!(
+            "{fault}\n in: {texts:#?}\nout: {:#?}",
+            done.messages
+        )));
+    }
+    let mut applied = texts.clone();
+    apply(&mut applied, &done.actions);
+    prop_assert_eq!(&applied, &done.messages, "the steps lead elsewhere: {:#?}", done.actions);
+    prop_assert_eq!(done.actions.is_empty(), done.faults.is_empty());
+    prop_assert_eq!(done.reset, !texts.is_empty() && done.messages.is_empty());
+    prop_assert!(done.faults.iter().all(|fault| fault.index < texts.len()));
+    let again = sanitise(&done.messages, &options).unwrap();
+    prop_assert_eq!(&again.actions, &[], "a second time: {:#?}", done.messages);
+    prop_assert_eq!(&again.messages, &done.messages);
+    Ok(done)
+}
+
+/// What is said in these messages, in order.
+fn said(messages: &[Value]) -> Vec<String> {
+    let text = serde_json::to_string(messages).unwrap();
+    let mut found: Vec<String> = text
+        .split("\"text ")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .map(str::to_owned)
+        .collect();
+    found.sort();
+    found
+}
+
+/// The calls of this history that have a result after them.
+fn answered(steps: &[Step]) -> Vec<String> {
+    let mut open = Vec::new();
+    let mut answered = Vec::new();
+    let mut turn = 0;
+    for (place, step) in steps.iter().enumerate() {
+        match step {
+            Step::Calls(ids, _) | Step::Thinks(ids) => {
+                turn = place;
+                open.extend(ids.iter().map(|id| format!("call_{place}_{id}")));
+            }
+            Step::Result(id) => answered.push(format!("call_{turn}_{id}")),
+            Step::Results(ids, _) => {
+                answered.extend(ids.iter().map(|id| format!("call_{turn}_{id}")));
+            }
+            _ => {}
+        }
+    }
+    answered.retain(|id| open.contains(id));
+    answered
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: super::cases(512), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_goes_in_a_valid_history_comes_out(
+        form in prop::sample::select(&FORMS[..]), steps in steps(), unique: bool, remove: bool,
+    ) {
+        let history = messages(form, &steps, unique);
+        let orphans = if remove { Orphans::Remove } else { Orphans::Answer };
+        let done = check(form, &history, orphans)?;
+        let out = parsed(&done.messages);
+        // What was said is still said: only broken messages have texts of other kinds. A chat that shows no form is not
+        // told apart from one of another form, and then its messages may be none.
+        if done.form.word() == form {
+            prop_assert_eq!(said(&history), said(&out));
+        }
+    }
+
+    #[test]
+    fn a_call_that_has_a_result_keeps_both(
+        form in prop::sample::select(&FORMS[..]), steps in steps(), remove: bool,
+    ) {
+        let history = messages(form, &steps, true);
+        let orphans = if remove { Orphans::Remove } else { Orphans::Answer };
+        let done = check(form, &history, orphans)?;
+        if done.form.word() == form {
+            let text = done.messages.join("\n");
+            for id in answered(&steps) {
+                let quoted = format!("\"{id}\"");
+                prop_assert!(text.matches(&quoted).count() >= 2, "{} is gone: {}", id, text);
+                prop_assert!(!text.contains(&format!("{quoted},\"content\":\"No result")), "{} is answered twice", id);
+            }
+        }
+    }
+
+    #[test]
+    fn a_valid_history_stays_as_it_is(form in prop::sample::select(&FORMS[..]), steps in turns()) {
+        let history = messages(form, &steps, true);
+        prop_assert_eq!(rules::of(form, &history), Ok(()));
+        let done = check(form, &history, Orphans::Answer)?;
+        prop_assert_eq!(&done.actions, &[]);
+        prop_assert_eq!(done.messages, written(&history));
+    }
+
+    #[test]
+    fn a_history_cut_anywhere_only_gets_the_results_that_are_missing(
+        form in prop::sample::select(&FORMS[..]), steps in turns(), cut in any::<prop::sample::Index>(),
+    ) {
+        let mut history = messages(form, &steps, true);
+        history.truncate(cut.index(history.len() + 1));
+        let done = check(form, &history, Orphans::Answer)?;
+        prop_assert!(done.faults.iter().all(|fault| fault.fault.word() == "orphaned_call"));
+        prop_assert_eq!(done.sources.iter().flatten().count(), history.len());
+    }
+
+    #[test]
+    fn what_is_no_json_object_at_all_is_no_reason_to_stop(texts in prop::collection::vec(any::<String>(), 0..6)) {
+        let done = sanitise(&texts, &Options::default()).unwrap();
+        prop_assert_eq!(done.reset, !texts.is_empty());
+    }
+}
