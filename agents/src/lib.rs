@@ -1,6 +1,7 @@
 //! What forge knows of coding agents: their transcripts, read as plain data.
 //!
 //! * [`claude_code`]: the JSON lines that Claude Code writes as it works, read piece by piece as the file grows;
+//! * the same reader reads Codex's rollouts and Gemini CLI's recordings ([`claude_code::Dialect`]);
 //! * [`swe_agent`]: the trajectories of SWE-agent, read whole;
 //! * [`hook`]: what agents tell their hooks, and how to answer them.
 //!
@@ -10,8 +11,11 @@
 //! [`resolve`] reads the text again from the line it stands in.
 
 pub mod claude_code;
+mod codex;
+mod gemini;
 pub mod hook;
 mod lenient;
+mod locate;
 mod patch;
 mod piece;
 #[cfg(test)]
@@ -21,5 +25,6 @@ pub mod swe_agent;
 mod text;
 mod verification;
 
+pub use locate::{codex_rollouts, gemini_recordings};
 pub use piece::{CheckpointDraft, Piece, SessionDraft, SkippedLine};
 pub use text::{INLINE_BYTES, resolve};

@@ -3,7 +3,7 @@
 //! A pointer (RFC 6901) leads to a value of the JSON document at the reference's place. What that value says as text:
 //! a string says itself; a list of content blocks says their texts, one after the other with a line break between; an
 //! edit (an object with a patch, replacements or content) says its unified patch. `#from-to` behind the pointer
-//! takes these bytes of that text.
+//! takes these bytes of that text. `#json` and a second pointer lead into the JSON that a string holds.
 
 use crate::patch::Edit;
 use forge_store::model::{ObjectId, TextRef, Value};
@@ -71,7 +71,14 @@ pub fn resolve(document: &[u8], pointer: &str) -> Option<String> {
     let document = mended(std::str::from_utf8(document).ok()?);
     let document: serde_json::Value = serde_json::from_str(&document).ok()?;
     let (path, range) = split_range(pointer);
-    let text = said(document.pointer(path)?)?;
+    let text = match path.split_once("#json") {
+        None => said(document.pointer(path)?)?,
+        Some((outer, inner)) => {
+            let inside = mended(document.pointer(outer)?.as_str()?).into_owned();
+            let inside: serde_json::Value = serde_json::from_str(&inside).ok()?;
+            said(inside.pointer(inner)?)?
+        }
+    };
     match range {
         None => Some(text),
         Some(range) => text.get(range).map(str::to_owned),

@@ -35,7 +35,7 @@ struct AgentInput<'a> {
 
 impl Work<'_> {
     /// Keeps a call whose result will be a fact. `at` leads to its block.
-    pub(super) fn call(
+    pub(crate) fn call(
         &mut self,
         scene: &Scene<'_>,
         id: &str,
@@ -76,7 +76,7 @@ fn command(scene: &Scene<'_>, input: Option<&RawValue>, at: &str) -> Option<Aske
 }
 
 /// Whether a command line runs `git commit`.
-fn commits(line: &str) -> bool {
+pub(crate) fn commits(line: &str) -> bool {
     line.contains("commit")
         && shell::split(line).iter().any(|command| {
             let mut words = command.words.iter().map(String::as_str);
@@ -119,7 +119,7 @@ fn agent(input: Option<&RawValue>) -> Option<Asked> {
 }
 
 /// The name of a text by its content.
-pub(super) fn hash(text: &str) -> String {
+pub(crate) fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 

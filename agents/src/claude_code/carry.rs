@@ -12,22 +12,52 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Carry {
-    pub(super) offset: u64,
-    pub(super) lines: u64,
-    pub(super) tail: Tail,
-    pub(super) session: SessionState,
+    pub(crate) offset: u64,
+    pub(crate) lines: u64,
+    pub(crate) tail: Tail,
+    pub(crate) session: SessionState,
     /// The time the next "five minutes" count from: of the last checkpoint, else of the first message.
-    pub(super) last_checkpoint: Option<Timestamp>,
+    pub(crate) last_checkpoint: Option<Timestamp>,
     /// A compaction whose summary has not come yet.
-    pub(super) compaction: Option<Compaction>,
-    pub(super) calls: BTreeMap<String, OpenCall>,
+    pub(crate) compaction: Option<Compaction>,
+    pub(crate) calls: BTreeMap<String, OpenCall>,
     /// The task list: the fields of each task as last seen.
-    pub(super) tasks: BTreeMap<String, Map>,
+    pub(crate) tasks: BTreeMap<String, Map>,
     /// What each agent's own list of to-dos held last, by agent (`""`: the main one).
-    pub(super) todos: BTreeMap<String, BTreeMap<String, Map>>,
-    pub(super) agents: BTreeMap<String, AgentState>,
+    pub(crate) todos: BTreeMap<String, BTreeMap<String, Map>>,
+    pub(crate) agents: BTreeMap<String, AgentState>,
     /// The last lines of side chains that name no agent, each with the agent it belongs to.
-    pub(super) chains: Vec<(String, String)>,
+    pub(crate) chains: Vec<(String, String)>,
+    /// What other agents' lines need.
+    pub(crate) other: Other,
+}
+
+/// What the lines of agents other than Claude Code need to know of earlier ones.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Other {
+    /// The model that was named last.
+    pub(crate) model: Option<String>,
+    /// The hash of the last prompt, and which of the two kinds of lines that may tell of it did.
+    pub(crate) prompt: Option<(String, bool)>,
+    /// The last messages and calls that were told completely: their lines may come again.
+    pub(crate) told: Vec<String>,
+}
+
+impl Other {
+    /// Whether this was told before; from now on it was.
+    pub(crate) fn tell(&mut self, id: &str) -> bool {
+        /// A message is written again while its calls go on, not later.
+        const KEPT: usize = 256;
+        if self.told.iter().any(|told| told == id) {
+            return true;
+        }
+        if self.told.len() == KEPT {
+            self.told.remove(0);
+        }
+        self.told.push(id.to_owned());
+        false
+    }
 }
 
 impl Carry {
@@ -47,7 +77,7 @@ impl Carry {
 /// How the last line that was taken ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Tail {
+pub(crate) enum Tail {
     /// With its line break.
     #[default]
     Whole,
@@ -59,17 +89,17 @@ pub(super) enum Tail {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct SessionState {
-    pub(super) id: Option<String>,
-    pub(super) cwd: Option<String>,
-    pub(super) git_branch: Option<String>,
-    pub(super) started_at: Option<Timestamp>,
-    pub(super) title: Option<String>,
-    pub(super) first_prompt: Option<String>,
+pub(crate) struct SessionState {
+    pub(crate) id: Option<String>,
+    pub(crate) cwd: Option<String>,
+    pub(crate) git_branch: Option<String>,
+    pub(crate) started_at: Option<Timestamp>,
+    pub(crate) title: Option<String>,
+    pub(crate) first_prompt: Option<String>,
 }
 
 impl SessionState {
-    pub(super) fn draft(&self) -> Option<SessionDraft> {
+    pub(crate) fn draft(&self) -> Option<SessionDraft> {
         Some(SessionDraft {
             agent_session: self.id.clone()?,
             cwd: self.cwd.clone(),
@@ -81,25 +111,25 @@ impl SessionState {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Compaction {
-    pub(super) uuid: String,
-    pub(super) at: Timestamp,
-    pub(super) body: Map,
+pub(crate) struct Compaction {
+    pub(crate) uuid: String,
+    pub(crate) at: Timestamp,
+    pub(crate) body: Map,
 }
 
 /// A tool call that awaits its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct OpenCall {
-    pub(super) called_at: Timestamp,
-    pub(super) cwd: Option<String>,
-    pub(super) tool: String,
-    pub(super) asked: Asked,
+pub(crate) struct OpenCall {
+    pub(crate) called_at: Timestamp,
+    pub(crate) cwd: Option<String>,
+    pub(crate) tool: String,
+    pub(crate) asked: Asked,
 }
 
 /// What a call asked for, as far as its result does not say it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Asked {
+pub(crate) enum Asked {
     Command {
         command: Value,
         description: Value,
@@ -120,6 +150,9 @@ pub(super) enum Asked {
         /// The hash of its prompt: how a side chain without a name is recognised.
         prompt: String,
     },
+    Patch {
+        files: Vec<PatchedFile>,
+    },
     NewTask {
         fields: Map,
     },
@@ -132,12 +165,22 @@ pub(super) enum Asked {
     },
 }
 
+/// What a patch does to one file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PatchedFile {
+    pub(crate) path: String,
+    pub(crate) moved_to: Option<String>,
+    pub(crate) patch: Value,
+    pub(crate) added: u64,
+    pub(crate) removed: u64,
+}
+
 /// A sub-agent so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct AgentState {
+pub(crate) struct AgentState {
     /// What does not change: its type, description, prompt, the call that started it.
-    pub(super) fields: Map,
-    pub(super) messages: u64,
-    pub(super) tool_calls: u64,
+    pub(crate) fields: Map,
+    pub(crate) messages: u64,
+    pub(crate) tool_calls: u64,
 }

@@ -9,13 +9,13 @@ use forge_store::model::{AutoTrigger, Map, Timestamp, Trigger, Value};
 const SIGNIFICANT_MICROS: i64 = 5 * 60 * 1_000_000;
 
 impl Work<'_> {
-    fn checkpoint(&mut self, at: Timestamp, draft: CheckpointDraft) {
+    pub(crate) fn checkpoint(&mut self, at: Timestamp, draft: CheckpointDraft) {
         self.carry.last_checkpoint = Some(at);
         self.checkpoints.push(draft);
     }
 
     /// A compaction's checkpoint; its summary follows.
-    pub(super) fn compaction(
+    pub(crate) fn compaction(
         &mut self,
         scene: &Scene<'_>,
         line: &Line<'_>,
@@ -34,7 +34,7 @@ impl Work<'_> {
     }
 
     /// Completes the compaction before this line with the summary in it.
-    pub(super) fn compaction_summary(&mut self, scene: &Scene<'_>, spoken: &Spoken<'_>) {
+    pub(crate) fn compaction_summary(&mut self, scene: &Scene<'_>, spoken: &Spoken<'_>) {
         let Some(mut compaction) = self.carry.compaction.take() else { return };
         if let Some((text, pointer)) = spoken.content.said() {
             let summary = scene.text(&text, format!("/message/content{pointer}"));
@@ -50,7 +50,7 @@ impl Work<'_> {
     }
 
     /// A commit's checkpoint, if the output of `git commit` says that there was one.
-    pub(super) fn commit(&mut self, scene: &Scene<'_>, id: &str, output: &str) {
+    pub(crate) fn commit(&mut self, scene: &Scene<'_>, id: &str, output: &str) {
         // Those of sub-agents are the session's commands, not its milestones.
         let Some(commit) = output.lines().rev().find_map(committed) else { return };
         if scene.agent.is_some() {
@@ -73,7 +73,7 @@ impl Work<'_> {
     }
 
     /// A checkpoint at this message, if the last one lies more than five minutes before it.
-    pub(super) fn time_checkpoint(&mut self, at: Timestamp, uuid: &str) {
+    pub(crate) fn time_checkpoint(&mut self, at: Timestamp, uuid: &str) {
         let last = *self.carry.last_checkpoint.get_or_insert(at);
         let passed = at.micros_since(last);
         if passed <= SIGNIFICANT_MICROS {
@@ -93,7 +93,7 @@ impl Work<'_> {
 }
 
 impl Compaction {
-    fn draft(&self) -> CheckpointDraft {
+    pub(crate) fn draft(&self) -> CheckpointDraft {
         let number = |name| self.body.get(name).and_then(Value::as_i64);
         let trigger = self.body.get("trigger").and_then(Value::as_text).unwrap_or("unknown cause");
         let message = match number("pre_tokens") {

@@ -9,104 +9,104 @@ use std::borrow::Cow;
 /// A line of any type. What is large is left unread until it is known to matter.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Line<'a> {
+pub(crate) struct Line<'a> {
     #[serde(borrow, rename = "type")]
-    pub(super) kind: Word<'a>,
+    pub(crate) kind: Word<'a>,
     #[serde(borrow)]
-    pub(super) subtype: Word<'a>,
+    pub(crate) subtype: Word<'a>,
     #[serde(borrow)]
-    pub(super) uuid: Word<'a>,
+    pub(crate) uuid: Word<'a>,
     #[serde(borrow)]
-    pub(super) parent_uuid: Word<'a>,
+    pub(crate) parent_uuid: Word<'a>,
     #[serde(borrow)]
-    pub(super) logical_parent_uuid: Word<'a>,
+    pub(crate) logical_parent_uuid: Word<'a>,
     #[serde(borrow)]
-    pub(super) timestamp: Word<'a>,
+    pub(crate) timestamp: Word<'a>,
     #[serde(borrow)]
-    pub(super) session_id: Word<'a>,
+    pub(crate) session_id: Word<'a>,
     #[serde(borrow)]
-    pub(super) cwd: Word<'a>,
+    pub(crate) cwd: Word<'a>,
     #[serde(borrow)]
-    pub(super) git_branch: Word<'a>,
+    pub(crate) git_branch: Word<'a>,
     #[serde(borrow)]
-    pub(super) agent_id: Word<'a>,
-    pub(super) is_sidechain: Flag,
-    pub(super) is_meta: Flag,
-    pub(super) is_compact_summary: Flag,
-    pub(super) is_api_error_message: Flag,
+    pub(crate) agent_id: Word<'a>,
+    pub(crate) is_sidechain: Flag,
+    pub(crate) is_meta: Flag,
+    pub(crate) is_compact_summary: Flag,
+    pub(crate) is_api_error_message: Flag,
     #[serde(borrow)]
-    pub(super) message: Option<&'a RawValue>,
+    pub(crate) message: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) tool_use_result: Option<&'a RawValue>,
+    pub(crate) tool_use_result: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) data: Option<&'a RawValue>,
+    pub(crate) data: Option<&'a RawValue>,
     #[serde(borrow, rename = "parentToolUseID")]
-    pub(super) parent_tool_use_id: Word<'a>,
+    pub(crate) parent_tool_use_id: Word<'a>,
     #[serde(borrow)]
-    pub(super) content: Word<'a>,
-    pub(super) duration_ms: Whole,
-    pub(super) hook_count: Whole,
+    pub(crate) content: Word<'a>,
+    pub(crate) duration_ms: Whole,
+    pub(crate) hook_count: Whole,
     #[serde(borrow)]
-    pub(super) compact_metadata: Option<&'a RawValue>,
+    pub(crate) compact_metadata: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) microcompact_metadata: Option<&'a RawValue>,
+    pub(crate) microcompact_metadata: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) custom_title: Word<'a>,
+    pub(crate) custom_title: Word<'a>,
     #[serde(borrow)]
-    pub(super) ai_title: Word<'a>,
+    pub(crate) ai_title: Word<'a>,
 }
 
 /// What a compaction boundary says of it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Compacted<'a> {
+pub(crate) struct Compacted<'a> {
     #[serde(borrow)]
-    pub(super) trigger: Word<'a>,
-    pub(super) pre_tokens: Whole,
-    pub(super) tokens_saved: Whole,
-    pub(super) compacted_tool_ids: Option<Vec<Name>>,
+    pub(crate) trigger: Word<'a>,
+    pub(crate) pre_tokens: Whole,
+    pub(crate) tokens_saved: Whole,
+    pub(crate) compacted_tool_ids: Option<Vec<Name>>,
 }
 
 /// The `data` of a progress line.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Progress<'a> {
+pub(crate) struct Progress<'a> {
     #[serde(borrow, rename = "type")]
-    pub(super) kind: Word<'a>,
+    pub(crate) kind: Word<'a>,
     #[serde(borrow)]
-    pub(super) agent_id: Word<'a>,
+    pub(crate) agent_id: Word<'a>,
     #[serde(borrow)]
-    pub(super) prompt: Option<&'a RawValue>,
+    pub(crate) prompt: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) message: Option<&'a RawValue>,
+    pub(crate) message: Option<&'a RawValue>,
 }
 
 /// A sub-agent's line inside a progress line.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Nested<'a> {
+pub(crate) struct Nested<'a> {
     #[serde(borrow, rename = "type")]
-    pub(super) kind: Word<'a>,
+    pub(crate) kind: Word<'a>,
     #[serde(borrow)]
-    pub(super) uuid: Word<'a>,
+    pub(crate) uuid: Word<'a>,
     #[serde(borrow)]
-    pub(super) timestamp: Word<'a>,
+    pub(crate) timestamp: Word<'a>,
     #[serde(borrow)]
-    pub(super) message: Option<&'a RawValue>,
+    pub(crate) message: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) tool_use_result: Option<&'a RawValue>,
+    pub(crate) tool_use_result: Option<&'a RawValue>,
 }
 
 /// What was said.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Message<'a> {
+pub(crate) struct Message<'a> {
     #[serde(borrow)]
-    pub(super) role: Word<'a>,
+    pub(crate) role: Word<'a>,
     #[serde(borrow)]
-    pub(super) id: Word<'a>,
+    pub(crate) id: Word<'a>,
     #[serde(borrow)]
-    pub(super) model: Word<'a>,
+    pub(crate) model: Word<'a>,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
 }
@@ -114,29 +114,29 @@ pub(super) struct Message<'a> {
 /// A part of a message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Block<'a> {
+pub(crate) struct Block<'a> {
     #[serde(borrow, rename = "type")]
-    pub(super) kind: Word<'a>,
+    pub(crate) kind: Word<'a>,
     #[serde(borrow)]
-    pub(super) text: Word<'a>,
+    pub(crate) text: Word<'a>,
     #[serde(borrow)]
-    pub(super) thinking: Word<'a>,
+    pub(crate) thinking: Word<'a>,
     #[serde(borrow)]
-    pub(super) id: Word<'a>,
+    pub(crate) id: Word<'a>,
     #[serde(borrow)]
-    pub(super) name: Word<'a>,
+    pub(crate) name: Word<'a>,
     #[serde(borrow)]
-    pub(super) input: Option<&'a RawValue>,
+    pub(crate) input: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) tool_use_id: Word<'a>,
-    pub(super) is_error: Flag,
+    pub(crate) tool_use_id: Word<'a>,
+    pub(crate) is_error: Flag,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
 }
 
 /// The content of a message or of a tool's result.
 #[derive(Debug, Default)]
-pub(super) enum Content<'a> {
+pub(crate) enum Content<'a> {
     #[default]
     Nothing,
     Text(Cow<'a, str>),
@@ -144,16 +144,16 @@ pub(super) enum Content<'a> {
 }
 
 /// A text and where it stands below the content: `""` if it is the whole.
-pub(super) type Said<'c> = (Cow<'c, str>, String);
+pub(crate) type Said<'c> = (Cow<'c, str>, String);
 
 impl<'a> Message<'a> {
-    pub(super) fn content(&self) -> serde_json::Result<Content<'a>> {
+    pub(crate) fn content(&self) -> serde_json::Result<Content<'a>> {
         content(self.content)
     }
 }
 
 impl<'a> Block<'a> {
-    pub(super) fn content(&self) -> serde_json::Result<Content<'a>> {
+    pub(crate) fn content(&self) -> serde_json::Result<Content<'a>> {
         content(self.content)
     }
 }
@@ -171,12 +171,12 @@ fn content(raw: Option<&RawValue>) -> serde_json::Result<Content<'_>> {
 }
 
 impl<'a> Content<'a> {
-    pub(super) fn blocks(&self) -> &[Block<'a>] {
+    pub(crate) fn blocks(&self) -> &[Block<'a>] {
         if let Self::Blocks(blocks) = self { blocks } else { &[] }
     }
 
     /// All its text.
-    pub(super) fn said(&self) -> Option<Said<'_>> {
+    pub(crate) fn said(&self) -> Option<Said<'_>> {
         let blocks = match self {
             Self::Nothing => return None,
             Self::Text(text) => return Some((Cow::Borrowed(text), String::new())),

@@ -12,7 +12,7 @@ const INTERRUPTED: &str = "[Request interrupted";
 
 impl Work<'_> {
     /// Reads one line.
-    pub(super) fn line(
+    pub(crate) fn line(
         &mut self,
         line: &Line<'_>,
         place: Place,
@@ -253,7 +253,7 @@ fn time(text: Option<&str>) -> Result<Timestamp, String> {
 }
 
 /// The JSON left unread in a line, read now; nothing reads as nothing.
-pub(super) fn parsed<'a, T: Deserialize<'a> + Default>(
+pub(crate) fn parsed<'a, T: Deserialize<'a> + Default>(
     raw: Option<&'a RawValue>,
 ) -> Result<T, String> {
     raw.map_or_else(|| Ok(T::default()), |raw| serde_json::from_str(raw.get()).map_err(unreadable))

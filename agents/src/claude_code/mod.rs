@@ -22,19 +22,19 @@
 //! ```
 
 mod agent;
-mod call;
-mod carry;
+pub(crate) mod call;
+pub(crate) mod carry;
 mod checkpoint;
 mod line;
 mod locate;
 mod message;
-mod outcome;
+pub(crate) mod outcome;
 mod reader;
-mod scene;
-mod task;
+pub(crate) mod scene;
+pub(crate) mod task;
 #[cfg(test)]
 mod tests;
 
 pub use carry::Carry;
 pub use locate::{Found, locate};
-pub use reader::{BadLine, Ending, Options, Reader};
+pub use reader::{BadLine, Dialect, Ending, Options, Reader};

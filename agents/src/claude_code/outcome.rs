@@ -14,16 +14,16 @@ use std::borrow::Cow;
 
 /// A result as a call's facts see it.
 #[derive(Debug)]
-pub(super) struct Answer<'a> {
-    pub(super) error: bool,
+pub(crate) struct Answer<'a> {
+    pub(crate) error: bool,
     /// What the agent was told, and the pointer to it.
-    pub(super) told: Option<Said<'a>>,
+    pub(crate) told: Option<Said<'a>>,
     /// What the program that runs the tools noted.
-    pub(super) noted: Noted<'a>,
+    pub(crate) noted: Noted<'a>,
 }
 
 #[derive(Debug)]
-pub(super) enum Noted<'a> {
+pub(crate) enum Noted<'a> {
     Nothing,
     Text(Cow<'a, str>),
     Object(&'a RawValue),
@@ -57,7 +57,7 @@ struct Edited<'a> {
 
 impl Work<'_> {
     /// Closes the call a result belongs to. Says whether it was one whose result is a fact of its own.
-    pub(super) fn result(
+    pub(crate) fn result(
         &mut self,
         scene: &Scene<'_>,
         id: &str,
@@ -84,6 +84,8 @@ impl Work<'_> {
             Asked::NewTask { .. } | Asked::TaskChange { .. } | Asked::Todos { .. } => {
                 self.tasks(scene, &call, &answer);
             }
+            // No call of Claude Code's.
+            Asked::Patch { .. } => {}
         }
         true
     }
@@ -249,12 +251,12 @@ impl<'a> Answer<'a> {
     }
 
     /// Whether the user, or a rule the user set, did not let the call run.
-    pub(super) fn refused(&self) -> bool {
+    pub(crate) fn refused(&self) -> bool {
         self.error && self.says(is_refusal)
     }
 
     /// The object that was noted, read leniently.
-    pub(super) fn object<T: Deserialize<'a> + Default>(&self) -> T {
+    pub(crate) fn object<T: Deserialize<'a> + Default>(&self) -> T {
         match self.noted {
             Noted::Object(raw) => parsed(Some(raw)).unwrap_or_default(),
             _ => T::default(),
@@ -263,7 +265,7 @@ impl<'a> Answer<'a> {
 }
 
 /// Whether a text says that the user refused a call.
-pub(super) fn is_refusal(text: &str) -> bool {
+pub(crate) fn is_refusal(text: &str) -> bool {
     let text = text.strip_prefix("Error: ").unwrap_or(text);
     text.starts_with("The user doesn't want to proceed with this tool use")
         || text.starts_with("The user doesn't want to take this action")

@@ -4,10 +4,22 @@ use super::carry::{Carry, Tail};
 use super::line::Line;
 use super::scene::Work;
 use crate::piece::{Piece, SkippedLine};
-use crate::text;
+use crate::{codex, gemini, text};
 use forge_store::model::Timestamp;
 use serde::de::IgnoredAny;
 use std::io::BufRead;
+
+/// Whose lines they are. All of these agents append JSON objects, one a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// Claude Code's.
+    #[default]
+    ClaudeCode,
+    /// Codex's rollouts.
+    Codex,
+    /// Gemini CLI's recordings.
+    Gemini,
+}
 
 /// How to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,11 +28,15 @@ pub struct Options {
     pub strict: bool,
     /// The longest line that is read, in bytes.
     pub max_line: u64,
+    /// Whose lines they are.
+    pub dialect: Dialect,
+    /// The file is one document, over however many lines: it is read when all of it is there.
+    pub whole: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { strict: false, max_line: 64 << 20 }
+        Self { strict: false, max_line: 64 << 20, dialect: Dialect::default(), whole: false }
     }
 }
 
@@ -101,7 +117,10 @@ impl Reader {
             rest = self.finish_line(rest, &mut piece)?;
         }
         while !rest.is_empty() {
-            let (line, after) = cut(rest);
+            let (line, after) = if self.options.whole { (rest, &[][..]) } else { cut(rest) };
+            if self.options.whole && (ending != Ending::File || !is_whole(line)) {
+                break;
+            }
             let overlong = line.len() as u64 > self.options.max_line;
             if line.last() != Some(&b'\n') && !overlong {
                 if ending != Ending::File || !is_whole(line) {
@@ -180,15 +199,27 @@ impl Reader {
         }
         let place = (self.carry.offset + indent as u64, text.len() as u64);
         let text = text::mended(text);
-        let line: Line<'_> =
-            serde_json::from_str(&text).map_err(|error| format!("is not whole JSON: {error}"))?;
         let first = piece.facts.len();
         let mut work = Work {
             carry: &mut self.carry,
             facts: &mut piece.facts,
             checkpoints: &mut piece.checkpoints,
         };
-        work.line(&line, place, recorded_at)?;
+        let unread = |error| format!("is not whole JSON: {error}");
+        match self.options.dialect {
+            Dialect::ClaudeCode => {
+                let line: Line<'_> = serde_json::from_str(&text).map_err(unread)?;
+                work.line(&line, place, recorded_at)?;
+            }
+            Dialect::Codex => {
+                let line: codex::Line<'_> = serde_json::from_str(&text).map_err(unread)?;
+                codex::line(&mut work, &line, place, recorded_at)?;
+            }
+            Dialect::Gemini => {
+                let line: gemini::Line<'_> = serde_json::from_str(&text).map_err(unread)?;
+                gemini::line(&mut work, &line, place, recorded_at)?;
+            }
+        }
         last_of_each(&mut piece.facts, first);
         Ok(())
     }

@@ -9,14 +9,14 @@ use serde_json::value::RawValue;
 
 /// Who wrote a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Speaker {
+pub(crate) enum Speaker {
     User,
     Assistant,
     System,
 }
 
 impl Speaker {
-    pub(super) fn of(kind: &str) -> Option<Self> {
+    pub(crate) fn of(kind: &str) -> Option<Self> {
         match kind {
             "user" => Some(Self::User),
             "assistant" => Some(Self::Assistant),
@@ -25,7 +25,7 @@ impl Speaker {
         }
     }
 
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::User => "user",
             Self::Assistant => "assistant",
@@ -36,30 +36,30 @@ impl Speaker {
 
 /// A line that says something, of the session or of a sub-agent.
 #[derive(Debug)]
-pub(super) struct Spoken<'a> {
-    pub(super) speaker: Speaker,
-    pub(super) uuid: &'a str,
-    pub(super) message: Message<'a>,
-    pub(super) content: Content<'a>,
-    pub(super) result: Option<&'a RawValue>,
+pub(crate) struct Spoken<'a> {
+    pub(crate) speaker: Speaker,
+    pub(crate) uuid: &'a str,
+    pub(crate) message: Message<'a>,
+    pub(crate) content: Content<'a>,
+    pub(crate) result: Option<&'a RawValue>,
 }
 
 /// Where and when a line was written.
 #[derive(Debug)]
-pub(super) struct Scene<'a> {
-    pub(super) place: Place,
-    pub(super) at: Timestamp,
-    pub(super) recorded_at: Timestamp,
+pub(crate) struct Scene<'a> {
+    pub(crate) place: Place,
+    pub(crate) at: Timestamp,
+    pub(crate) recorded_at: Timestamp,
     /// The sub-agent whose line it is.
-    pub(super) agent: Option<String>,
+    pub(crate) agent: Option<String>,
     /// Where the line stands in the JSON document: `""`, or below a progress line's data.
-    pub(super) base: &'static str,
-    pub(super) cwd: Option<&'a str>,
-    pub(super) git_branch: Option<&'a str>,
+    pub(crate) base: &'static str,
+    pub(crate) cwd: Option<&'a str>,
+    pub(crate) git_branch: Option<&'a str>,
 }
 
 impl Scene<'_> {
-    pub(super) fn fact(&self, kind: Kind, id: &str, value: Map) -> Fact {
+    pub(crate) fn fact(&self, kind: Kind, id: &str, value: Map) -> Fact {
         Fact {
             kind,
             id: id.to_owned(),
@@ -72,26 +72,26 @@ impl Scene<'_> {
     }
 
     /// A text of this line; `pointer` leads to it from the line's own object.
-    pub(super) fn text(&self, text: &str, pointer: impl AsRef<str>) -> Value {
+    pub(crate) fn text(&self, text: &str, pointer: impl AsRef<str>) -> Value {
         text::value(text, self.place, || format!("{}{}", self.base, pointer.as_ref()))
     }
 }
 
 /// The fields of a fact; those that are null are left out.
-pub(super) fn fields<const N: usize>(fields: [(&str, Value); N]) -> Map {
+pub(crate) fn fields<const N: usize>(fields: [(&str, Value); N]) -> Map {
     let present = fields.into_iter().filter(|(_, value)| *value != Value::Null);
     present.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// A flag as it stands in a fact: there when it is true.
-pub(super) fn flag(value: bool) -> Value {
+pub(crate) fn flag(value: bool) -> Value {
     if value { true.into() } else { Value::Null }
 }
 
 /// Reads lines: what they say goes into the facts, what later lines need into the carry.
 #[derive(Debug)]
-pub(super) struct Work<'w> {
-    pub(super) carry: &'w mut Carry,
-    pub(super) facts: &'w mut Vec<Fact>,
-    pub(super) checkpoints: &'w mut Vec<CheckpointDraft>,
+pub(crate) struct Work<'w> {
+    pub(crate) carry: &'w mut Carry,
+    pub(crate) facts: &'w mut Vec<Fact>,
+    pub(crate) checkpoints: &'w mut Vec<CheckpointDraft>,
 }

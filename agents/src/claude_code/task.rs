@@ -66,7 +66,7 @@ struct Updated {
 }
 
 /// What a call asks of the task list. `at` leads to its block.
-pub(super) fn asked(
+pub(crate) fn asked(
     scene: &Scene<'_>,
     tool: &str,
     input: Option<&RawValue>,
@@ -108,7 +108,7 @@ pub(super) fn asked(
 
 impl Work<'_> {
     /// Carries out what a call asked of the task list.
-    pub(super) fn tasks(&mut self, scene: &Scene<'_>, call: &OpenCall, answer: &Answer<'_>) {
+    pub(crate) fn tasks(&mut self, scene: &Scene<'_>, call: &OpenCall, answer: &Answer<'_>) {
         if answer.error {
             return;
         }
@@ -145,7 +145,7 @@ impl Work<'_> {
     }
 
     /// The list as written now: what is new or changed becomes a version, what was left out unfinished is dropped.
-    fn todos(&mut self, scene: &Scene<'_>, items: &BTreeMap<String, Map>) {
+    pub(crate) fn todos(&mut self, scene: &Scene<'_>, items: &BTreeMap<String, Map>) {
         let agent = scene.agent.clone().unwrap_or_default();
         let before = self.carry.todos.insert(agent, items.clone()).unwrap_or_default();
         let status = |task: &Map| task.get("status").cloned();

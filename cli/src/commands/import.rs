@@ -7,7 +7,8 @@ use crate::output::progress::Progress;
 use crate::report::import::{FoundTranscript, Transcripts, table};
 use crate::transcript::{How, Importer};
 use crate::workplace::{self, Access};
-use forge_agents::claude_code::locate;
+use forge_agents::claude_code::{Dialect, locate};
+use forge_agents::{codex_rollouts, gemini_recordings};
 use forge_store::store::Store;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,13 +24,17 @@ const SHOWN_BAD_LINES: usize = 20;
 pub enum ImportCommand {
     /// Import transcripts of Claude Code; without a file, show this directory's and ask
     ClaudeCode(ClaudeCodeArgs),
+    /// Import rollouts of Codex; without a file, show this directory's and ask
+    Codex(ClaudeCodeArgs),
+    /// Import recordings of Gemini CLI; without a file, show this directory's and ask
+    Gemini(ClaudeCodeArgs),
     /// Import a trajectory of SWE-agent
     SweAgent(SweAgentArgs),
     /// Import a stream of events, one JSON object a line
     Events(EventsArgs),
 }
 
-/// Arguments of `forge import claude-code`.
+/// Arguments of `forge import claude-code`, `codex` and `gemini`.
 #[derive(Debug, clap::Args)]
 pub struct ClaudeCodeArgs {
     /// Import these transcripts
@@ -72,20 +77,26 @@ pub struct EventsArgs {
 /// Does it.
 pub fn run(command: &ImportCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
-        ImportCommand::ClaudeCode(args) => claude_code(args, context),
+        ImportCommand::ClaudeCode(args) => transcripts(Dialect::ClaudeCode, args, context),
+        ImportCommand::Codex(args) => transcripts(Dialect::Codex, args, context),
+        ImportCommand::Gemini(args) => transcripts(Dialect::Gemini, args, context),
         ImportCommand::SweAgent(args) => trajectory::run(args, context),
         ImportCommand::Events(args) => events::run(args, context),
     }
 }
 
-fn claude_code(args: &ClaudeCodeArgs, context: &mut Context) -> Result<(), CommandError> {
+fn transcripts(
+    dialect: Dialect,
+    args: &ClaudeCodeArgs,
+    context: &mut Context,
+) -> Result<(), CommandError> {
     let how = How { strict: args.strict, dry_run: args.dry_run, live: false };
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let store = workplace::open(context, access)?;
-    let mut report = Transcripts { dry_run: args.dry_run, files: Vec::new(), found: Vec::new() };
+    let mut report = Transcripts { dialect, dry_run: args.dry_run, ..Transcripts::default() };
     let mut files = args.files.clone();
     if files.is_empty() {
-        let found = found_transcripts(context, &store)?;
+        let found = found_of(dialect, context, &store)?;
         if !found.is_empty() && (args.yes || args.dry_run || agreed(context, &found)?) {
             files = found.into_iter().map(|one| one.file.into()).collect();
         } else {
@@ -115,7 +126,7 @@ pub fn offer(context: &mut Context, store: &Store, wanted: bool) -> Result<(), C
         return Ok(());
     }
     let files: Vec<PathBuf> = found.into_iter().map(|one| one.file.into()).collect();
-    let mut report = Transcripts { dry_run: false, files: Vec::new(), found: Vec::new() };
+    let mut report = Transcripts::default();
     take(context, store, &files, How::default(), &mut report)?;
     let facts: u64 = report.files.iter().flat_map(|file| file.facts.values()).sum();
     context.out.say(&format!(
@@ -137,12 +148,17 @@ pub fn take(
     how: How,
     report: &mut Transcripts,
 ) -> Result<(), CommandError> {
-    let act = workplace::act(context, "import claude-code");
+    let verb = match report.dialect {
+        Dialect::ClaudeCode => "import claude-code",
+        Dialect::Codex => "import codex",
+        Dialect::Gemini => "import gemini",
+    };
+    let act = workplace::act(context, verb);
     let total = files.iter().filter_map(|file| Some(file.metadata().ok()?.len())).sum();
     let progress = Progress::new(&context.out, "importing", Some(total));
     let done = std::cell::Cell::new(0);
     let reached = |bytes: u64| progress.reach(done.get() + bytes);
-    let mut importer = Importer::new(store, &act, how, &reached);
+    let mut importer = Importer::new(store, &act, how, &reached).of(report.dialect);
     let mut outcome = Ok(());
     for path in files {
         match importer.file(path) {
@@ -182,13 +198,29 @@ pub fn found_transcripts(
     context: &Context,
     store: &Store,
 ) -> Result<Vec<FoundTranscript>, CommandError> {
+    found_of(Dialect::ClaudeCode, context, store)
+}
+
+fn found_of(
+    dialect: Dialect,
+    context: &Context,
+    store: &Store,
+) -> Result<Vec<FoundTranscript>, CommandError> {
     let Some(home) = context.environment.path("HOME") else { return Ok(Vec::new()) };
     let project = store.path().and_then(Path::parent).map(Path::to_owned);
     let folders: BTreeSet<PathBuf> = project.into_iter().chain([context.cwd.clone()]).collect();
     let mut found = Vec::new();
     for folder in folders {
-        let there = locate(&home, &folder)
-            .map_err(|error| CommandError::io("cannot look for transcripts", error))?;
+        let there = match dialect {
+            Dialect::ClaudeCode => locate(&home, &folder),
+            Dialect::Codex => {
+                let own = context.environment.path("CODEX_HOME");
+                codex_rollouts(&own.unwrap_or_else(|| home.join(".codex")), &folder)
+            }
+            Dialect::Gemini => gemini_recordings(&home.join(".gemini"), &folder),
+        };
+        let there =
+            there.map_err(|error| CommandError::io("cannot look for transcripts", error))?;
         found.extend(there.into_iter().map(|one| FoundTranscript {
             file: one.path.to_string_lossy().into_owned(),
             bytes: one.bytes,

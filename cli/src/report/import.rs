@@ -1,6 +1,7 @@
 //! What imports took.
 
 use crate::output::{Cell, Report, Screen, Table, Tone};
+use forge_agents::claude_code::Dialect;
 use forge_store::model::{Fact, Timestamp};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -129,9 +130,12 @@ pub struct FoundTranscript {
     pub sub_agent: bool,
 }
 
-/// What `forge import claude-code` did.
-#[derive(Debug, Serialize)]
+/// What `forge import claude-code`, `codex` or `gemini` did.
+#[derive(Debug, Default, Serialize)]
 pub struct Transcripts {
+    /// Whose transcripts they are.
+    #[serde(skip)]
+    pub dialect: Dialect,
     /// Whether nothing was written, since only that was asked for.
     pub dry_run: bool,
     /// What was taken of each file.
@@ -143,7 +147,20 @@ pub struct Transcripts {
 impl Report for Transcripts {
     const SCHEMA: &'static str = "forge.import.claude-code/1";
 
+    fn schema(&self) -> &'static str {
+        match self.dialect {
+            Dialect::ClaudeCode => Self::SCHEMA,
+            Dialect::Codex => "forge.import.codex/1",
+            Dialect::Gemini => "forge.import.gemini/1",
+        }
+    }
+
     fn human(&self, screen: &mut Screen) {
+        let (agent, title) = match self.dialect {
+            Dialect::ClaudeCode => ("claude-code", "Claude Code"),
+            Dialect::Codex => ("codex", "Codex"),
+            Dialect::Gemini => ("gemini", "Gemini CLI"),
+        };
         for file in &self.files {
             file.human(screen, self.dry_run);
         }
@@ -152,10 +169,11 @@ impl Report for Transcripts {
             screen.gap();
             screen.line(
                 Tone::Plain,
-                "Nothing was imported. 'forge import claude-code --yes' does it.",
+                &format!("Nothing was imported. 'forge import {agent} --yes' does it."),
             );
         } else if self.files.is_empty() {
-            screen.line(Tone::Plain, "There are no transcripts of Claude Code for this directory.");
+            let none = format!("There are no transcripts of {title} for this directory.");
+            screen.line(Tone::Plain, &none);
         }
     }
 }

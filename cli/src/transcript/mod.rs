@@ -6,7 +6,7 @@ pub use source::{open_plain, read_at};
 
 use crate::error::CommandError;
 use crate::report::import::{Skipped, TranscriptReport};
-use forge_agents::claude_code::{BadLine, Carry, Ending, Options, Reader};
+use forge_agents::claude_code::{BadLine, Carry, Dialect, Ending, Options, Reader};
 use forge_agents::{CheckpointDraft, Piece, SessionDraft};
 use forge_store::error::Error;
 use forge_store::model::{OperationId, claim};
@@ -14,13 +14,11 @@ use forge_store::store::{
     APPLY_BYTES, Act, BLOCK_BYTES, Bookmark, NewCheckpoint, NewSession, Session, SourceChange,
     Store, Taken,
 };
-use source::last_session;
+use source::{first_session, last_session};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
-/// The agent whose transcripts these are.
-const AGENT: &str = "claude-code";
 /// So many bytes of a file are read at once; whole blocks of a bookmark.
 const READ_BYTES: u64 = 4 << 20;
 /// What is read before the session begins is held back up to so many bytes.
@@ -47,6 +45,7 @@ pub struct Importer<'a> {
     how: How,
     operations: BTreeMap<String, OperationId>,
     progress: &'a dyn Fn(u64),
+    dialect: Dialect,
 }
 
 /// A file on its way in.
@@ -71,7 +70,14 @@ struct Read {
 impl<'a> Importer<'a> {
     /// Begins; `progress` hears how many bytes of the file in work have been read.
     pub fn new(store: &'a Store, act: &'a Act, how: How, progress: &'a dyn Fn(u64)) -> Self {
-        Self { store, act, how, operations: BTreeMap::new(), progress }
+        let dialect = Dialect::default();
+        Self { store, act, how, operations: BTreeMap::new(), progress, dialect }
+    }
+
+    /// The same for another agent's transcripts.
+    #[must_use]
+    pub fn of(self, dialect: Dialect) -> Self {
+        Self { dialect, ..self }
     }
 
     /// Imports one file. Durable once [`Store::sync`] was called.
@@ -84,12 +90,16 @@ impl<'a> Importer<'a> {
         let unreadable =
             |error| CommandError::io(&format!("cannot read '{}'", path.display()), error);
         let mut report = TranscriptReport::of(path);
-        let Some(id) = last_session(&mut file, bytes).map_err(unreadable)? else {
+        let id = match self.dialect {
+            Dialect::ClaudeCode => last_session(&mut file, bytes),
+            _ => first_session(&mut file, bytes, self.options(path)),
+        };
+        let Some(id) = id.map_err(unreadable)? else {
             report.waiting_bytes = bytes;
             return self.unnamed(file, report, path);
         };
         report.agent_session = Some(id.clone());
-        let source = source_name(path, &id);
+        let source = source_name(agent_name(self.dialect), path, &id);
         let session = self.store.agent_session(&id)?;
         let known = match &session {
             Some(session) => session.bookmark(&source)?,
@@ -122,6 +132,16 @@ impl<'a> Importer<'a> {
             self.pass(&mut intake, path, true)?;
         }
         self.pass(&mut intake, path, self.how.dry_run)
+    }
+
+    fn options(&self, path: &Path) -> Options {
+        let document = path.extension().is_some_and(|extension| extension == "json");
+        Options {
+            strict: self.how.strict,
+            dialect: self.dialect,
+            whole: self.dialect == Dialect::Gemini && document,
+            ..Options::default()
+        }
     }
 
     /// Says what is wrong with a file that names no session: nothing of it is taken.
@@ -182,7 +202,7 @@ impl<'a> Importer<'a> {
         path: &Path,
         only_look: bool,
     ) -> Result<TranscriptReport, CommandError> {
-        let options = Options { strict: self.how.strict, ..Options::default() };
+        let options = self.options(path);
         let carry: Carry = match intake.bookmark.carry.as_slice() {
             [] => Carry::default(),
             bytes => serde_json::from_slice(bytes).map_err(|error| {
@@ -322,7 +342,7 @@ impl<'a> Importer<'a> {
         let title = title.filter(|title| claim::check_id(title).is_ok());
         let name = title.unwrap_or_else(|| short.clone());
         let new = NewSession {
-            agent: Some(AGENT.to_owned()),
+            agent: Some(agent_name(self.dialect).to_owned()),
             agent_session: Some(id.to_owned()),
             started_at: draft.and_then(|draft| draft.started_at),
             ..NewSession::imported(name)
@@ -375,13 +395,23 @@ fn bad_line(path: &Path, bad: &BadLine) -> CommandError {
         .hinted("nothing of this file was taken; without '--strict' such lines are skipped")
 }
 
+/// What the agent is called in its sessions and sources.
+#[must_use]
+pub const fn agent_name(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::ClaudeCode => "claude-code",
+        Dialect::Codex => "codex",
+        Dialect::Gemini => "gemini",
+    }
+}
+
 /// What the source is called in its session's bookmarks and facts.
-fn source_name(path: &Path, id: &str) -> String {
+fn source_name(agent: &str, path: &Path, id: &str) -> String {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     if name.starts_with("agent-") && name.ends_with(".jsonl") {
-        format!("{AGENT}:{name}")
+        format!("{agent}:{name}")
     } else {
-        format!("{AGENT}:{id}")
+        format!("{agent}:{id}")
     }
 }
 

@@ -1,12 +1,16 @@
 //! A transcript as a file: what may be read at all, and whose it is.
 
 use crate::error::CommandError;
+use forge_agents::claude_code::{Ending, Options, Reader};
+use forge_store::model::Timestamp;
 use serde::Deserialize;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+/// So many bytes at the beginning of a file are looked through for its session first.
+const FIRST_BYTES: u64 = 64 << 10;
 /// So many bytes at the end of a file are looked through for its session at once.
 const TAIL_BYTES: u64 = 1 << 20;
 
@@ -73,6 +77,30 @@ pub(super) fn last_session(file: &mut File, bytes: u64) -> io::Result<Option<Str
         end = start;
     }
     Ok(None)
+}
+
+/// The session that the first of a file's lines names, for agents that name it there.
+///
+/// # Errors
+///
+/// If the file cannot be read.
+pub(super) fn first_session(
+    file: &mut File,
+    bytes: u64,
+    options: Options,
+) -> io::Result<Option<String>> {
+    let options = Options { strict: false, ..options };
+    let mut length = FIRST_BYTES;
+    loop {
+        let part = read_at(file, 0, length)?;
+        let ending = if length >= bytes { Ending::File } else { Ending::More };
+        let read = Reader::new(options).read(&part, ending, Timestamp::default());
+        let id = read.ok().and_then(|piece| piece.session).map(|session| session.agent_session);
+        if id.is_some() || length >= bytes {
+            return Ok(id);
+        }
+        length = length.saturating_mul(8);
+    }
 }
 
 /// This part of a file, or as much of it as there is.

@@ -25,6 +25,7 @@ mod page;
 mod progress;
 mod reference;
 mod run;
+mod rollout;
 mod store;
 mod story;
 mod transcript;
