@@ -7,6 +7,7 @@
 //! but through the facade in [`store`](crate::store); what decides something is a pure function beside it.
 
 mod key;
+pub mod program;
 pub mod progress;
 pub mod run;
 pub mod thread;

@@ -12,6 +12,8 @@ mod journal;
 mod layering;
 #[cfg(test)]
 mod model;
+#[cfg(test)]
+mod program;
 mod source;
 #[cfg(test)]
 mod spool;

@@ -206,6 +206,8 @@ fn begin(context: &Context, verb: &str) -> Result<(Store, Act), CommandError> {
 fn start(args: &StartArgs, context: &mut Context) -> Result<(), CommandError> {
     let input = args.input.as_ref().map(|input| input.read(context)).transpose()?;
     let input = input.as_deref().map(json_or_text);
+    // Before anything is made.
+    input.as_ref().map(Run::check_input).transpose()?;
     let (store, act) = begin(context, "run start")?;
     let run = Run::open_or_create(&store, &act, args.run.as_str())?;
     let done = run.start(&act, input.as_ref())?;

@@ -34,12 +34,16 @@ pub struct Knowledge {
     pub prompt: Option<(Timestamp, String)>,
     /// The files that were changed, the latest first.
     pub files: Vec<Touched>,
+    /// The compaction before: what was changed up to it, the summary of this one need not mention.
+    pub since: Option<Timestamp>,
     /// The last result of each check that passed, the latest first.
     pub passed: Vec<BriefLine>,
     /// The commits that were made, the latest first.
     pub commits: Vec<(Timestamp, String)>,
 }
 
+/// So many of the last prompts are looked through for one to the agent.
+const PROMPTS: usize = 8;
 /// How many commits are looked for.
 const COMMITS: usize = 10;
 
@@ -72,10 +76,20 @@ impl Knowledge {
         }
         let point = state.point();
         let session = state.session();
-        let prompt = session.recent_facts(point, Kind::Prompt, 1)?.pop().and_then(|known| {
-            let text = Prompt::from_value(&known.fact.value).ok()?.text?;
-            Some((known.fact.at, text.preview().to_owned()))
+        // What was typed to the program itself says little; only where there is nothing else it is told.
+        let prompts = session.recent_facts(point, Kind::Prompt, PROMPTS)?;
+        let mut prompts = prompts.into_iter().filter_map(|known| {
+            let prompt = Prompt::from_value(&known.fact.value).ok()?;
+            let slash = prompt.tags.is_some_and(|tags| tags.iter().any(|tag| tag == "slash"));
+            Some((slash, (known.fact.at, prompt.text?.preview().to_owned())))
         });
+        let first = prompts.next();
+        let prompt = match first {
+            Some((true, slash)) => {
+                prompts.find(|(slash, _)| !slash).map(|(_, it)| it).or(Some(slash))
+            }
+            other => other.map(|(_, prompt)| prompt),
+        };
         let mut commits = session.checkpoints(&forge_store::store::CheckpointFilter {
             tag: Some("commit".to_owned()),
             until: point.time(),
@@ -96,6 +110,7 @@ impl Knowledge {
             blocking,
             prompt,
             files: files(state)?,
+            since: None,
             passed: passed(state, &brief)?,
             commits,
             brief,
@@ -129,7 +144,8 @@ impl Knowledge {
         items.extend(
             brief.failing.iter().map(|line| of_line(LossKind::Failing, line, line.text.clone())),
         );
-        items.extend(self.files.iter().map(|file| Item {
+        let changed = self.files.iter().filter(|file| self.since.is_none_or(|at| file.last > at));
+        items.extend(changed.map(|file| Item {
             kind: LossKind::File,
             id: file.path.clone(),
             text: String::new(),

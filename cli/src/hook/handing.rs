@@ -85,8 +85,8 @@ fn tell(
     lost: Option<&[Lost]>,
     (text, lines): (usize, usize),
 ) -> String {
-    let mut page = Page { out: String::new(), text, lines };
     let checkpoint = &compaction.checkpoint;
+    let mut page = Page { out: String::new(), text, lines, day: checkpoint.time };
     let tokens = compaction.tokens().map(|tokens| format!(", {tokens} tokens"));
     let _ = writeln!(
         page.out,
@@ -118,15 +118,16 @@ fn tell(
     page.all("Failing checks", &brief.failing, |page, line| {
         let code = line.exit_code.map(|code| format!(", exit {code}")).unwrap_or_default();
         let word = line.word.unwrap_or("failed").replace('_', " ");
-        format!("{}: {word}{code} at {}", short(&line.text, page.text.max(40)), clock(line.at))
+        format!("{}: {word}{code} at {}", short(&line.text, page.text.max(40)), page.clock(line.at))
     });
     page.some("Checks that passed last", &known.passed, |page, line| {
-        format!("{} at {}", short(&line.text, page.text.max(40)), clock(line.at))
+        format!("{} at {}", short(&line.text, page.text.max(40)), page.clock(line.at))
     });
     match &known.prompt {
         Some((at, prompt)) => {
             let prompt = short(prompt, (page.text * 2).max(80));
-            let _ = writeln!(page.out, "Last prompt ({}): {prompt}", clock(*at));
+            let clock = page.clock(*at);
+            let _ = writeln!(page.out, "Last prompt ({clock}): {prompt}");
         }
         None => page.none("Last prompt"),
     }
@@ -142,7 +143,7 @@ fn tell(
         format!("{}{}", short(&line.text, page.text.max(40)), page.because(line))
     });
     page.some("Commits", &known.commits, |page, (at, commit)| {
-        format!("{} at {}", short(commit, page.text.max(40)), clock(*at))
+        format!("{} at {}", short(commit, page.text.max(40)), page.clock(*at))
     });
     let number = checkpoint.sequence;
     let _ = writeln!(
@@ -160,6 +161,8 @@ struct Page {
     text: usize,
     /// How many lines a list may have.
     lines: usize,
+    /// Of times on this day the day need not be said.
+    day: Timestamp,
 }
 
 impl Page {
@@ -231,12 +234,30 @@ impl Page {
             return self.none("Files changed");
         }
         let shown = self.lines * 2;
-        let names: Vec<&str> =
-            known.files.iter().take(shown).map(|file| file.path.as_str()).collect();
-        let more = known.files.len().saturating_sub(shown);
+        let paths: Vec<&str> = known.files.iter().map(|file| file.path.as_str()).collect();
+        let folder = common_folder(&paths);
+        let names: Vec<String> = paths
+            .iter()
+            .take(shown)
+            .map(|path| short(path.get(folder.len()..).unwrap_or(path), 120))
+            .collect();
+        let more = paths.len().saturating_sub(shown);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let names: Vec<String> = names.into_iter().map(|name| short(name, 120)).collect();
-        let _ = writeln!(self.out, "Files changed, the latest first: {}{more}.", names.join(", "));
+        let within =
+            if folder.is_empty() { String::new() } else { format!(" (in {})", short(folder, 200)) };
+        let _ = writeln!(
+            self.out,
+            "Files changed{within}, the latest first: {}{more}.",
+            names.join(", ")
+        );
+    }
+
+    /// A time of day, with the day where it is another one.
+    fn clock(&self, time: Timestamp) -> String {
+        let (text, day) = (second(time), second(self.day));
+        let parts = (text.get(..10), text.get(11..16));
+        let (Some(date), Some(clock)) = parts else { return text };
+        if day.starts_with(date) { format!("{clock}Z") } else { format!("{date} {clock}Z") }
     }
 
     /// What a summary leaves out, by name; each stands below with what is known of it.
@@ -312,8 +333,38 @@ fn second(time: Timestamp) -> String {
     time.plus_micros(-micros.rem_euclid(1_000_000)).to_string()
 }
 
-/// The time of day.
-fn clock(time: Timestamp) -> String {
-    let text = second(time);
-    text.get(11..16).map_or(text.clone(), |clock| format!("{clock}Z"))
+/// The folder that all of several files lie in, with its slash; empty if there is none worth naming.
+fn common_folder<'p>(paths: &[&'p str]) -> &'p str {
+    let [first, rest @ ..] = paths else { return "" };
+    let mut end = if rest.is_empty() { 0 } else { first.rfind('/').map_or(0, |place| place + 1) };
+    for path in rest {
+        while end > 0 && !path.starts_with(first.get(..end).unwrap_or_default()) {
+            let shorter = first.get(..end - 1).unwrap_or_default();
+            end = shorter.rfind('/').map_or(0, |place| place + 1);
+        }
+    }
+    // The root alone says nothing.
+    if end > 1 { first.get(..end).unwrap_or_default() } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_several_files_is_said_once() {
+        assert_eq!(common_folder(&["/w/src/a.rs", "/w/src/b/c.rs"]), "/w/src/");
+        assert_eq!(common_folder(&["/w/src/a.rs", "/w/srcs/b.rs"]), "/w/");
+        assert_eq!(common_folder(&["/w/a.rs", "/v/b.rs"]), "");
+        assert_eq!(common_folder(&["/w/src/a.rs"]), "");
+        assert_eq!(common_folder(&["a.rs", "b.rs"]), "");
+        assert_eq!(common_folder(&[]), "");
+    }
+
+    #[test]
+    fn a_text_becomes_one_line_without_what_is_not_seen() {
+        assert_eq!(short("a\n\n b\u{1b}[2J\u{202e}c", 99), "a b [2J c");
+        assert_eq!(short("日本語", 2), "日…");
+        assert_eq!(short("", 5), "");
+    }
 }

@@ -13,7 +13,7 @@ use crate::error::CommandError;
 use forge_agents::hook::{Agent, Event, Happening, Room, Start, room};
 use forge_store::model::when::describe_distance;
 use forge_store::model::{CheckpointId, SessionKind, Value};
-use forge_store::store::{Act, Session};
+use forge_store::store::{Act, CheckpointFilter, Session};
 use std::collections::BTreeMap;
 
 /// A compaction older than this is no news.
@@ -41,7 +41,18 @@ pub fn known_of(
     compaction: &Compaction,
 ) -> Result<(Knowledge, Option<Vec<Lost>>), CommandError> {
     let state = session.state(&session.at(compaction.checkpoint.time)?)?;
-    let known = Knowledge::of(&state)?;
+    let mut known = Knowledge::of(&state)?;
+    let before = CheckpointFilter {
+        tag: Some(compaction::TAG.to_owned()),
+        until: Some(compaction.checkpoint.time.plus_micros(-1)),
+        limit: Some(RECENT),
+        ..CheckpointFilter::default()
+    };
+    let before = session.checkpoints(&before)?.into_iter().filter_map(Compaction::of);
+    known.since = before
+        .filter(|one| matches!(one.phase(), Phase::Done | Phase::Recorded))
+        .map(|one| one.checkpoint.time)
+        .next();
     let summary = compaction.summary(session)?;
     let lost = summary.map(|summary| lost(&known.items(), &summary));
     Ok((known, lost))

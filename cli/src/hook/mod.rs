@@ -13,7 +13,7 @@ pub mod tail;
 
 use crate::context::{Context, Environment};
 use crate::discovery;
-use crate::error::CommandError;
+use crate::error::{CommandError, ErrorKind};
 use forge_agents::hook::{Agent, Event, Happening, answer};
 use forge_store::store::Store;
 use handover::Handover;
@@ -117,6 +117,14 @@ impl Call<'_> {
         let worked = crate::panic::guarded(|| self.work(event, &store, &mut done));
         if let Err(error) = worked {
             self.line.failed(&described(&error));
+            // What cannot be put into a damaged store is kept beside it until that is mended.
+            if error.kind() == ErrorKind::Corrupt {
+                match saving::keep_aside(self.context, event, &store) {
+                    Ok(true) => self.line.outcome = Outcome::Saved,
+                    Ok(false) => {}
+                    Err(error) => self.line.failed(&described(&error)),
+                }
+            }
         }
         done
     }

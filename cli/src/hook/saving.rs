@@ -449,6 +449,40 @@ impl<'c> Desk<'c> {
     }
 }
 
+/// Keeps what a hook has to say in the spool of a store that is damaged. Says whether there was anything.
+///
+/// # Errors
+///
+/// If not even that can be written.
+pub fn keep_aside(context: &Context, event: &Event, path: &Path) -> Result<bool, CommandError> {
+    let Some(id) = &event.session else { return Ok(false) };
+    let facts = tool_facts(event, context.now);
+    let announced = matches!(event.happening, Happening::PreCompact { .. });
+    if facts.is_empty() && !announced {
+        return Ok(false);
+    }
+    let options = Options { lock_timeout: LOCK_PATIENCE, read_only: false };
+    let store = Store::open(path, options)?;
+    let act = Act::hook(format!("hook {} {}", event.agent.word(), event.name), context.now);
+    let new = NewSession {
+        agent: Some(event.agent.session_word().to_owned()),
+        agent_session: Some(id.clone()),
+        ..NewSession::named(id.chars().take(8).collect::<String>())
+    };
+    let mut aside = store.aside(&act, new)?;
+    for fact in facts {
+        aside = aside.fact(fact);
+    }
+    if announced {
+        let body = Value::from([("announced_at", context.now.to_string().into())]);
+        let message = "context is about to be compacted".to_owned();
+        let key = format!("announced:time:{}", context.now.as_micros());
+        aside = aside.checkpoint(compaction::heard_of(key, message, body));
+    }
+    aside.keep()?;
+    Ok(true)
+}
+
 /// Whether a start follows a compaction.
 #[must_use]
 pub fn follows_compaction(event: &Event) -> bool {

@@ -102,6 +102,15 @@ mod tests {
     }
 
     #[test]
+    fn the_tools_are_those_of_the_server_that_replace_nothing() {
+        let known = crate::mcp::tool::all().iter().map(|entry| &entry.tool);
+        for tool in known {
+            let replaces = tool.annotations.as_ref().is_none_or(|hints| hints.is_destructive());
+            assert_eq!(ALLOWED_TOOLS.contains(&tool.name.as_ref()), !replaces, "{}", tool.name);
+        }
+    }
+
+    #[test]
     fn nothing_is_allowed_that_goes_back_or_runs_or_configures() {
         let never = [
             "restore", "prune", "purge", "undo", "redo", "run", "config", "import", "export",

@@ -93,18 +93,26 @@ impl Run {
         &self.session
     }
 
-    /// Begins it, or goes on with one that was ended: its status is `running`. Items named by the input are there from
-    /// then on, without a step: see [`plan::items_of_input`].
+    /// Begins it, or goes on with one that was ended: its status is `running`. Where the input is a list of objects with
+    /// an `item`, those items are there from then on, without a step; their other fields are what they carry along.
     ///
     /// # Errors
-    /// As every write.
+    /// [`Error::Invalid`], as [`Run::check_input`]; as every write.
     pub fn start(&self, act: &Act, input: Option<&Value>) -> Result<Committed> {
-        let registered = input.map(plan::items_of_input).unwrap_or_default();
+        let registered = input.map(plan::items_of_input).transpose()?.unwrap_or_default();
         let items = registered.iter().map(|(item, _)| Key::new(Kind::Item, item.clone()));
         let keys = [plan::run_key(), plan::input_key()].into_iter().chain(items).collect();
         let edit =
             move |known: &[Option<Value>]| Ok(plan::start(known, input, &registered, act.now));
         self.session.write(act).edit(keys, edit).commit()
+    }
+
+    /// Whether a run can be started with this input, for whoever wants to know before there is a run.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if some of it names items and some does not, or what could be no item.
+    pub fn check_input(input: &Value) -> Result<()> {
+        plan::items_of_input(input).map(|_| ())
     }
 
     /// Records that a step of an item is finished, with its output. The same record again changes nothing.

@@ -38,23 +38,33 @@ pub struct StepRecord {
     pub data: Option<Value>,
 }
 
-/// The items that an input names: each object with an `item` in a list, with its other fields as what the item
-/// carries along.
-pub(super) fn items_of_input(input: &Value) -> Vec<(String, Option<Value>)> {
-    let Some(list) = input.as_list() else { return Vec::new() };
-    let mut found = Vec::new();
-    for one in list {
-        let Some(fields) = one.as_map() else { continue };
-        let name = match fields.get("item") {
+/// An item that an input names, and what it carries along.
+pub(super) type Registered = (String, Option<Value>);
+
+/// The items that an input names: where objects in a list have an `item`, each of them must, and its other fields are
+/// what the item carries along.
+pub(super) fn items_of_input(input: &Value) -> Result<Vec<Registered>> {
+    const ITEM: &str = "item";
+    let list = input.as_list().unwrap_or_default();
+    if !list.iter().any(|one| one.field(ITEM).is_some()) {
+        return Ok(Vec::new());
+    }
+    let item = |(number, one): (usize, &Value)| {
+        let name = match one.field(ITEM) {
             Some(Value::Text(text)) => text.clone(),
             Some(Value::Int(number)) => number.to_string(),
-            _ => continue,
+            _ => {
+                return Err(Error::invalid(format!("element {number} of the input names no item")));
+            }
         };
-        let mut rest = fields.clone();
-        rest.remove("item");
-        found.push((name, (!rest.is_empty()).then_some(Value::Map(rest))));
-    }
-    found
+        check_id(&name).map_err(|error| {
+            Error::invalid(format!("the item of element {number} of the input: {error}"))
+        })?;
+        let mut rest = one.as_map().cloned().unwrap_or_default();
+        rest.remove(ITEM);
+        Ok((name, (!rest.is_empty()).then_some(Value::Map(rest))))
+    };
+    (1..).zip(list).map(item).collect()
 }
 
 /// A change of the run's own claim, if there is one.
@@ -83,7 +93,7 @@ pub(super) fn read_input(value: &Value) -> Option<Value> {
 pub(super) fn start(
     known: &[Option<Value>],
     input: Option<&Value>,
-    registered: &[(String, Option<Value>)],
+    registered: &[Registered],
     now: Timestamp,
 ) -> Vec<ClaimChange> {
     let (own, items) = match known {

@@ -72,6 +72,11 @@ fn a_run_ends_with_its_last_item_and_goes_on_with_a_new_one() {
     let run = run(&store);
     let input: Value =
         serde_json::from_str(r#"[{"item":"a","job_description":"dev"},{"item":2}]"#).unwrap();
+    for wrong in [r#"[{"item":"a"},{"name":"b"}]"#, r#"[{"item":"a"},{"item":""}]"#] {
+        let wrong = serde_json::from_str(wrong).unwrap();
+        let error = run.start(&act(1), Some(&wrong)).unwrap_err().to_string();
+        assert!(error.contains("element 2 of the input"), "{error}");
+    }
     run.start(&act(1), Some(&input)).unwrap();
     assert_eq!(run.state().unwrap().items, 2);
     assert_eq!(run.item("2").unwrap().at(), None);

@@ -265,7 +265,12 @@ impl<'t> Tail<'t> {
                     }
                 }
                 None => {
-                    self.fault(index, looked, FaultKind::ResultWithoutCall, Some(answer.id.clone()))
+                    self.fault(
+                        index,
+                        looked,
+                        FaultKind::ResultWithoutCall,
+                        Some(answer.id.clone()),
+                    );
                 }
             }
         }
@@ -311,7 +316,7 @@ fn settle_form(header: &mut Header, objects: &[Option<Object<'_>>]) -> Result<()
             }
             Evidence::Strong(form) => (header.form, header.certain) = (form, true),
             Evidence::Weak(form) if !header.certain && header.form == Form::Plain => {
-                header.form = form
+                header.form = form;
             }
             Evidence::Weak(_) | Evidence::Any | Evidence::None => {}
         }

@@ -100,7 +100,7 @@ impl Thread {
     /// As [`Thread::start_call`].
     pub fn finish_call(&self, act: &Act, id: &str, result: &CallResult) -> Result<Committed> {
         let state = if result.is_error { CallState::Failed } else { CallState::Finished };
-        self.mark_call(act, id, state, Some(result.content.clone()))
+        self.mark_call(act, id, state, Some(&result.content))
     }
 
     fn mark_call(
@@ -108,13 +108,13 @@ impl Thread {
         act: &Act,
         id: &str,
         state: CallState,
-        result: Option<String>,
+        result: Option<&str>,
     ) -> Result<Committed> {
         let edit = |known: &[Option<Value>]| {
             let mut header = Header::read(known.first().and_then(Option::as_ref))?;
             pending(&header, id)?;
             if let Some(call) = header.pending.iter_mut().rfind(|call| call.id == id) {
-                (call.state, call.result) = (state, result.clone());
+                (call.state, call.result) = (state, result.map(str::to_owned));
             }
             Ok(vec![ClaimChange::put(Header::key(), header.value()?)])
         };

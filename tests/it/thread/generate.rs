@@ -80,9 +80,9 @@ pub(crate) fn messages(form: &str, steps: &[Step], unique: bool) -> Vec<Value> {
     for (place, step) in steps.iter().enumerate() {
         let said = format!("text {place}");
         match step {
-            Step::System => messages.push(speaker(form, "system", json!(said))),
-            Step::User => messages.push(speaker(form, "user", json!(said))),
-            Step::Assistant => messages.push(speaker(form, "assistant", json!(said))),
+            Step::System => messages.push(speaker(form, "system", &json!(said))),
+            Step::User => messages.push(speaker(form, "user", &json!(said))),
+            Step::Assistant => messages.push(speaker(form, "assistant", &json!(said))),
             Step::Calls(ids, says) => {
                 turn = place;
                 let ids: Vec<String> = ids.iter().map(|one| id(turn, *one, unique)).collect();
@@ -99,7 +99,7 @@ pub(crate) fn messages(form: &str, steps: &[Step], unique: bool) -> Vec<Value> {
                 let content =
                     [json!(""), json!([]), Value::Null, json!([{"type": "text", "text": ""}])];
                 let role = if which % 2 == 0 { "assistant" } else { "user" };
-                messages.push(speaker(form, role, content[*which as usize % 4].clone()));
+                messages.push(speaker(form, role, &content[*which as usize % 4]));
             }
             Step::Thinks(ids) => {
                 turn = place;
@@ -129,7 +129,7 @@ fn wrapped(form: &str, kind: &str, class: &str, body: Value) -> Value {
     }
 }
 
-fn speaker(form: &str, role: &str, content: Value) -> Value {
+fn speaker(form: &str, role: &str, content: &Value) -> Value {
     match (form, role) {
         ("openai_chat" | "anthropic", _) => json!({"role": role, "content": content}),
         ("openai_responses", _) => json!({"type": "message", "role": role, "content": content}),
@@ -157,7 +157,7 @@ fn calls(form: &str, ids: &[String], says: Option<&str>, thinks: bool) -> Vec<Va
             if thinks {
                 items.push(json!({"type": "reasoning", "id": "rs", "summary": []}));
             }
-            items.extend(says.map(|said| speaker(form, "assistant", json!(said))));
+            items.extend(says.map(|said| speaker(form, "assistant", &json!(said))));
             items.extend(ids.iter().map(
                 |id| json!({"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"}),
             ));

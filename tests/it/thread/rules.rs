@@ -317,7 +317,7 @@ fn built(kind: &str, body: &Value, content: Value) -> Result<Value, String> {
             for block in content.as_array().unwrap_or(&Vec::new()) {
                 match text(block, "type") {
                     Some("tool_use" | "tool_call") => {
-                        add(&block["id"], &block["name"], String::new())
+                        add(&block["id"], &block["name"], String::new());
                     }
                     _ => said.push(block.clone()),
                 }
@@ -328,7 +328,7 @@ fn built(kind: &str, body: &Value, content: Value) -> Result<Value, String> {
                 );
             }
             let content = if content.is_array() { Value::from(said) } else { content };
-            let content = if content == Value::from("") || content == Value::Array(Vec::new()) {
+            let content = if content == "" || content == Value::Array(Vec::new()) {
                 Value::Null
             } else {
                 content

@@ -66,7 +66,7 @@ fn answered(steps: &[Step]) -> Vec<String> {
             }
             Step::Result(id) => answered.push(format!("call_{turn}_{id}")),
             Step::Results(ids, _) => {
-                answered.extend(ids.iter().map(|id| format!("call_{turn}_{id}")))
+                answered.extend(ids.iter().map(|id| format!("call_{turn}_{id}")));
             }
             _ => {}
         }

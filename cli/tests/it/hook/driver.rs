@@ -288,3 +288,84 @@ fn two_agents_in_one_project_do_not_mix() {
     player.session = "cc-2".to_owned();
     assert_eq!(imported(&player.opened()), reference(&other));
 }
+
+/// Whatever a hook is doing when it is stopped, the next one finishes it: killed at each of its writes, syncs and
+/// renames in turn.
+#[test]
+fn a_hook_killed_at_any_of_its_writes_loses_and_repeats_nothing() {
+    const CALLS: &str = "write,pwrite64,fdatasync,fsync,rename,renameat,renameat2,unlink";
+    let text = small().concat();
+    let lines = lines_of(&text);
+    let reference = reference(&lines[..10].concat());
+    let announced = Timestamp::parse_rfc3339("2026-01-28T10:06:55Z").unwrap();
+    let auto = json!({"trigger": "auto"});
+    let compact = json!({"source": "compact"});
+    for (event, more) in [("PreCompact", &auto), ("SessionStart", &compact)] {
+        let mut kills = 0;
+        for n in 1..200 {
+            let mut player = Player::new("cc-1");
+            player.append(&lines[..10].concat());
+            if event == "SessionStart" {
+                player.hook("PreCompact", announced, auto.clone());
+            }
+            let (hook, input) = player.prepared(event, announced.plus_micros(1), more.clone());
+            let Some(output) = killed_at(&hook, &input, CALLS, n) else { return };
+            let ended = output.status.success();
+            if ended {
+                player.hear(event, &String::from_utf8(output.stdout).unwrap());
+            } else {
+                kills += 1;
+                player.hook(event, announced.plus_micros(2), more.clone());
+            }
+            assert_eq!(imported(&player.opened()).len(), reference.len() + 1, "{event} {n}");
+            let known = player.compactions();
+            assert_eq!(known.len(), 1, "{event} {n}");
+            if event == "SessionStart" {
+                let whole = player.handed.len();
+                // The answer was complete and noted when it was killed: between that and its end lies nothing.
+                let late = !ended && known[0].handed_at() == Some(announced.plus_micros(1));
+                assert_eq!(whole, usize::from(!late), "{n}: {:#?}", player.handed);
+            }
+            if ended {
+                break;
+            }
+        }
+        assert!(kills > 5, "{event}: {kills} kills");
+    }
+}
+
+/// Runs a hook and kills it as it enters the n-th of these calls; `None`, said loudly, where that cannot be done.
+fn killed_at(
+    hook: &std::process::Command,
+    input: &str,
+    calls: &str,
+    n: u32,
+) -> Option<std::process::Output> {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    let mut command = Command::new("strace");
+    command
+        .args(["-f", "-q", "-o", "/dev/null", "-e"])
+        .arg(format!("trace={calls}"))
+        .arg("-e")
+        .arg(format!("inject={calls}:signal=KILL:when={n}"))
+        .arg(hook.get_program())
+        .args(hook.get_args())
+        .current_dir(hook.get_current_dir().unwrap())
+        .env_clear()
+        .envs(hook.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let Ok(mut child) = command.spawn() else {
+        eprintln!("SKIPPED: no strace, so hooks were not killed at each of their writes");
+        return None;
+    };
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    if String::from_utf8_lossy(&output.stderr).contains("PTRACE") {
+        eprintln!("SKIPPED: strace may not trace here");
+        return None;
+    }
+    Some(output)
+}

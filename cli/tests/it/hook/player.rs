@@ -58,7 +58,7 @@ impl Player {
     }
 
     #[track_caller]
-    fn hear(&mut self, event: &str, answer: &str) -> Option<String> {
+    pub(crate) fn hear(&mut self, event: &str, answer: &str) -> Option<String> {
         if answer.is_empty() {
             return None;
         }

@@ -1,0 +1,283 @@
+//! Programs of several agents that checkpoint at different rates.
+//!
+//! A program's checkpoint says where each of its agents was: a vector of their checkpoints, one revision. It is out of
+//! date as soon as one of them goes on; resuming takes each agent where it is now, and says so.
+
+mod cut;
+mod resume;
+
+pub use cut::{Cut, Fate, Sent, consistent};
+pub use resume::{Agent, AgentAt, Missing, Resume, Resumed, Torn};
+
+use crate::error::{Error, Result};
+use crate::model::{
+    Checkpoint, CheckpointId, Fact, Key, Kind, Map, Origin, SessionKind, Timestamp, Value,
+};
+use crate::store::{Act, ClaimChange, Committed, Point, Session, Store};
+use crate::systems;
+use std::collections::BTreeMap;
+
+/// The id of the one claim of this kind in a program's session.
+const ID: &str = "program";
+
+/// Where an agent was when its program was checkpointed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// The checkpoint as it was named, or as it is best found again.
+    pub checkpoint: String,
+    /// Its number in the agent's session; `None` if the agent has no session.
+    pub sequence: Option<u64>,
+    /// Its id, if it is a checkpoint.
+    pub id: Option<CheckpointId>,
+}
+
+/// The vector of a program's checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramCheckpoint {
+    /// Its number in the program's session.
+    pub number: u64,
+    /// What somebody said about it.
+    pub message: Option<String>,
+    /// Its time.
+    pub at: Timestamp,
+    /// Where each agent was.
+    pub agents: BTreeMap<String, Reference>,
+}
+
+/// A program in a store. Cheap to clone.
+#[derive(Clone)]
+pub struct Program {
+    store: Store,
+    session: Session,
+    name: String,
+}
+
+impl Program {
+    /// The program of this name.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn open(store: &Store, name: &str) -> Result<Self> {
+        let session = systems::open(store, SessionKind::Program, name)?;
+        Ok(Self { store: store.clone(), session, name: name.to_owned() })
+    }
+
+    /// The program of this name, begun if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for what is no name; as every write.
+    pub fn open_or_create(store: &Store, act: &Act, name: &str) -> Result<Self> {
+        let session = systems::open_or_create(store, act, SessionKind::Program, name)?;
+        Ok(Self { store: store.clone(), session, name: name.to_owned() })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The session that it is kept in.
+    #[must_use]
+    pub const fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The session of an agent: the one of its name, if there is one.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn agent(&self, name: &str) -> Result<Option<Session>> {
+        self.store.session_of(SessionKind::Debug, name)
+    }
+
+    /// Records where these agents are, in one revision. Agents that are not named stay where they were. Without any
+    /// change nothing is written.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] without an agent; as every write.
+    pub fn checkpoint(
+        &self,
+        act: &Act,
+        agents: &BTreeMap<String, Reference>,
+        message: Option<&str>,
+    ) -> Result<Committed> {
+        if agents.is_empty() {
+            return Err(Error::invalid(
+                "a program's checkpoint needs an agent: name one with its checkpoint",
+            ));
+        }
+        for name in agents.keys() {
+            crate::model::claim::check_id(name)
+                .map_err(|error| Error::invalid(error.to_string()))?;
+        }
+        let edit = |known: &[Option<Value>]| {
+            let known = known.first().and_then(Option::as_ref);
+            let mut all =
+                known.and_then(|value| value.field("agents")).and_then(Value::as_map).cloned();
+            let all = all.get_or_insert_with(Map::new);
+            all.extend(agents.iter().map(|(name, reference)| (name.clone(), reference.value())));
+            let value = Value::from([
+                ("agents", Value::Map(std::mem::take(all))),
+                ("message", message.map(str::to_owned).into()),
+            ]);
+            Ok(vec![ClaimChange::put(Key::new(Kind::Program, ID), value)])
+        };
+        self.session.write(act).edit(vec![Key::new(Kind::Program, ID)], edit).commit()
+    }
+
+    /// The checkpoint of the program at a point of its session.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none yet; as every read.
+    pub fn at(&self, point: &Point) -> Result<ProgramCheckpoint> {
+        let none = || Error::not_found("checkpoint of the program", self.name.clone());
+        let revision = self.session.revision_of(point)?.ok_or_else(none)?;
+        let entry = self.session.claim(point, &Key::new(Kind::Program, ID))?.ok_or_else(none)?;
+        let message = entry.value.field("message").and_then(Value::as_text).map(str::to_owned);
+        let agents =
+            entry.value.field("agents").and_then(Value::as_map).cloned().unwrap_or_default();
+        let agents =
+            agents.into_iter().map(|(name, value)| (name, Reference::read(&value))).collect();
+        Ok(ProgramCheckpoint { number: revision.sequence, message, at: revision.time, agents })
+    }
+
+    /// Records that an agent sends a message to another, now or behind a number of the sender's session.
+    ///
+    /// # Errors
+    /// [`Error::Duplicate`] if one of this id was sent; as every write.
+    pub fn send(
+        &self,
+        act: &Act,
+        id: &str,
+        from: &str,
+        to: &str,
+        behind: Option<u64>,
+    ) -> Result<Committed> {
+        if self.sent()?.iter().any(|sent| sent.id == id) {
+            return Err(Error::Duplicate { kind: "message", id: id.to_owned() });
+        }
+        if from == to {
+            return Err(Error::invalid(format!("the agent '{from}' needs no message to itself")));
+        }
+        let sent = self.position(from, behind)?;
+        let value = Value::from([("from", from.into()), ("to", to.into()), ("sent", sent.into())]);
+        self.record(act, id, 0, value)
+    }
+
+    /// Records that the message has been received, now or behind a number of the receiver's session.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if none of this id was sent; as every write.
+    pub fn receive(&self, act: &Act, id: &str, behind: Option<u64>) -> Result<Committed> {
+        let sent = self.sent()?.into_iter().find(|sent| sent.id == id);
+        let sent = sent.ok_or_else(|| Error::not_found("message", id))?;
+        if sent.received.is_some() {
+            return Err(Error::Duplicate { kind: "receipt of the message", id: id.to_owned() });
+        }
+        let received = self.position(&sent.to, behind)?;
+        let value = Value::from([
+            ("from", sent.from.into()),
+            ("to", sent.to.into()),
+            ("sent", sent.sent.into()),
+            ("received", received.into()),
+        ]);
+        self.record(act, id, 1, value)
+    }
+
+    fn record(&self, act: &Act, id: &str, place: u64, value: Value) -> Result<Committed> {
+        let fact = Fact {
+            kind: Kind::Message,
+            id: id.to_owned(),
+            at: act.now,
+            origin: Origin::Recorded,
+            place,
+            recorded_at: act.now,
+            value,
+        };
+        self.session.write(act).fact(fact).commit()
+    }
+
+    /// The number that the last revision or checkpoint of an agent has; 0 without a session.
+    fn position(&self, agent: &str, behind: Option<u64>) -> Result<u64> {
+        match (behind, self.agent(agent)?) {
+            (Some(behind), _) => Ok(behind),
+            (None, Some(session)) => Ok(session.summary()?.last_sequence),
+            (None, None) => Ok(0),
+        }
+    }
+
+    /// The messages between the agents.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn sent(&self) -> Result<Vec<Sent>> {
+        let state = self.session.state(&self.session.head()?)?;
+        let number = |value: &Value, field: &str| {
+            value.field(field).and_then(Value::as_i64).and_then(|number| u64::try_from(number).ok())
+        };
+        let facts = state.facts_of(Kind::Message)?.into_iter().filter_map(|known| {
+            let text =
+                |field| known.fact.value.field(field).and_then(Value::as_text).map(str::to_owned);
+            Some(Sent {
+                from: text("from")?,
+                to: text("to")?,
+                sent: number(&known.fact.value, "sent")?,
+                received: number(&known.fact.value, "received"),
+                id: known.fact.id.clone(),
+            })
+        });
+        Ok(facts.collect())
+    }
+}
+
+impl Reference {
+    /// That of an agent that has no session: only the name is kept.
+    pub fn named(checkpoint: impl Into<String>) -> Self {
+        Self { checkpoint: checkpoint.into(), sequence: None, id: None }
+    }
+
+    /// That of a point in the agent's session.
+    #[must_use]
+    pub fn of_point(point: &Point) -> Self {
+        match point.named_checkpoint() {
+            Some(checkpoint) => Self::of_checkpoint(checkpoint),
+            None => {
+                let sequence = point.revision().unwrap_or(0);
+                Self { checkpoint: format!("#{sequence}"), sequence: Some(sequence), id: None }
+            }
+        }
+    }
+
+    /// That of a checkpoint.
+    #[must_use]
+    pub fn of_checkpoint(checkpoint: &Checkpoint) -> Self {
+        // The tag that somebody gave it; those that forge gives say nothing of which it is.
+        let own =
+            |tag: &&String| checkpoint.trigger == crate::model::Trigger::Manual && *tag != "auto";
+        let tag = checkpoint.tags.iter().find(own).cloned();
+        Self {
+            checkpoint: tag.unwrap_or_else(|| format!("#{}", checkpoint.sequence)),
+            sequence: Some(checkpoint.sequence),
+            id: Some(checkpoint.id),
+        }
+    }
+
+    fn value(&self) -> Value {
+        Value::from([
+            ("checkpoint", self.checkpoint.clone().into()),
+            ("sequence", self.sequence.map_or(Value::Null, Value::from)),
+            ("id", self.id.map(|id| id.to_string()).into()),
+        ])
+    }
+
+    fn read(value: &Value) -> Self {
+        let text = |field| value.field(field).and_then(Value::as_text);
+        let sequence = value.field("sequence").and_then(Value::as_i64);
+        Self {
+            checkpoint: text("checkpoint").unwrap_or_default().to_owned(),
+            sequence: sequence.and_then(|number| u64::try_from(number).ok()),
+            id: text("id").and_then(|id| id.parse().ok()),
+        }
+    }
+}
