@@ -55,8 +55,10 @@ fn a_rollout_is_found_taken_and_taken_on() {
     assert_eq!(again["files"][0]["unchanged"], true);
     let commands = environment.forge(["command", "list", "--json"]).json();
     assert_eq!(commands["commands"].as_array().map(Vec::len), Some(1), "{commands}");
-    let brief = environment.forge(["brief"]).success();
-    assert!(brief.contains("cargo test") && brief.contains("fix the flaky test"), "{brief}");
+    let prompts = environment.forge(["prompt", "list"]).success();
+    assert!(prompts.contains("fix the flaky test"), "{prompts}");
+    let checks = environment.forge(["verification", "list"]).success();
+    assert!(checks.contains("cargo test") && checks.contains("failed"), "{checks}");
     let points = environment.forge(["checkpoint", "list"]).success();
     assert!(points.contains("context compacted"), "{points}");
 }
