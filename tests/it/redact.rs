@@ -92,7 +92,8 @@ fn plant(store: &Store, fakes: &[Fake]) {
         };
         let checkpoint = NewCheckpoint {
             body: Value::from([("said", text())]),
-            key: Some(fake.text.clone()),
+            // The same event twice would be one checkpoint.
+            key: Some(format!("{second} {}", fake.text)),
             ..NewCheckpoint::manual(fake.text.clone())
         };
         let made = write

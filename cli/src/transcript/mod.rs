@@ -256,7 +256,7 @@ impl<'a> Importer<'a> {
             let ends =
                 offset + (buffer.len() + part.len()) as u64 >= intake.bytes || part.is_empty();
             buffer.extend_from_slice(&part);
-            while let Some((length, follows, ending)) = next(&buffer, ends) {
+            while let Some((length, follows, ending)) = next(&buffer, options.whole, ends) {
                 let wanted = buffer.get(..length).unwrap_or_default();
                 let clean = self.store.clean(wanted, Form::Json, follows);
                 let before = reader.carry().lines();
@@ -394,7 +394,11 @@ impl<'a> Importer<'a> {
 }
 
 /// How much of what was read is handed on now, what follows it, and whether it is a line without an end.
-fn next(buffer: &[u8], ends: bool) -> Option<(usize, Follows, Ending)> {
+fn next(buffer: &[u8], whole: bool, ends: bool) -> Option<(usize, Follows, Ending)> {
+    if whole {
+        // One document over many lines means nothing before its end.
+        return (ends && !buffer.is_empty()).then_some((buffer.len(), Follows::End, Ending::File));
+    }
     let max_line = usize::try_from(Options::default().max_line).unwrap_or(usize::MAX);
     match buffer.iter().rposition(|byte| *byte == b'\n') {
         Some(place) => Some((place + 1, Follows::Line, Ending::More)),

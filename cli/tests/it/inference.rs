@@ -21,10 +21,10 @@ fn transcript() -> String {
 #[test]
 fn inferences_are_promoted_or_put_aside() {
     let place = Environment::new();
-    place.forge(["init", "--yes"]).success();
+    place.forge(["init"]).success();
     place.write("project/t.jsonl", &transcript());
     place.forge(["import", "claude-code", "t.jsonl"]).success();
-    let state = place.forge(["state", "--json"]).json();
+    let state = place.forge(["checkpoint", "at", "HEAD", "--json"]).json();
     assert!(state.to_string().contains("\"inferences\""), "{state}");
     assert!(!state.to_string().contains("\"source\":\"inference:"), "{state}");
     let ids = |extra: &[&str]| {
@@ -48,9 +48,9 @@ fn inferences_are_promoted_or_put_aside() {
 #[test]
 fn nothing_is_inferred_where_that_is_turned_off() {
     let place = Environment::new();
-    place.forge(["init", "--yes"]).success();
+    place.forge(["init"]).success();
     place.forge(["config", "set", "inference.enabled", "false"]).success();
     place.write("project/t.jsonl", &transcript());
     place.forge(["import", "claude-code", "t.jsonl"]).success();
-    assert!(!place.finished_raw(["state", "--json"]).contains("root-cause"));
+    assert!(!place.finished_raw(["checkpoint", "at", "HEAD", "--json"]).contains("root-cause"));
 }

@@ -47,7 +47,7 @@ fn words_are_found_with_the_revision_that_first_said_them() {
     let id = made.id.to_string();
     assert_eq!(
         search(&store, "needle"),
-        [(id.clone(), Some(made.sequence), 1), ("a".into(), Some(2), 2), ("m".into(), Some(2), 1)]
+        [(id.clone(), Some(made.sequence), 1), ("m".into(), Some(2), 1), ("a".into(), Some(2), 2)]
     );
     assert_eq!(search(&store, "\"needle is\" still"), [("a".into(), Some(3), 1)]);
     assert_eq!(search(&store, "needle done"), [(id, Some(made.sequence), 1)]);
