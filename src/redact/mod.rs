@@ -1,8 +1,8 @@
 //! What looks like a secret in a text, and the text without it.
 //!
-//! Three kinds of rules, all of them read in one pass over the text: token shapes ([`rule`]), credentials whose
+//! Three kinds of rules, all of them read in one pass over the text: token shapes (`rule`), credentials whose
 //! surroundings give them away (private keys, addresses with a password, `Bearer` and `Basic`), and values behind a
-//! telling name, which count only if they look like a secret themselves ([`judge`]). Everything here only computes, in
+//! telling name, which count only if they look like a secret themselves (`judge`). Everything here only computes, in
 //! time linear in the text. What the rules do not know they do not find: this is a net, not a guarantee.
 
 mod credential;
