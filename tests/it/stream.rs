@@ -158,9 +158,10 @@ fn act_on(session: &Session, act: &Act, what: u8, which: u8) {
 
 /// A session in which this was done, one step after the other, exported and imported into another store.
 fn round_trip(steps: Vec<(u8, u8, i64)>) -> Result<(), TestCaseError> {
-    let store = Store::in_memory().unwrap();
-    let session =
-        store.create_session(&Act::asked("new", time(0)), NewSession::named("s")).unwrap();
+    let store = Store::in_memory().expect("it goes well");
+    let session = store
+        .create_session(&Act::asked("new", time(0)), NewSession::named("s"))
+        .expect("it goes well");
     let mut now = 0;
     let mut times = vec![time(0)];
     for (what, which, pause) in steps {
@@ -174,9 +175,9 @@ fn round_trip(steps: Vec<(u8, u8, i64)>) -> Result<(), TestCaseError> {
         times.extend([time(now), time(now).plus_micros(-1)]);
     }
     let text = export(&session);
-    let other = Store::in_memory().unwrap();
+    let other = Store::in_memory().expect("it goes well");
     import(&other, &text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
-    let again = other.session("s").unwrap();
+    let again = other.session("s").expect("it goes well");
     prop_assert_eq!(&export(&again), &text);
     prop_assert_eq!(
         picture(&again, times.iter().copied()),
