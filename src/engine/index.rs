@@ -6,12 +6,13 @@ use super::lineage::{self, At};
 use super::object;
 use super::refs::{advance_by, effective, session};
 use super::rows::{Merged, Rows};
+use super::total;
 use crate::backend::{Direction, Position, RecordHash, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     BookmarkRow, CheckpointRow, Delta, DeltaPart, Effect, Header, ObjectKind, OperationRow, Page,
-    Record, RecordChange, Refs, Reset, RevisionRow, SegmentRow, SequenceRow, SideRange,
+    Record, RecordChange, Refs, Reset, RevisionRow, SegmentRow, SequenceRow, SideRange, TotalsRow,
     entity_hash, open, sealed_id,
 };
 use crate::model::{Checkpoint, ObjectId, OperationId, SessionNumber};
@@ -31,7 +32,8 @@ pub(crate) fn apply(
     refs: &mut Refs,
     placed: &Placed,
 ) -> Result<()> {
-    let mut indexer = Indexer { base, rows, placed, counter: None };
+    let added = TotalsRow::default();
+    let mut indexer = Indexer { base, rows, placed, counter: None, added };
     let mut operation = None;
     for change in &placed.record.changes {
         let effect = indexer.change(refs, change)?;
@@ -49,6 +51,7 @@ pub(crate) fn apply(
     if let Some(row) = operation {
         indexer.put_operation(&row);
     }
+    indexer.put_totals()?;
     if let Some(counter) = indexer.counter {
         rows.put(key::COUNTERS, key::NEXT_OBJECT.to_vec(), counter.to_be_bytes().to_vec());
     }
@@ -86,6 +89,8 @@ struct Indexer<'a> {
     placed: &'a Placed,
     /// The next object's number, once one was given out.
     counter: Option<u64>,
+    /// What this record adds to the totals.
+    added: TotalsRow,
 }
 
 impl Indexer<'_> {
@@ -160,6 +165,7 @@ impl Indexer<'_> {
                 let row = SegmentRow { object: number, length: content_length, prefix: *prefix };
                 let place = of(*session).text(blob).number(*offset).build();
                 self.rows.put(key::SEGMENTS, place, row.encode());
+                self.added.segments += 1;
                 Ok(None)
             }
             RecordChange::Revision { session, header, body, delta } => {
@@ -350,7 +356,7 @@ impl Indexer<'_> {
     }
 
     fn operation_row<'b>(
-        &self,
+        &mut self,
         current: &'b mut Option<OperationRow>,
         refs: &Refs,
         number: SessionNumber,
@@ -359,18 +365,34 @@ impl Indexer<'_> {
             let operation = &self.placed.record.operation;
             *current = Some(match find_operation(&self.view(), &operation.id)? {
                 Some(row) => row,
-                None => OperationRow {
-                    operation: operation.clone(),
-                    effects: Vec::new(),
-                    takes_back: None,
-                    taken_back_by: None,
-                    sequence: session(refs, number)?.next_sequence - 1,
-                    session: number,
-                    position: self.placed.position,
-                },
+                None => {
+                    self.added.operations += 1;
+                    OperationRow {
+                        operation: operation.clone(),
+                        effects: Vec::new(),
+                        takes_back: None,
+                        taken_back_by: None,
+                        sequence: session(refs, number)?.next_sequence - 1,
+                        session: number,
+                        position: self.placed.position,
+                    }
+                }
             });
         }
         Ok(current.as_mut().expect("filled above"))
+    }
+
+    fn put_totals(&mut self) -> Result<()> {
+        if self.added == TotalsRow::default() {
+            return Ok(());
+        }
+        let before = total::kept(&self.view())?.unwrap_or_default();
+        let row = TotalsRow {
+            operations: before.operations + self.added.operations,
+            segments: before.segments + self.added.segments,
+        };
+        self.rows.put(key::COUNTERS, key::TOTALS.to_vec(), row.encode());
+        Ok(())
     }
 
     fn put_operation(&mut self, row: &OperationRow) {

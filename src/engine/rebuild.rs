@@ -6,9 +6,9 @@ use super::commit::Engine;
 use super::derive::{self, each};
 use super::lineage::At;
 use super::maintain::{BATCH_ROWS, Work};
-use super::object;
 use super::rows::{Merged, Nothing, Rows};
 use super::verify::{chain, keyframe};
+use super::{object, total};
 use crate::backend::{Applier, Batch, Position, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key;
@@ -113,6 +113,7 @@ pub(crate) fn complete(
     })?;
     let next = (last + 1).to_be_bytes().to_vec();
     made.put(key::COUNTERS, key::NEXT_OBJECT.to_vec(), next);
+    made.put(key::COUNTERS, key::TOTALS.to_vec(), total::counted(&view)?.encode());
     let refs_row = RefsRow { refs: refs.clone() }.encode();
     made.put(key::COUNTERS, key::REFS.to_vec(), refs_row);
     let mut count = 0;

@@ -58,6 +58,9 @@ pub const NEXT_OBJECT: &[u8] = &[0];
 /// Where the refs stand in the table of counters.
 pub const REFS: &[u8] = &[1];
 
+/// Where the totals stand in the table of counters.
+pub const TOTALS: &[u8] = &[2];
+
 /// Builds keys of tables.
 #[derive(Clone, Debug, Default)]
 pub struct KeyBuilder(Vec<u8>);

@@ -23,9 +23,11 @@ mod spooled;
 
 pub use chunk::{CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, Chunk, ChunkEntry, is_boundary};
 pub use codec::DecodeError;
+pub(crate) use codec::{pack as pack_derived, unpack as unpack_bytes};
 pub use delta::{ChangeRange, Delta, DeltaChange, Side, SideRange};
 pub use entry::{
-    EntryBytes, decode_entry, decode_key, encode_entry, encode_key, entity_hash, entry_hash,
+    EntryBytes, decode_entry, decode_key, encode_entry, encode_key, encode_value, entity_hash,
+    entry_hash, value_bytes,
 };
 pub use event::{
     BranchEvent, CheckpointEvent, Event, EventError, EventLine, OfBranch, Put, Remove,
@@ -35,14 +37,14 @@ pub use header::{Header, Parent, Reset};
 pub use marker::{FORMAT_VERSION, Marker, MarkerError};
 pub use mend::mend;
 pub use object::{
-    MAX_OBJECT_BYTES, ObjectKind, content_length, is_whole, open, open_with_prefix, opens, seal,
-    seal_with_prefix, sealed_id, sealed_kind,
+    MAX_OBJECT_BYTES, ObjectKind, compress_sealed, content_length, is_whole, open,
+    open_with_prefix, opens, seal, seal_raw, seal_with_prefix, sealed_id, sealed_kind,
 };
 pub use page::Page;
 pub use record::{Body, Bytes, DeltaPart, Record, RecordChange};
 pub use refs::{BookmarkRef, BranchChange, BranchRefs, Head, Refs, SessionRefs};
 pub use row::{
-    BookmarkRow, CheckpointRow, Effect, FactRow, KeyframeChunk, KeyframeRow, OperationRow, RefsRow,
-    RevisionRow, SegmentRow, SequenceRow,
+    BookmarkRow, CheckpointRow, CleanedRow, Effect, FactRow, KeyframeChunk, KeyframeRow,
+    OperationRow, RefsRow, RevisionRow, SegmentRow, SequenceRow, TotalsRow,
 };
 pub use spooled::{Spooled, SpooledCheckpoint, SpooledNote, SpooledPage};

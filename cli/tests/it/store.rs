@@ -180,16 +180,17 @@ fn verify_rebuild_and_repair_say_what_is_whole_and_what_is_lost() {
 
     // One wrong bit in the journal is put right, since a hash says what was there.
     let journal = environment.path("project/.forge/journal");
-    let entry = std::fs::read_dir(journal).unwrap().map(|entry| entry.unwrap().path());
-    let segment = entry.filter(|path| path.extension().is_some_and(|one| one == "log")).next_back();
+    let mut entry = std::fs::read_dir(journal).unwrap().map(|entry| entry.unwrap().path());
+    let segment = entry.find(|path| path.extension().is_some_and(|one| one == "log"));
     let segment = segment.unwrap();
     let whole = std::fs::read(&segment).unwrap();
     let mut bytes = whole.clone();
     let last = bytes.len() - 40;
     bytes[last] ^= 4;
     std::fs::write(&segment, &bytes).unwrap();
+    let told = |stdout: &str| serde_json::from_str::<serde_json::Value>(stdout).unwrap();
     let damaged = environment.forge(["verify", "--json"]);
-    assert_eq!((damaged.code, &damaged.json()["outcome"]), (1, &"repairable".into()));
+    assert_eq!((damaged.code, &told(&damaged.stdout)["outcome"]), (1, &"repairable".into()));
     let repaired = environment.forge(["repair", "../repaired", "--json"]);
     assert_eq!((repaired.code, &repaired.json()["mended"]), (0, &1.into()));
     let store = environment.path("repaired");
@@ -204,7 +205,7 @@ fn verify_rebuild_and_repair_say_what_is_whole_and_what_is_lost() {
     assert_eq!(damaged.code, 2, "{damaged}");
     assert!(damaged.stdout.contains("bytes of the journal"), "{damaged}");
     let repaired = environment.forge(["repair", "../again", "--json"]);
-    assert_eq!((repaired.code, &repaired.json()["revisions"]), (2, &3.into()));
+    assert_eq!((repaired.code, &told(&repaired.stdout)["revisions"]), (2, &3.into()));
     let store = environment.path("again");
     let store = store.to_str().unwrap();
     let status = environment.forge(["status", "--store", store, "--json"]).json();

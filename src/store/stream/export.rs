@@ -12,7 +12,7 @@ use crate::format::{
     Reset, SequenceRow, SessionEvent, SessionRefs, Target,
 };
 use crate::model::{
-    BranchNumber, BranchStatus, Checkpoint, Fact, Kind, SessionKind, TextRef, Timestamp, Value,
+    BranchNumber, BranchStatus, Checkpoint, Fact, Kind, SessionKind, Timestamp, Value,
 };
 use crate::store::session::Session;
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,14 +123,14 @@ enum Item {
     Checkpoint(Box<Checkpoint>),
 }
 
-struct Writer<'a> {
-    session: &'a Session,
+pub(super) struct Writer<'a> {
+    pub(super) session: &'a Session,
     view: &'a View,
-    refs: &'a SessionRefs,
+    pub(super) refs: &'a SessionRefs,
     names: Vec<String>,
     /// What was said of each branch, as far as it counts.
     changes: Vec<Vec<BranchChange>>,
-    resolve: Option<Resolve<'a>>,
+    pub(super) resolve: Option<Resolve<'a>>,
     /// The branches that lines may name.
     made: BTreeSet<BranchNumber>,
     /// The revisions written so far, by branch: number and effective time.
@@ -478,7 +478,7 @@ impl Writer<'_> {
             message: checkpoint.message.clone(),
             tags: checkpoint.tags.clone(),
             trigger: checkpoint.trigger,
-            body: checkpoint.body.clone(),
+            body: self.told(&checkpoint.body)?,
             key: checkpoint.key.clone(),
             of,
         };
@@ -538,32 +538,6 @@ impl Writer<'_> {
             back: after.count() as u64,
             tag: None,
             nothing: false,
-        })
-    }
-
-    /// A fact's value with its long texts in place.
-    fn expanded(&self, value: Value, source: Option<&str>) -> Result<Value> {
-        if let Some(text) = TextRef::from_value(&value) {
-            let bytes = self.session.text_bytes(source, &text)?;
-            let whole = match (text.place.is_some() && source.is_some(), self.resolve) {
-                (true, Some(resolve)) => resolve(&bytes, &text.pointer),
-                _ => String::from_utf8(bytes).ok(),
-            };
-            return whole
-                .map(Value::Text)
-                .ok_or_else(|| Error::missing(format!("the text at '{}'", text.pointer)));
-        }
-        Ok(match value {
-            Value::Map(fields) => Value::Map(
-                fields
-                    .into_iter()
-                    .map(|(name, value)| Ok((name, self.expanded(value, source)?)))
-                    .collect::<Result<_>>()?,
-            ),
-            Value::List(items) => Value::List(
-                items.into_iter().map(|item| self.expanded(item, source)).collect::<Result<_>>()?,
-            ),
-            other => other,
         })
     }
 }

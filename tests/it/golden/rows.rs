@@ -5,7 +5,7 @@ use super::golden;
 use forge_store::format::key::{self, KeyBuilder, of};
 use forge_store::format::{
     BookmarkRow, BranchChange, Bytes, CheckpointRow, Effect, FactRow, KeyframeChunk, KeyframeRow,
-    OperationRow, RevisionRow, SegmentRow, SequenceRow,
+    OperationRow, RevisionRow, SegmentRow, SequenceRow, TotalsRow,
 };
 use forge_store::model::{
     BranchMetadata, BranchStatus, CheckpointId, Kind, ObjectId, OperationId, Origin, Timestamp,
@@ -107,6 +107,7 @@ fn values_of_every_table() {
     );
     row!("row-bookmark", BookmarkRow, bookmark());
     row!("row-segment", SegmentRow, SegmentRow { object: 17, length: 4096, prefix: 8192 });
+    row!("row-totals", TotalsRow, TotalsRow { operations: 311, segments: 12 });
     row!(
         "row-operation",
         OperationRow,

@@ -3,6 +3,7 @@
 use super::{TIME, act};
 use forge_store::error::Error;
 use forge_store::model::{BranchMetadata, Fact, Key, Kind, Origin, Value};
+use forge_store::redact::{Ending, Form};
 use forge_store::store::{
     Act, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Store, Taken,
 };
@@ -80,7 +81,7 @@ pub(super) fn make(path: &Path) {
             let operation = store.new_operation().unwrap();
             let lines = words(99, 5000);
             let taken = Taken {
-                bytes: lines.as_bytes(),
+                bytes: store.clean(lines.as_bytes(), Form::Plain, Ending::End),
                 lines: 1,
                 keep: true,
                 facts: vec![fact(1000, "imported".into())],

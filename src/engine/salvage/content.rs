@@ -1,0 +1,114 @@
+//! The objects that rows name: deltas, pages of facts, parts of growing blobs.
+
+use super::LOST_OBJECT;
+use super::Salvage;
+use crate::engine::derive;
+use crate::engine::object;
+use crate::engine::revise;
+use crate::engine::rows::Rows;
+use crate::error::Result;
+use crate::format::key;
+use crate::format::{Effect, Header, ObjectKind, OperationRow, RevisionRow, SegmentRow, sealed_id};
+use crate::model::ObjectId;
+use std::collections::HashMap;
+
+impl Salvage {
+    /// Marks the parts of growing blobs that cannot be opened, and those that cannot without them.
+    pub(super) fn segments(&mut self) -> Result<()> {
+        let (mut changed, mut lost) = (Rows::default(), Vec::new());
+        let (mut blob, mut before) = (Vec::new(), Some(Vec::new()));
+        let view = self.view();
+        derive::each(&view, key::SEGMENTS, |place, bytes| {
+            let Ok(row) = SegmentRow::decode(bytes) else { return Ok(()) };
+            let offset = key::last_number(place).unwrap_or(0);
+            let name = place.get(..12).unwrap_or_default();
+            if name != blob || crate::engine::blob::restart_before(offset) == offset {
+                (blob, before) = (name.to_vec(), Some(Vec::new()));
+            }
+            let content = before.as_ref().and_then(|before: &Vec<u8>| {
+                let prefix = usize::try_from(row.prefix).ok()?;
+                let prefix = before.get(before.len().checked_sub(prefix)?..)?;
+                let sealed = object::sealed(&view, row.object).ok()?;
+                crate::format::open_with_prefix(ObjectKind::Blob, prefix, &sealed).ok()
+            });
+            if let (Some(before), Some(content)) = (&mut before, content) {
+                before.extend_from_slice(&content);
+            } else {
+                before = None;
+                let session = self.session_name(key::short_at(place, 0).unwrap_or(0));
+                let to = offset + row.length;
+                lost.push(format!("the bytes {offset} to {to} of a source of {session}"));
+                let row = SegmentRow { object: LOST_OBJECT, ..row };
+                changed.put(key::SEGMENTS, place.to_vec(), row.encode());
+            }
+            Ok(())
+        })?;
+        self.rows.extend(changed);
+        self.lost.append(&mut lost);
+        Ok(())
+    }
+
+    /// Finds the parts of deltas and the pages that operations name, by number or by name.
+    pub(super) fn deltas(&mut self) -> Result<()> {
+        let mut names: HashMap<ObjectId, u64> = HashMap::new();
+        let mut numbers: HashMap<u64, ObjectId> = HashMap::new();
+        derive::each(&self.view(), key::OBJECTS, |place, sealed| {
+            if let Ok(id) = sealed_id(sealed) {
+                let number = key::last_number(place).unwrap_or(0);
+                names.insert(id, number);
+                numbers.insert(number, id);
+            }
+            Ok(())
+        })?;
+        let (mut changed, mut lost) = (Rows::default(), Vec::new());
+        derive::each(&self.view(), key::REVISIONS, |place, bytes| {
+            let Ok(mut row) = RevisionRow::decode(bytes) else { return Ok(()) };
+            let Ok(header) = Header::decode(&row.header) else { return Ok(()) };
+            let found: Option<Vec<ObjectId>> =
+                row.parts.iter().map(|part| numbers.get(part).copied()).collect();
+            if found.is_some_and(|names| revise::list_id(&names) == header.delta) {
+                return Ok(());
+            }
+            match (row.parts.as_slice(), names.get(&header.delta)) {
+                ([_], Some(number)) => row.parts = vec![*number],
+                _ => {
+                    let session = self.session_name(key::short_at(place, 0).unwrap_or(0));
+                    lost.push(format!("the changes of revision #{} of {session}", header.sequence));
+                    let known = |part: &u64| numbers.contains_key(part);
+                    row.parts
+                        .iter_mut()
+                        .filter(|part| !known(part))
+                        .for_each(|part| *part = LOST_OBJECT);
+                    if !row.parts.contains(&LOST_OBJECT) {
+                        row.parts = vec![LOST_OBJECT];
+                    }
+                }
+            }
+            changed.put(key::REVISIONS, place.to_vec(), row.encode());
+            Ok(())
+        })?;
+        derive::each(&self.view(), key::OPERATIONS, |place, bytes| {
+            let Ok(mut row) = OperationRow::decode(bytes) else { return Ok(()) };
+            let mut touched = false;
+            for effect in &mut row.effects {
+                let Effect::Facts { page, name, count } = effect else { continue };
+                if *page == LOST_OBJECT || numbers.get(page) == Some(name) {
+                    continue;
+                }
+                touched = true;
+                *page = names.get(name).copied().unwrap_or(LOST_OBJECT);
+                if *page == LOST_OBJECT {
+                    let session = self.session_name(row.session);
+                    lost.push(format!("{count} facts of {session}"));
+                }
+            }
+            if touched {
+                changed.put(key::OPERATIONS, place.to_vec(), row.encode());
+            }
+            Ok(())
+        })?;
+        self.rows.extend(changed);
+        self.lost.append(&mut lost);
+        Ok(())
+    }
+}

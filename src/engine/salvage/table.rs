@@ -1,0 +1,159 @@
+//! Takes over the rows of an index that are whole, and finds what is missing between them.
+
+use super::Salvage;
+use crate::backend::Table;
+use crate::backend::rocks::Rescued;
+use crate::engine::derive;
+use crate::engine::total;
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{
+    BookmarkRow, CheckpointRow, Header, KeyframeRow, OperationRow, RevisionRow, SegmentRow,
+    SequenceRow, TotalsRow, is_whole, opens,
+};
+use crate::model::SessionNumber;
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Salvage {
+    /// Takes over the primary rows of the index that are whole.
+    pub(super) fn index(&mut self, index: Rescued) -> Result<()> {
+        let mut sequences = BTreeMap::new();
+        let mut named = BTreeSet::new();
+        let totals = self.totals(&index);
+        for ((table, place), mut value) in index.rows {
+            if table == key::OBJECT_NAMES {
+                named.extend(key::last_number(&value));
+                continue;
+            }
+            if table == key::SEQUENCES {
+                sequences.insert(place, value);
+                continue;
+            }
+            let Some(is_right) = check_of(table) else { continue };
+            // Of one that takes a prefix to open nothing proves alone what it was.
+            let proof: IsRight = if table == key::OBJECTS { opens } else { is_right };
+            if !is_right(&value) && !self.mend(&mut value, &proof) {
+                // A chunk or keyframe is made again where it can be; a revision is missed by its number.
+                if ![key::REVISIONS, key::KEYFRAMES, key::OBJECTS].contains(&table) {
+                    self.lost.push(format!("a row of table {}", table.0));
+                }
+                continue;
+            }
+            let place = self.place_of(table, place, &value);
+            self.rows.put(table, place, value);
+        }
+        // Where a number is missing these say what it was.
+        for (place, value) in sequences {
+            if SequenceRow::decode(&value).is_ok() {
+                self.rows.put(key::SEQUENCES, place, value);
+            }
+        }
+        self.missed(totals)?;
+        self.deltas()?;
+        self.segments()?;
+        self.named(named)
+    }
+
+    fn totals(&mut self, index: &Rescued) -> Option<TotalsRow> {
+        let mut row = index.rows.get(&(key::COUNTERS, key::TOTALS.to_vec()))?.clone();
+        let is_right = |row: &[u8]| TotalsRow::decode(row).is_ok();
+        if !is_right(&row) {
+            self.mend(&mut row, &is_right);
+        }
+        TotalsRow::decode(&row).ok()
+    }
+
+    /// Names rows that are gone without a trace.
+    fn missed(&mut self, totals: Option<TotalsRow>) -> Result<()> {
+        let there = total::counted(&self.view())?;
+        match totals {
+            None => self.lost.push(
+                "how many operations and parts of sources there were: some may be missing"
+                    .to_owned(),
+            ),
+            Some(totals) => {
+                if let Some(count @ 1..) = totals.operations.checked_sub(there.operations) {
+                    self.lost.push(format!("{count} operations, with what they did: {UNDONE}"));
+                }
+                if let Some(count @ 1..) = totals.segments.checked_sub(there.segments) {
+                    self.lost.push(format!("{count} parts of sources"));
+                }
+            }
+        }
+        let facts = self.known_facts()?;
+        for (number, session) in (0..).zip(&self.refs.sessions) {
+            let known = facts.get(&number).copied().unwrap_or(0);
+            if let Some(count @ 1..) = session.facts.checked_sub(known) {
+                self.lost.push(format!("{count} facts of '{}'", session.info.name));
+            }
+            for bookmark in &session.bookmarks {
+                let place = of(number).text(&bookmark.source).build();
+                if !self.rows.contains(key::BOOKMARKS, &place) {
+                    self.lost.push(format!(
+                        "how far '{}' had been imported into '{}'",
+                        bookmark.source, session.info.name
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Names the objects that something found by their names and that are not there: long texts and values.
+    pub(super) fn named(&mut self, mut named: BTreeSet<u64>) -> Result<()> {
+        // Full states are made again.
+        derive::each(&self.view(), key::KEYFRAMES, |_, row| {
+            let row = KeyframeRow::decode(row).map_err(Error::corrupt("a keyframe"))?;
+            named.retain(|number| row.chunks.iter().all(|chunk| chunk.object != *number));
+            Ok(())
+        })?;
+        derive::each(&self.view(), key::OBJECTS, |place, _| {
+            named.remove(&key::last_number(place).unwrap_or(0));
+            Ok(())
+        })?;
+        let lost = named.into_iter();
+        self.lost.extend(lost.map(|number| format!("a long text or value (the object {number})")));
+        Ok(())
+    }
+
+    /// The key of a row, from what it says of itself where it says enough.
+    pub(super) fn place_of(&self, table: Table, place: Vec<u8>, value: &[u8]) -> Vec<u8> {
+        if table == key::REVISIONS
+            && let Ok(row) = RevisionRow::decode(value)
+            && let Ok(header) = Header::decode(&row.header)
+        {
+            let own = |session: &crate::format::SessionRefs| session.info.id == header.session;
+            if let Some(number) = self.refs.sessions.iter().position(own) {
+                let number = number as SessionNumber;
+                return of(number).branch(header.branch).number(header.sequence).build();
+            }
+        }
+        if table == key::OPERATIONS
+            && let Ok(row) = OperationRow::decode(value)
+        {
+            let id = row.operation.id;
+            return of(row.session).number(row.position).bytes(id.as_bytes()).build();
+        }
+        place
+    }
+}
+
+const UNDONE: &str = "facts, switches of branches, and that they can be undone";
+
+type IsRight = fn(&[u8]) -> bool;
+
+/// What the rows of a table are checked by; `None` for those that are made again.
+fn check_of(table: Table) -> Option<IsRight> {
+    let check: IsRight = match table {
+        key::OBJECTS => is_whole,
+        key::REVISIONS => |row| row == RevisionRow::LOST || RevisionRow::decode(row).is_ok(),
+        key::CHECKPOINTS => |row| CheckpointRow::decode(row).is_ok(),
+        key::OPERATIONS => |row| OperationRow::decode(row).is_ok(),
+        key::BOOKMARKS => |row| BookmarkRow::decode(row).is_ok(),
+        key::SEGMENTS => |row| SegmentRow::decode(row).is_ok(),
+        key::KEYFRAMES => |row| KeyframeRow::decode(row).is_ok(),
+        key::RECORDS => |row| row.len() == 32,
+        _ => return None,
+    };
+    Some(check)
+}

@@ -1,0 +1,206 @@
+//! Objects, and what is made of them: deltas lead to digests, full states are their revisions', blobs open.
+
+use super::{Findings, chain};
+use crate::backend::Snapshot;
+use crate::engine::blob;
+use crate::engine::derive::each;
+use crate::engine::live::View;
+use crate::engine::salvage::LOST_OBJECT;
+use crate::engine::{lineage, lookup, object, revise, timeline};
+use crate::error::{Error, Result};
+use crate::format::key;
+use crate::format::{
+    Chunk, Delta, EntryBytes, Header, KeyframeRow, ObjectKind, Reset, RevisionRow, SegmentRow,
+    Side, entry_hash, is_whole, sealed_id,
+};
+use crate::model::{Digest, ObjectId, SessionNumber};
+use std::collections::HashMap;
+
+pub(super) fn objects(view: &View, findings: &mut Findings) -> Result<()> {
+    let mut last = 0;
+    each(view, key::OBJECTS, |place, sealed| {
+        let number = key::last_number(place).unwrap_or(0);
+        last = last.max(number);
+        findings.checked.objects += 1;
+        if !is_whole(sealed) {
+            findings.stored(format!("the object number {number}"), &"its hash differs");
+        }
+        Ok(())
+    })?;
+    if last > 0 && object::next_number(view)? <= last {
+        findings.derived("the counter of objects", &format!("it is behind the object {last}"));
+    }
+    each(view, key::OBJECT_NAMES, |name, number| {
+        let number = key::last_number(number).unwrap_or(0);
+        let sealed = object::sealed(view, number).ok();
+        let found = sealed.and_then(|sealed| sealed_id(&sealed).ok());
+        if found.is_none_or(|id| key::object_name(&id) != name) {
+            findings.derived(format!("the name of the object {number}"), &"it has another one");
+        }
+        Ok(())
+    })
+}
+
+/// Each revision's digest and count from its parent's, by what its delta says.
+pub(super) fn digests(view: &View, findings: &mut Findings) -> Result<()> {
+    let mut sums: HashMap<(SessionNumber, u64), (Digest, u64)> = HashMap::new();
+    let mut rows = Vec::new();
+    each(view, key::REVISIONS, |place, row| {
+        let number = key::short_at(place, 0).unwrap_or(0);
+        if let Ok(row) = RevisionRow::decode(row)
+            && let Ok(header) = Header::decode(&row.header)
+        {
+            sums.insert((number, header.sequence), (header.digest, header.count));
+            rows.push((number, header, row.parts));
+        }
+        Ok(())
+    })?;
+    for (number, header, parts) in rows {
+        let start = match (&header.reset, header.parents.first()) {
+            (Some(Reset::Empty), _) | (None, None) => Some((Digest::EMPTY, 0)),
+            (Some(Reset::To(from)), _) | (None, Some(from)) => {
+                sums.get(&(number, from.sequence)).copied()
+            }
+        };
+        let place = format!("revision #{}", header.sequence);
+        if parts.contains(&LOST_OBJECT) {
+            findings.lost_before += 1;
+            continue;
+        }
+        // What its claims come from was lost: nothing can be said.
+        let Some((digest, count)) = start else { continue };
+        match replay(view, &parts, digest, count) {
+            Ok((sum, names)) => {
+                if sum != (header.digest, header.count) {
+                    findings.stored(place.clone(), &"its delta does not lead to its digest");
+                }
+                if names != header.delta {
+                    findings.stored(place, &"its delta is another one's");
+                }
+            }
+            Err(error) => findings.stored(format!("the delta of {place}"), &chain(&error)),
+        }
+    }
+    Ok(())
+}
+
+type Replayed = ((Digest, u64), ObjectId);
+
+fn replay(view: &View, parts: &[u64], digest: Digest, count: u64) -> Result<Replayed> {
+    let (mut digest, mut count) = (digest, count);
+    let mut names = Vec::new();
+    for part in parts {
+        let sealed = object::sealed(view, *part)?;
+        names.push(sealed_id(&sealed).map_err(Error::corrupt("a delta"))?);
+        let content = object::content(view, ObjectKind::Delta, *part)?;
+        let delta = Delta::decode(&content).map_err(Error::corrupt("a delta"))?;
+        for change in &delta.changes {
+            let side = |side: &Side| -> Result<Option<EntryBytes>> { lookup::bytes(view, side) };
+            if let Some(old) = side(&change.old)? {
+                digest = digest.minus(&entry_hash(&change.key, &old));
+                count = count.wrapping_sub(1);
+            }
+            if let Some(new) = side(&change.new)? {
+                digest = digest.plus(&entry_hash(&change.key, &new));
+                count = count.wrapping_add(1);
+            }
+        }
+    }
+    Ok(((digest, count), revise::list_id(&names)))
+}
+
+pub(super) fn keyframes(view: &View, findings: &mut Findings) -> Result<()> {
+    each(view, key::KEYFRAMES, |place, row| {
+        let number = key::short_at(place, 0).unwrap_or(0);
+        let branch = key::short_at(place, 4).unwrap_or(0);
+        let sequence = key::last_number(place).unwrap_or(0);
+        if let Err(error) = keyframe(view, number, branch, sequence, row) {
+            findings.derived(format!("the full state of #{sequence}"), &chain(&error));
+        }
+        Ok(())
+    })
+}
+
+/// Checks one keyframe against its revision.
+pub(crate) fn keyframe(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    branch: u32,
+    sequence: u64,
+    row: &[u8],
+) -> Result<()> {
+    let row = KeyframeRow::decode(row).map_err(Error::corrupt("a keyframe"))?;
+    let mut digest = Digest::EMPTY;
+    let mut count = 0;
+    for chunk in &row.chunks {
+        let content = object::content(view, ObjectKind::Chunk, chunk.object)?;
+        for entry in Chunk::decode(&content).map_err(Error::corrupt("a chunk"))? {
+            let bytes = |range: &std::ops::Range<u32>| {
+                content.get(range.start as usize..range.end as usize).unwrap_or_default()
+            };
+            digest = digest.plus(&entry_hash(bytes(&entry.key), bytes(&entry.entry)));
+            count += 1;
+        }
+    }
+    let at = lineage::At { branch, sequence };
+    let (head, _) = timeline::head_at(view, number, at)?;
+    if (head.digest, head.count) == (digest, count) {
+        return Ok(());
+    }
+    let what = format!("the full state of #{sequence}");
+    Err(Error::Corrupt { what, source: "its digest is not the revision's".into() })
+}
+
+/// Every part of a growing blob, from its restarts on.
+pub(super) fn segments(view: &View, findings: &mut Findings) -> Result<()> {
+    let mut rows = Vec::new();
+    each(view, key::SEGMENTS, |place, row| {
+        let decoded = SegmentRow::decode(row);
+        rows.push((place.to_vec(), decoded));
+        Ok(())
+    })?;
+    let mut blob: Vec<u8> = Vec::new();
+    let mut before: Vec<u8> = Vec::new();
+    let mut next = 0;
+    for (place, row) in rows {
+        let offset = key::last_number(&place).unwrap_or(0);
+        let name = place.get(..12).unwrap_or_default();
+        if name != blob {
+            (blob, before, next) = (name.to_vec(), Vec::new(), 0);
+        }
+        let what = format!("a growing blob at {offset}");
+        if let Ok(lost) = &row
+            && lost.object == LOST_OBJECT
+        {
+            findings.lost_before += 1;
+            (before, next) = (Vec::new(), offset + lost.length);
+            continue;
+        }
+        let opened = row.map_err(Error::corrupt("a blob segment")).and_then(|row| {
+            if offset != next {
+                return Err(Error::missing(format!("the part before {offset}")));
+            }
+            let sealed = object::sealed(view, row.object)?;
+            let prefix = usize::try_from(row.prefix).unwrap_or(usize::MAX);
+            let prefix = before.len().checked_sub(prefix).and_then(|skip| before.get(skip..));
+            let prefix = prefix.ok_or_else(|| Error::missing("what precedes it"))?;
+            crate::format::open_with_prefix(ObjectKind::Blob, prefix, &sealed)
+                .map_err(Error::corrupt(format!("the object number {}", row.object)))
+        });
+        match opened {
+            Ok(content) => {
+                next = offset + content.len() as u64;
+                before.extend_from_slice(&content);
+                // Prefixes never reach over a restart.
+                if blob::restart_before(next) == next {
+                    before.clear();
+                }
+            }
+            Err(error) => {
+                findings.stored(what, &chain(&error));
+                (before, next) = (Vec::new(), offset);
+            }
+        }
+    }
+    Ok(())
+}

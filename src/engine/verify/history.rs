@@ -1,0 +1,92 @@
+//! Revisions and checkpoints: each is its own, follows its parent, and none is missing.
+
+use super::Findings;
+use crate::backend::{Direction, Snapshot};
+use crate::engine::derive::each;
+use crate::engine::live::View;
+use crate::error::Result;
+use crate::format::key::{self, of};
+use crate::format::{Header, RefsRow, RevisionRow};
+use crate::model::SessionNumber;
+use std::collections::HashMap;
+
+/// The second copy of the refs.
+pub(super) fn refs_row(view: &View, findings: &mut Findings) -> Result<()> {
+    let row = view.get(key::COUNTERS, key::REFS)?;
+    if let Some(Err(error)) = row.map(|row| RefsRow::decode(&row)) {
+        findings.derived("the second copy of the refs", &error);
+    }
+    Ok(())
+}
+
+pub(super) fn history(view: &View, findings: &mut Findings) -> Result<()> {
+    let mut headers: HashMap<(SessionNumber, u64), (u32, Header)> = HashMap::new();
+    let mut effective = HashMap::new();
+    each(view, key::REVISIONS, |place, row| {
+        let number = key::short_at(place, 0).unwrap_or(0);
+        let sequence = key::last_number(place).unwrap_or(0);
+        findings.checked.revisions += 1;
+        if row == RevisionRow::LOST {
+            findings.lost_before += 1;
+            return Ok(());
+        }
+        let decoded = RevisionRow::decode(row)
+            .and_then(|row| Header::decode(&row.header).map(|header| (row, header)));
+        match decoded {
+            Err(error) => findings.stored(format!("revision #{sequence}"), &error),
+            Ok((row, header)) => {
+                let branch = key::short_at(place, 4).unwrap_or(0);
+                let info = view.refs.sessions.get(number as usize).map(|session| session.info.id);
+                if (header.branch, header.sequence, Some(header.session))
+                    != (branch, sequence, info)
+                {
+                    findings.stored(format!("revision #{sequence}"), &"it is another one's row");
+                }
+                if blake3::hash(&row.body).as_bytes() != header.body.as_bytes() {
+                    findings
+                        .stored(format!("the body of revision #{sequence}"), &"its hash differs");
+                }
+                effective.insert((number, sequence), (Header::id_of(&row.header), row.effective));
+                headers.insert((number, sequence), (branch, header));
+            }
+        }
+        Ok(())
+    })?;
+    for ((number, sequence), (_, header)) in &headers {
+        for parent in &header.parents {
+            if let Some((id, _)) = effective.get(&(*number, parent.sequence))
+                && *id != parent.id
+            {
+                let place = format!("revision #{sequence}");
+                findings.stored(place, &format!("#{} is not its parent", parent.sequence));
+            }
+        }
+    }
+    for (number, session) in (0_u32..).zip(&view.refs.sessions) {
+        let mut next = 1;
+        let (from, to) = (of(number).build(), of(number).end());
+        let all = Direction::Ascending;
+        for (place, _) in view.scan(key::SEQUENCES, &from, &to, all, usize::MAX)? {
+            let found = key::last_number(&place).unwrap_or(0);
+            if found != next {
+                let place = format!("the numbers of '{}'", session.info.name);
+                findings.derived(place, &format!("#{next} is followed by #{found}"));
+            }
+            next = found + 1;
+        }
+        if next != session.next_sequence {
+            let place = format!("the numbers of '{}'", session.info.name);
+            findings
+                .stored(place, &format!("they end before #{next}, not #{}", session.next_sequence));
+        }
+        for branch in &session.branches {
+            let Some(head) = branch.head else { continue };
+            let found = effective.get(&(number, head.sequence)).map(|(id, _)| *id);
+            if found.is_some_and(|id| id != head.id) {
+                findings
+                    .stored(format!("the head of '{}'", branch.name), &"it is another revision");
+            }
+        }
+    }
+    Ok(())
+}

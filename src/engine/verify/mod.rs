@@ -1,0 +1,144 @@
+//! Checks a store against what it says of itself: records, rows, objects, digests, and every derived row.
+
+mod content;
+mod history;
+mod rows;
+
+pub(crate) use content::keyframe;
+
+use super::commit::Engine;
+use super::live::View;
+use crate::error::{Error, Result};
+use crate::format::Record;
+use content::{digests, keyframes, objects, segments};
+use history::{history, refs_row};
+use rows::{derived_rows, totals};
+
+/// How much is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// The journal, the rows of revisions and checkpoints, and that nothing is missing between them.
+    Quick,
+    /// Every object, every digest and every derived row too.
+    ReadData,
+}
+
+/// What is wrong about a place in the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The place.
+    pub place: String,
+    /// What is wrong.
+    pub problem: String,
+    /// Whether all that is wrong can be made again from what is whole.
+    pub derived: bool,
+}
+
+/// How much was looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Records of the journal.
+    pub records: u64,
+    /// Revisions.
+    pub revisions: u64,
+    /// Objects opened.
+    pub objects: u64,
+    /// Derived rows compared.
+    pub rows: u64,
+}
+
+/// What a check has come to.
+#[derive(Default)]
+pub(crate) struct Findings {
+    pub(crate) found: Vec<Finding>,
+    pub(crate) checked: Checked,
+    /// Revisions that were lost before a repair.
+    pub(crate) lost_before: u64,
+}
+
+impl Findings {
+    pub(crate) fn stored(&mut self, place: impl Into<String>, problem: &dyn std::fmt::Display) {
+        let (place, problem) = (place.into(), problem.to_string());
+        self.found.push(Finding { place, problem, derived: false });
+    }
+
+    pub(crate) fn derived(&mut self, place: impl Into<String>, problem: &dyn std::fmt::Display) {
+        let (place, problem) = (place.into(), problem.to_string());
+        self.found.push(Finding { place, problem, derived: true });
+    }
+}
+
+/// An error with what caused it, in a line.
+pub(crate) fn chain(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+impl Engine {
+    /// Checks everything that the open store holds.
+    pub(crate) fn verify(&self, depth: Depth, findings: &mut Findings) {
+        if let Err(error) = self.verify_journal(findings) {
+            findings.stored("the journal", &chain(&error));
+        }
+        match self.live.written() {
+            Err(error) => {
+                // The journal behind it cannot be read: that is said already.
+                let problem = chain(&error);
+                if findings.found.iter().all(|known| known.problem != problem) {
+                    findings.stored("the index", &problem);
+                }
+            }
+            Ok(view) => {
+                let checks: [(&str, Check); 2] =
+                    [("refs", refs_row), ("revisions and checkpoints", history)];
+                let deep: [(&str, Check); 6] = [
+                    ("totals", totals),
+                    ("objects", objects),
+                    ("digests", digests),
+                    ("keyframes", keyframes),
+                    ("growing blobs", segments),
+                    ("derived tables", derived_rows),
+                ];
+                let deep = deep.iter().filter(|_| depth == Depth::ReadData);
+                for (what, check) in checks.iter().chain(deep) {
+                    // A file that cannot be read: what it would say of the rest is not known.
+                    if let Err(error) = check(&view, findings) {
+                        findings.stored(format!("the index, at its {what}"), &chain(&error));
+                    }
+                }
+            }
+        }
+    }
+
+    fn verify_journal(&self, findings: &mut Findings) -> Result<()> {
+        let log = &self.live.log;
+        let mut from = log.start()?;
+        let position = self.live.index.position()?;
+        if from > position {
+            findings.stored(
+                "the journal",
+                &format!("it begins at {from}, the index ends at {position}"),
+            );
+        }
+        loop {
+            let tail = log.read(from, 4 << 20)?;
+            if tail.frames.is_empty() {
+                return Ok(());
+            }
+            for frame in &tail.frames {
+                findings.checked.records += 1;
+                if let Err(error) = Record::decode(&frame.payload) {
+                    findings.stored(format!("the record at {}", frame.position), &error);
+                }
+            }
+            from = tail.end;
+        }
+    }
+}
+
+type Check = fn(&View, &mut Findings) -> Result<()>;

@@ -1,0 +1,71 @@
+//! Long texts in their places: a stream stands by itself, so it holds no references into what it comes from.
+
+use super::export::Writer;
+use crate::error::{Error, Result};
+use crate::model::{TextRef, Value};
+
+impl Writer<'_> {
+    /// A checkpoint's body with its long texts in place. It does not say which source they point into: it is the one in
+    /// which the text of that hash stands. Of one that is nowhere its beginning is left.
+    pub(super) fn told(&self, body: &Value) -> Result<Value> {
+        Ok(match body {
+            Value::Map(fields) => match TextRef::from_value(body) {
+                Some(text) => Value::Text(self.found(&text)?),
+                None => Value::Map(
+                    fields
+                        .iter()
+                        .map(|(name, value)| Ok((name.clone(), self.told(value)?)))
+                        .collect::<Result<_>>()?,
+                ),
+            },
+            Value::List(items) => {
+                Value::List(items.iter().map(|item| self.told(item)).collect::<Result<_>>()?)
+            }
+            other => other.clone(),
+        })
+    }
+
+    fn found(&self, text: &TextRef) -> Result<String> {
+        let is_whole =
+            |whole: &str| *blake3::hash(whole.as_bytes()).as_bytes() == *text.hash.as_bytes();
+        for known in &self.refs.bookmarks {
+            let Some(bookmark) = self.session.bookmark(&known.source)? else { continue };
+            let read = self.expanded(text.clone().into_value(), bookmark.blob());
+            if let Ok(Value::Text(whole)) = read
+                && is_whole(&whole)
+            {
+                return Ok(whole);
+            }
+        }
+        match self.expanded(text.clone().into_value(), None) {
+            Ok(Value::Text(whole)) if is_whole(&whole) => Ok(whole),
+            _ => Ok(text.preview.clone()),
+        }
+    }
+
+    /// A fact's value with its long texts in place.
+    pub(super) fn expanded(&self, value: Value, source: Option<&str>) -> Result<Value> {
+        if let Some(text) = TextRef::from_value(&value) {
+            let bytes = self.session.text_bytes(source, &text)?;
+            let whole = match (text.place.is_some() && source.is_some(), self.resolve) {
+                (true, Some(resolve)) => resolve(&bytes, &text.pointer),
+                _ => String::from_utf8(bytes).ok(),
+            };
+            return whole
+                .map(Value::Text)
+                .ok_or_else(|| Error::missing(format!("the text at '{}'", text.pointer)));
+        }
+        Ok(match value {
+            Value::Map(fields) => Value::Map(
+                fields
+                    .into_iter()
+                    .map(|(name, value)| Ok((name, self.expanded(value, source)?)))
+                    .collect::<Result<_>>()?,
+            ),
+            Value::List(items) => Value::List(
+                items.into_iter().map(|item| self.expanded(item, source)).collect::<Result<_>>()?,
+            ),
+            other => other,
+        })
+    }
+}
