@@ -7,7 +7,7 @@ CARGO ?= cargo
 # cargo uses all cores by itself.
 .NOTPARALLEL:
 
-.PHONY: help demo test install lint fmt bench deny mcp readme-screen tui-picture clean-cache ready ready-tests build
+.PHONY: help demo test install lint fmt bench instructions deny mcp readme-screen tui-picture clean-cache ready ready-tests build
 
 help: ## list the targets
 	@echo "forge: a temporal debugging state store with time travel"
@@ -36,8 +36,11 @@ lint: ready ## formatting, clippy and the documentation, with warnings as errors
 	@echo "== cargo doc"
 	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --release --workspace --no-deps
 
-bench: ready ## time forge beside its peers in one run, into docs/benchmarks.md (wants a quiet machine)
-	@scripts/bench
+bench: ready ## time forge into docs/benchmarks.md (12 minutes on a quiet machine; PARTS=peers beside its peers only)
+	@scripts/bench $(PARTS) $(BENCH)
+
+instructions: ready ## count the instructions of a small run with callgrind, into target/instructions.txt
+	@scripts/instructions
 
 fmt: ## format the code
 	@$(CARGO) fmt --all

@@ -6,7 +6,8 @@
 //!   and create there, beside the same on a thousand revisions; create beside applying; peak memory.
 //! * `state`: SIZE entities (1,000,000) of about 400 bytes; create, diff, materialize, fork and restore there, beside
 //!   the same on ten thousand.
-//! * `writers`: eight processes creating at once, beside one, beside bare appends.
+//! * `writers`: eight processes creating at once, beside one.
+//! * `killed` SIZE FOLDER: leaves a store of SIZE revisions whose writer was killed.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -147,6 +148,32 @@ fn history(size: usize) {
     println!("{result}");
 }
 
+/// What zstd alone decompresses of these entries on one core, in pieces as large as chunks are: MB/s.
+fn zstd_speed<'a>(entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> f64 {
+    const PIECE_BYTES: usize = 64 << 10;
+    const ENOUGH_BYTES: usize = 20 << 20;
+    let mut content = Vec::new();
+    for (key, entry) in entries {
+        content.extend_from_slice(key);
+        content.extend_from_slice(entry);
+        if content.len() > ENOUGH_BYTES {
+            break;
+        }
+    }
+    let pieces: Vec<_> = content
+        .chunks(PIECE_BYTES)
+        .map(|piece| zstd::bulk::compress(piece, 3).expect("zstd"))
+        .collect();
+    let mut context = zstd::bulk::Decompressor::new().expect("zstd");
+    let (spent, ()) = timed(|| {
+        for piece in &pieces {
+            let read = context.decompress(piece, PIECE_BYTES).expect("zstd");
+            assert!(!std::hint::black_box(read).is_empty());
+        }
+    });
+    content.len() as f64 / spent / 1e3
+}
+
 fn state(size: usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut result = json!({ "part": "state", "entities": size });
@@ -179,6 +206,7 @@ fn state(size: usize) {
         assert_eq!(state.claims().len(), count);
         let bytes: usize =
             state.claims().encoded().map(|(key, entry)| key.len() + entry.len()).sum();
+        let zstd = zstd_speed(state.claims().encoded());
         drop(state);
         let from = point(100);
         let (fork, done) =
@@ -189,11 +217,30 @@ fn state(size: usize) {
         result[name] = json!({
             "first_ms": first.round(), "create": summary(creates), "diff": summary(diffs),
             "materialize_ms": read, "materialize_mb_s": (bytes as f64 / read / 1e3).round(),
-            "fork_ms": fork, "restore_ms": restore,
+            "zstd_mb_s": zstd.round(), "fork_ms": fork, "restore_ms": restore,
         });
     }
     result["peak_mb"] = json!(peak_megabytes());
     println!("{result}");
+}
+
+/// Makes a store of one session with so many revisions in a folder and is killed: what was written last is in the
+/// journal only.
+fn killed(folder: &Path, size: usize) -> ! {
+    let store = Store::create(folder, Options::default()).expect("a store");
+    let session = store.create_session(&act(0), NewSession::named("s")).expect("a session");
+    for step in 0..size {
+        let time = act(step);
+        let write = session.write(&time).change(note(step % 200, step, 300));
+        let write =
+            if step % 100 == 0 { write.checkpoint(NewCheckpoint::manual("some")) } else { write };
+        write.imported().commit().expect("a revision");
+        if step % 500 == 0 && step + 400 < size {
+            store.maintain(forge_store::store::APPLY_BYTES).expect("maintenance");
+        }
+    }
+    store.sync().expect("a sync");
+    std::process::abort()
 }
 
 const CHILD: &str = "FORGE_BENCH_CHILD";
@@ -263,6 +310,10 @@ fn main() {
         Some("history") => history(size),
         Some("state") => state(size),
         Some("writers") => writers(),
-        _ => eprintln!("scale: name a part: history, state or writers"),
+        Some("killed") => match arguments.get(2) {
+            Some(folder) => killed(Path::new(folder), size),
+            None => eprintln!("scale: killed SIZE FOLDER"),
+        },
+        _ => eprintln!("scale: name a part: history, state, writers or killed"),
     }
 }

@@ -3,8 +3,10 @@
 //! `cargo bench --bench session -- STREAM [FOLDER]`: STREAM is what `gen.py` writes. Every checkpoint is durable
 //! before the next (revision and checkpoint in one record, one sync); the index follows in a thread of its own. Times
 //! are milliseconds. Beyond the peers' keys: `create_windows` (p50 and p99 of the slowest window of 100), `limit`
-//! (one append and fdatasync of each record's bytes), `lookup` (one entity at a past moment), `capture` (a whole
-//! snapshot handed in), `syncs` a checkpoint, `disk_killed` (bytes before the clean close).
+//! (one append and fdatasync of each record's bytes), `restore_cold` (each in a process that has read nothing yet),
+//! `lookup` (one entity at a past moment), `capture` (a whole snapshot of all entities handed in, of which 25 changed),
+//! `syncs` a checkpoint (of the journal, those of the thread beside included), `disk_killed` (bytes before the clean
+//! close).
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -14,8 +16,10 @@
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::{Act, ClaimChange, NewCheckpoint, NewSession, Options, Store};
 use serde_json::{Value as Json, json};
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -74,9 +78,10 @@ fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
     (start.elapsed().as_secs_f64() * 1e3, result)
 }
 
+/// The nearest rank.
 fn at(sorted: &[f64], share: f64) -> f64 {
-    let place = (sorted.len() as f64 * share) as usize;
-    sorted[place.min(sorted.len() - 1)]
+    let rank = (sorted.len() as f64 * share).ceil() as usize;
+    sorted[rank.clamp(1, sorted.len()) - 1]
 }
 
 fn summary(times: &[f64]) -> Json {
@@ -90,12 +95,20 @@ fn round(number: f64) -> f64 {
 }
 
 fn disk(folder: &Path) -> u64 {
-    fs::read_dir(folder)
-        .expect("a folder")
-        .map(|entry| {
-            let entry = entry.expect("an entry");
-            let metadata = entry.metadata().expect("metadata");
-            if metadata.is_dir() { disk(&entry.path()) } else { metadata.len() }
+    disk_but(folder, &mut BTreeSet::new())
+}
+
+/// Generations share files: each counts once.
+fn disk_but(folder: &Path, counted: &mut BTreeSet<u64>) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else { return 0 };
+    entries
+        .filter_map(|entry| {
+            // What is going away just now takes no room.
+            let (entry, metadata) = entry.and_then(|one| one.metadata().map(|m| (one, m))).ok()?;
+            if metadata.is_dir() {
+                return Some(disk_but(&entry.path(), counted));
+            }
+            counted.insert(metadata.ino()).then_some(metadata.len())
         })
         .sum()
 }
@@ -131,8 +144,9 @@ fn main() {
         done.expect("a checkpoint");
         creates.push(time);
     }
-    drop(maintainer);
+    let syncs = store.journal_syncs();
     let killed = disk(&path);
+    drop(maintainer);
     store.maintain(0).expect("maintenance");
     let closed = disk(&path);
     drop((session, store));
@@ -148,6 +162,15 @@ fn main() {
         entities = state.claims().len();
         restores.push(time);
     }
+    let cold = points.iter().step_by(20).map(|point| {
+        let store = Store::open(&path, Options::default()).expect("the store");
+        let session = store.session("bench").expect("the session");
+        // What a process does once is not part of it.
+        session.head().expect("a head");
+        let _ = session.claim(point, &Key::new(Kind::Note, "none")).expect("an answer");
+        timed(|| session.state(point).expect("a state").claims().len()).0
+    });
+    let cold: Vec<f64> = cold.collect();
     let mut lookups = Vec::new();
     for (place, point) in points.iter().enumerate().skip(1) {
         let (kind, id, _) = &steps[place].puts[0];
@@ -164,6 +187,29 @@ fn main() {
     }
     let far = timed(|| session.changed(&points[0], &points[points.len() - 1]));
     assert!(!far.1.expect("a diff").is_empty());
+
+    // Last, since it adds to the history.
+    let mut captures = Vec::new();
+    let last = session.head().and_then(|head| session.state(&head)).expect("a state");
+    let mut whole: Vec<(Key, Value)> = last
+        .claims()
+        .entries()
+        .map(|entry| entry.map(|(key, entry)| (key, entry.value)).expect("an entry"))
+        .collect();
+    let kinds: BTreeSet<Kind> = whole.iter().map(|(key, _)| key.kind).collect();
+    for round in 0..20_usize {
+        let act = Act::asked("capture", steps[steps.len() - 1].at);
+        for number in 0..25 {
+            let place = (round * 7919 + number * 104_729) % whole.len();
+            if let Value::Map(fields) = &mut whole[place].1 {
+                fields.insert("description".to_owned(), format!("{round} {number}").into());
+            }
+        }
+        let write = session.write(&act).whole(kinds.clone(), &whole);
+        let (time, done) = timed(|| write.commit());
+        assert_eq!(done.expect("a capture").changed.len(), 25);
+        captures.push(time);
+    }
 
     // The bare cost of the disk, with as many bytes a time as forge wrote.
     let mut bare =
@@ -197,7 +243,10 @@ fn main() {
             "create_windows": { "p50": round(slow50), "p99": round(slow99) },
             "limit": summary(&limits),
             "restore": summary(&restores),
+            "restore_cold": summary(&cold),
             "lookup": summary(&lookups),
+            "capture": summary(&captures),
+            "syncs": round(syncs as f64 / steps.len() as f64),
             "diff": summary(&diffs),
             "diff_far": round(far.0),
             "disk": closed,

@@ -9,6 +9,7 @@ mod manifest;
 use forge_store::model::{
     AutoTrigger, BranchStatus, Fact, Key, Kind, Origin, Timestamp, Trigger, Value,
 };
+use forge_store::redact::{Ending, Form};
 use forge_store::store::{
     Act, Bookmark, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store, Taken,
 };
@@ -147,7 +148,7 @@ fn source(session: &Session) -> Outcome {
         let taken = Taken {
             open: &before[before.len() - open..],
             bookmark,
-            bytes: &bytes,
+            bytes: session.store().clean(&bytes, Form::Json, Ending::End),
             lines: 100,
             keep: true,
             ..Taken::default()

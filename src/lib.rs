@@ -7,6 +7,7 @@
 //! * `engine`: commit, index, materialize, look up, keyframes.
 //! * [`error`]: what can go wrong, grouped by what to do next.
 //! * [`diff`], [`mod@format`], [`backend`]: structural diff; every byte on disk; where bytes are kept.
+//! * [`redact`]: what looks like a secret in a text.
 //! * [`model`]: plain data that knows nothing of the rest.
 
 pub mod backend;
@@ -15,5 +16,6 @@ mod engine;
 pub mod error;
 pub mod format;
 pub mod model;
+pub mod redact;
 pub mod store;
 pub mod systems;

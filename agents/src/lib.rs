@@ -3,7 +3,8 @@
 //! * [`claude_code`]: the JSON lines that Claude Code writes as it works, read piece by piece as the file grows;
 //! * the same reader reads Codex's rollouts and Gemini CLI's recordings ([`claude_code::Dialect`]);
 //! * [`swe_agent`]: the trajectories of SWE-agent, read whole;
-//! * [`hook`]: what agents tell their hooks, and how to answer them.
+//! * [`hook`]: what agents tell their hooks, and how to answer them;
+//! * [`inference`]: what their sentences state, read by rules.
 //!
 //! Nothing here stores anything: a reader turns bytes into a [`Piece`] of facts and checkpoints, and what a later
 //! piece needs to know of earlier ones is a value that the caller keeps. `docs/transcripts.md` says what each line
@@ -14,6 +15,7 @@ pub mod claude_code;
 mod codex;
 mod gemini;
 pub mod hook;
+pub mod inference;
 mod lenient;
 mod locate;
 mod patch;

@@ -64,6 +64,14 @@ pub struct Global {
     #[arg(long, global = true, value_name = "SECONDS", value_parser = value::seconds)]
     pub lock_timeout: Option<Duration>,
 
+    /// Store secrets as they come instead of taking them out
+    #[arg(long, global = true)]
+    pub no_redact: bool,
+
+    /// Let secrets through that hold this text, or with 'kind:NAME' those of a kind
+    #[arg(long, global = true, value_name = "TEXT")]
+    pub redact_allow: Vec<String>,
+
     /// Print results and errors only
     #[arg(short, long, global = true)]
     pub quiet: bool,

@@ -234,6 +234,9 @@ impl From<store::Error> for CommandError {
                 Some("update it, or give the new one another id".to_owned())
             }
             store::Error::Dangling { .. } => Some("add that first, or name another".to_owned()),
+            store::Error::Held { .. } => {
+                Some("wait for that, or longer with '--lock-timeout SECONDS'".to_owned())
+            }
             store::Error::ReadOnly { .. } => Some("reading goes on".to_owned()),
             store::Error::Backend(backend::Error::Busy { .. }) => {
                 Some("try again, or wait longer with '--lock-timeout SECONDS'".to_owned())

@@ -155,6 +155,7 @@ fn damaged(text: &TextRef) -> CommandError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use forge_store::redact::{Ending, Form};
 
     #[test]
     fn only_texts_over_the_limit_are_cut_and_between_characters() {
@@ -194,7 +195,7 @@ mod tests {
         let fact =
             Fact { kind, id, at: now, origin: Origin::Imported, place: 0, recorded_at: now, value };
         let taken = Taken {
-            bytes: line.as_bytes(),
+            bytes: store.clean(line.as_bytes(), Form::Json, Ending::End),
             lines: 1,
             keep: true,
             facts: vec![fact],

@@ -11,10 +11,12 @@ use forge_agents::hook::Agent;
 use forge_store::error::Error;
 use forge_store::model::when::MomentBase;
 use forge_store::model::{Kind, claim};
+use forge_store::redact::Redactor;
 use forge_store::store::{
     APPLY_BYTES, Act, CheckpointFilter, NewSession, Options, Point, Session, StateAt, Store,
 };
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What a command is going to do with the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +54,23 @@ pub fn open(context: &Context, access: Access) -> Result<Store, CommandError> {
 /// How a command uses a store.
 #[must_use]
 pub fn options(context: &Context, access: Access) -> Options {
-    Options { lock_timeout: context.lock_timeout(), read_only: access == Access::Read }
+    Options {
+        lock_timeout: context.lock_timeout(),
+        read_only: access == Access::Read,
+        redaction: redactor(context).map(Arc::new),
+    }
+}
+
+/// What takes secrets out, with what the settings and flags let through; `None` if they are to be stored.
+#[must_use]
+pub fn redactor(context: &Context) -> Option<Redactor> {
+    let config = &context.config;
+    config.is_on(key::REDACT_ENABLED).then(|| {
+        Redactor::new()
+            .allow(config.words(key::REDACT_ALLOW))
+            .allow(&context.global.redact_allow)
+            .keep_variables(config.words(key::REDACT_VARIABLES).iter().cloned())
+    })
 }
 
 /// What is to be said and done after the answer was printed: brings the index up to date if much was written since.

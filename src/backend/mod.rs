@@ -104,6 +104,28 @@ pub trait Log: Send + Sync {
     /// [`Error::Io`].
     fn remove_before(&self, before: Position) -> Result<(), Error>;
 
+    /// Makes room for about so many bytes behind the end, if less than half of that is there, so that syncs of what
+    /// is appended cost less. `from` is an end of the log as last seen. Changes nothing that is read.
+    ///
+    /// # Errors
+    /// As [`Log::append`].
+    fn make_room(&self, _from: Position, _bytes: u64) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Gives back the room that is left.
+    ///
+    /// # Errors
+    /// As [`Log::append`].
+    fn give_back_room(&self, _from: Position) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// How many times this handle has asked the disk to make something durable.
+    fn syncs(&self) -> u64 {
+        0
+    }
+
     /// The position at which the oldest segment starts.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Growing blobs: segments, each compressed with what precedes it.
 
 use super::object;
-use crate::backend::Snapshot;
+use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -118,6 +118,17 @@ impl BlobCache {
             Some(Cached { session, blob: blob.to_owned(), start, content: Arc::clone(&content) });
         Ok((start, content))
     }
+}
+
+/// How many bytes the segments of a blob take, compressed.
+pub(crate) fn stored_bytes(view: &dyn Snapshot, session: SessionNumber, blob: &str) -> Result<u64> {
+    let (from, to) = (of(session).text(blob).build(), of(session).text(blob).end());
+    let mut bytes = 0;
+    for (_, row) in view.scan(key::SEGMENTS, &from, &to, Direction::Ascending, usize::MAX)? {
+        let row = SegmentRow::decode(&row).map_err(Error::corrupt(format!("the blob '{blob}'")))?;
+        bytes += object::sealed(view, row.object)?.len() as u64;
+    }
+    Ok(bytes)
 }
 
 /// Where the restart before an offset lies.

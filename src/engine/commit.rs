@@ -10,7 +10,8 @@ use crate::format::{
     Bytes, DeltaPart, Marker, ObjectKind, Record, RecordChange, Refs, seal, sealed_id,
 };
 use crate::model::{Operation, OperationId};
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::redact::Redactor;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,12 +23,14 @@ pub struct Options {
     pub lock_timeout: Duration,
     /// Whether writing is refused.
     pub read_only: bool,
+    /// What takes secrets out of whatever is written; `None`: all of it is stored as it comes.
+    pub redaction: Option<Arc<Redactor>>,
 }
 
 impl Default for Options {
-    /// Five seconds, writable.
+    /// Five seconds, writable, everything stored as it comes.
     fn default() -> Self {
-        Self { lock_timeout: Duration::from_secs(5), read_only: false }
+        Self { lock_timeout: Duration::from_secs(5), read_only: false, redaction: None }
     }
 }
 
@@ -54,7 +57,9 @@ pub(crate) struct Engine {
     pub(crate) options: Options,
     pub(crate) heads: super::head::HeadCache,
     pub(crate) blobs: super::blob::BlobCache,
-    /// Rung when the tail has grown long.
+    /// How many records this process has committed.
+    commits: AtomicU64,
+    /// Rung when there is something to maintain.
     bell: Mutex<Option<SyncSender<()>>>,
     /// Whether the last write could not have the append lock in time.
     pub(crate) kept_out: AtomicBool,
@@ -74,6 +79,9 @@ impl Desk<'_> {
     }
 }
 
+/// Whoever commits this often goes on to do so.
+const MANY_COMMITS: u64 = 8;
+
 /// Records larger than this are split: the lock is held for one write of about this size.
 const MAX_INLINE_BYTES: usize = 768 << 10;
 
@@ -85,6 +93,7 @@ impl Engine {
             options,
             heads: super::head::HeadCache::default(),
             blobs: super::blob::BlobCache::default(),
+            commits: AtomicU64::new(0),
             bell: Mutex::default(),
             kept_out: AtomicBool::new(false),
         }
@@ -100,8 +109,14 @@ impl Engine {
         self.bell.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
+    /// Whether this process writes so much that room in the journal is worth making.
+    pub(crate) fn writes_much(&self) -> bool {
+        self.commits.load(Ordering::Relaxed) >= MANY_COMMITS
+    }
+
     fn ring(&self) {
-        if self.live.tail_cost() >= APPLY_BYTES
+        let commits = self.commits.fetch_add(1, Ordering::Relaxed) + 1;
+        if (commits == MANY_COMMITS || self.live.tail_cost() >= APPLY_BYTES)
             && let Some(bell) = &*self.bell.lock().unwrap_or_else(PoisonError::into_inner)
         {
             // A full bell has been rung already.
@@ -153,7 +168,7 @@ impl Engine {
             let (record, value) = plan(&desk)?;
             drop(desk);
             let Some(mut record) = record else { return Ok(value) };
-            if inline_bytes_of(&record) > MAX_INLINE_BYTES {
+            if record.inline_bytes() > MAX_INLINE_BYTES {
                 record = self.split(record)?;
                 // The objects written ahead stand in the journal now, but change nothing that was planned with.
                 let (now, end) = self.live.written_refs()?;
@@ -263,23 +278,6 @@ impl Engine {
     pub(crate) fn sync(&self) -> Result<()> {
         Ok(self.live.log.sync(self.live.end())?)
     }
-}
-
-fn inline_bytes_of(record: &Record) -> usize {
-    record.changes.iter().map(inline_bytes).sum()
-}
-
-fn inline_bytes(change: &RecordChange) -> usize {
-    match change {
-        RecordChange::Revision { delta, .. } => delta.iter().map(part_bytes).sum(),
-        RecordChange::Facts { page, .. } => part_bytes(page),
-        RecordChange::Object { object } | RecordChange::Segment { object, .. } => object.0.len(),
-        _ => 0,
-    }
-}
-
-fn part_bytes(part: &DeltaPart) -> usize {
-    if let DeltaPart::Inline(bytes) = part { bytes.0.len() } else { 0 }
 }
 
 /// Random bytes.

@@ -2,18 +2,19 @@
 //! both states.
 
 use super::lineage::{self, At, Stretch};
-use super::materialize::{Content, cost, materialize, scan};
+use super::materialize::{Content, Objects, cost, materialize, scan};
 use super::object;
+use super::refs::session;
 use super::state::{Differences, Place};
 use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
-use crate::format::{ObjectKind, Refs, SideRange, decode_entry, decode_key};
+use crate::format::{Header, ObjectKind, Refs, SideRange, decode_entry, decode_key};
 use crate::model::{Change, Entry, SessionNumber};
 use std::sync::Arc;
 
 /// The claims that differ, sorted by key.
 pub(crate) fn compare(
-    view: &dyn Snapshot,
+    view: &dyn Objects,
     refs: &Refs,
     number: SessionNumber,
     from: Option<At>,
@@ -35,7 +36,7 @@ pub(crate) fn compare(
 
 /// As [`compare`], not decoded.
 pub(crate) fn raw(
-    view: &dyn Snapshot,
+    view: &dyn Objects,
     refs: &Refs,
     number: SessionNumber,
     from: Option<At>,
@@ -63,7 +64,7 @@ const MIN_ROWS: usize = 64;
 /// The net changes of the deltas from one revision to a later one that stands on it; `None` if it does not, or if
 /// reading both states costs less.
 fn along(
-    view: &dyn Snapshot,
+    view: &dyn Objects,
     refs: &Refs,
     number: SessionNumber,
     from: At,
@@ -71,6 +72,9 @@ fn along(
 ) -> Result<Option<Differences>> {
     if from.sequence >= to.sequence {
         return Ok(None);
+    }
+    if let Some(parts) = near(view, refs, number, from, to)? {
+        return net(view, &parts).map(Some);
     }
     let mut between = Vec::new();
     let mut reached = from.sequence == 0;
@@ -108,6 +112,37 @@ fn along(
     net(view, &parts).map(Some)
 }
 
+/// Revisions this near are found one by one, each by the one behind it: that takes no scan.
+const NEAR: u64 = 8;
+
+/// The deltas from one revision to a later one near it on the same branch; `None` if there are others between, or if it
+/// does not stand on it.
+fn near(
+    view: &dyn Snapshot,
+    refs: &Refs,
+    number: SessionNumber,
+    from: At,
+    to: At,
+) -> Result<Option<Vec<(ObjectKind, u64)>>> {
+    let base = session(refs, number)?.branch(to.branch)?.base.map_or(0, |(_, sequence)| sequence);
+    if from.branch != to.branch || from.sequence <= base || to.sequence - from.sequence > NEAR {
+        return Ok(None);
+    }
+    let mut parts = Vec::new();
+    let mut at = to;
+    while at.sequence > from.sequence {
+        let row = lineage::revision(view, number, at)?;
+        let header = Header::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
+        let Some(parent) = header.parents.first().filter(|_| header.reset.is_none()) else {
+            return Ok(None);
+        };
+        parts.extend(row.parts.iter().rev().map(|part| (ObjectKind::Delta, *part)));
+        at.sequence = parent.sequence;
+    }
+    parts.reverse();
+    Ok((at.sequence == from.sequence).then_some(parts))
+}
+
 /// One side of a change, with the number of its delta.
 struct Side<'a> {
     delta: u32,
@@ -118,7 +153,7 @@ struct Side<'a> {
 }
 
 /// The net changes of deltas, oldest first.
-fn net(view: &dyn Snapshot, parts: &[(ObjectKind, u64)]) -> Result<Differences> {
+fn net(view: &dyn Objects, parts: &[(ObjectKind, u64)]) -> Result<Differences> {
     let scanned = scan(view, parts)?;
     let mut sides: Vec<Side<'_>> = Vec::new();
     for (delta, one) in (0..).zip(&scanned) {

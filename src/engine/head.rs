@@ -2,6 +2,7 @@
 
 use super::commit::Desk;
 use super::lineage::{self, At};
+use super::revise::Triple;
 use super::{lookup, materialize};
 use crate::backend::Position;
 use crate::error::{Error, Result};
@@ -107,7 +108,7 @@ impl HeadCache {
         (session, branch): (SessionNumber, BranchNumber),
         from: Option<RevisionId>,
         to: RevisionId,
-        changes: &[(Vec<u8>, Option<EntryBytes>)],
+        changes: &[Triple],
     ) {
         let mut branches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = branches.entry((session, branch)).or_default();
@@ -118,7 +119,7 @@ impl HeadCache {
         known.position = position;
         // Before the first revision there is nothing, so nothing else is in the state.
         known.whole |= from.is_none();
-        for (key, entry) in changes {
+        for (key, _, entry) in changes {
             known.remember(key, entry.clone());
         }
         if known.bytes > MAX_BYTES {
@@ -180,9 +181,14 @@ impl Remembered {
     }
 
     fn remember(&mut self, key: &[u8], entry: Option<EntryBytes>) {
-        self.bytes += key.len() + entry.as_ref().map_or(0, |bytes| bytes.len());
-        if let Some(Some(old)) = self.entries.insert(key.to_vec(), entry) {
-            self.bytes = self.bytes.saturating_sub(key.len() + old.len());
+        let length = |entry: &Option<EntryBytes>| entry.as_ref().map_or(0, |bytes| bytes.len());
+        self.bytes += length(&entry);
+        if let Some(known) = self.entries.get_mut(key) {
+            self.bytes = self.bytes.saturating_sub(length(known));
+            *known = entry;
+        } else {
+            self.bytes += key.len();
+            self.entries.insert(key.to_vec(), entry);
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Where a process stands: the newest generation it knows and the journal's tail behind it.
 
 use super::index::{self, Placed};
+use super::materialize::Objects;
+use super::opened::Opened;
 use super::refs::advance;
 use super::rows::{Merged, Rows};
 use super::spool;
@@ -16,7 +18,14 @@ pub(crate) struct View {
     base: Arc<dyn Snapshot>,
     rows: Arc<Rows>,
     position: Position,
+    opened: Arc<Opened>,
     pub(crate) refs: Arc<Refs>,
+}
+
+impl Objects for View {
+    fn opened(&self) -> Option<&Opened> {
+        Some(&self.opened)
+    }
 }
 
 impl View {
@@ -27,10 +36,13 @@ impl View {
         let rows = Arc::make_mut(&mut self.rows);
         index::apply(&*self.base, rows, Arc::make_mut(&mut self.refs), &placed)?;
         self.position += 1;
+        // Its objects have numbers that others will be given.
+        self.opened = Arc::default();
         Ok(self)
     }
 
-    fn merged(&self) -> Merged<'_> {
+    /// The same moment, read from the store itself: nothing that was read before is used again.
+    pub(crate) fn merged(&self) -> Merged<'_> {
         Merged { base: &*self.base, rows: &self.rows, position: self.position }
     }
 }
@@ -76,6 +88,8 @@ struct Known {
     refs: Arc<Refs>,
     /// The generation, once somebody needed it.
     base: Option<Arc<dyn Snapshot>>,
+    /// Objects of the generation and the tail that were opened.
+    opened: Arc<Opened>,
     /// The rows of the first `indexed` records.
     rows: Arc<Rows>,
     rows_refs: Refs,
@@ -96,7 +110,7 @@ pub(crate) struct Live {
 /// One read of the journal takes about this many bytes.
 const READ_BYTES: u64 = 8 << 20;
 /// With a longer tail it is worth looking for a newer generation.
-const LONG_TAIL_BYTES: u64 = 2 << 20;
+const LONG_TAIL_BYTES: u64 = 6 << 20;
 /// A generation may be replaced while it is being opened; more often than this in a row something is wrong.
 const MAX_ATTEMPTS: usize = 100;
 
@@ -250,16 +264,32 @@ impl Live {
         known.records.get(from..).map(<[_]>::to_vec)
     }
 
-    /// What it costs a reader to take in the tail, in bytes: those it has, and some for each record.
+    /// What it costs a reader to take in the tail, in bytes of compressed objects: half of those it has, since small
+    /// deltas stand there as they are, and some for each record.
     pub(crate) fn tail_cost(&self) -> u64 {
         const RECORD_BYTES: u64 = 2048;
         let known = self.known();
-        known.end - known.start + known.records.len() as u64 * RECORD_BYTES
+        (known.end - known.start) / 2 + known.records.len() as u64 * RECORD_BYTES
     }
 
-    /// Forgets the tail: a newer generation holds most of it.
+    /// Forgets everything: the store is read anew.
     pub(crate) fn forget(&self) {
         *self.known() = Known::default();
+    }
+
+    /// Notes that a generation at this position was published: what is before it need not be known any longer. What
+    /// is behind it stays, so that the next writer need not read it again.
+    pub(crate) fn published(&self, position: Position) {
+        let mut known = self.known();
+        if !known.loaded || !(known.start..=known.end).contains(&position) {
+            *known = Known::default();
+            return;
+        }
+        let applied = known.records.partition_point(|placed| placed.position < position);
+        let records = known.records.split_off(applied);
+        let (end, refs) = (known.end, Arc::clone(&known.refs));
+        let loaded = true;
+        *known = Known { start: position, end, records, refs, loaded, ..Known::default() };
     }
 
     /// As [`Live::written`], but of what is known, without reading the journal: for use under the append lock, after
@@ -356,6 +386,7 @@ impl Live {
             base,
             rows: Arc::clone(&known.rows),
             position: known.end,
+            opened: Arc::clone(&known.opened),
             refs: Arc::clone(&known.refs),
         })
     }

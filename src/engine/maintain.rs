@@ -8,14 +8,17 @@ use super::lineage::{self, At};
 use super::rows::{Merged, Rows};
 use crate::backend::{Applier, Position, Snapshot};
 use crate::error::{Error, Result};
-use crate::format::{Header, Record, RecordChange, Refs};
+use crate::format::{DeltaPart, Header, Record, RecordChange, Refs, compress_sealed};
 use crate::model::{Author, BranchNumber, Operation, OperationId, SessionNumber, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-/// A tail that costs a reader as much as reading this many bytes is worth a new generation: about 200 revisions of 25
+/// A tail that costs a reader as much as reading this many bytes is worth a new generation: about 160 revisions of 25
 /// changes, or 450 of one. See `docs/benchmarks.md`.
 pub const APPLY_BYTES: u64 = 1_200_000;
+/// Room behind the journal's end while a process maintains it: a tail of [`APPLY_BYTES`], and what comes in while it is
+/// applied.
+const ROOM_BYTES: u64 = 3_000_000;
 /// So many rows are collected before they are written.
 const BATCH_ROWS: usize = 20_000;
 /// So many bytes of journal are read at once.
@@ -55,6 +58,9 @@ impl Engine {
         // Everything before the new segment is synced by the rotation, so only durable records are ever applied.
         let rotated = self.rotate()?;
         let Some(position) = rotated else { return Ok(false) };
+        if self.lives_long() {
+            self.make_room();
+        }
         let distances = BTreeMap::new();
         let mut work = Work { refs: Refs::default(), distances, max_state_bytes };
         let mut at = from;
@@ -74,7 +80,8 @@ impl Engine {
                 at = frame.end;
                 let record = Record::decode(&frame.payload)
                     .map_err(Error::corrupt(format!("the record at {}", frame.position)))?;
-                let placed = Placed { position: frame.position, hash: frame.hash, record };
+                let mut placed = Placed { position: frame.position, hash: frame.hash, record };
+                compress(&mut placed.record)?;
                 work.record(applier.view(), &mut rows, &placed)?;
                 if rows.len() >= BATCH_ROWS {
                     applier.write(std::mem::take(&mut rows).into_batch())?;
@@ -84,8 +91,27 @@ impl Engine {
         applier.write(rows.into_batch())?;
         publish(applier, position)?;
         self.live.log.remove_before(position)?;
-        self.live.forget();
+        self.live.published(position);
         Ok(true)
+    }
+
+    /// Makes room in the journal for what is written before the next apply is done, if this process writes much. Without
+    /// it writing is slower.
+    pub(crate) fn make_room(&self) {
+        if self.writes_much()
+            && let Err(error) = self.live.log.make_room(self.live.end(), ROOM_BYTES)
+        {
+            tracing::debug!(%error, "no room was made in the journal");
+        }
+    }
+
+    /// Gives back the room that is left.
+    pub(crate) fn give_back_room(&self) {
+        if self.writes_much()
+            && let Err(error) = self.live.log.give_back_room(self.live.end())
+        {
+            tracing::debug!(%error, "the room in the journal was not given back");
+        }
     }
 
     /// Begins a new segment with the refs of now.
@@ -108,6 +134,22 @@ impl Engine {
             None => Ok(rotated.map(|appended| appended.position)),
         }
     }
+}
+
+/// Compresses the deltas that a record holds as they are.
+fn compress(record: &mut Record) -> Result<()> {
+    for change in &mut record.changes {
+        let RecordChange::Revision { delta, .. } = change else { continue };
+        for part in delta {
+            if let DeltaPart::Inline(sealed) = part
+                && let Some(smaller) =
+                    compress_sealed(&sealed.0).map_err(Error::corrupt("a delta"))?
+            {
+                sealed.0 = smaller;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The first record of a segment.

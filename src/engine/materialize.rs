@@ -2,6 +2,7 @@
 
 use super::lineage::{self, At, Stretch};
 use super::object;
+use super::opened::Opened;
 use super::state::{Buffer, Place, State, StateBuilder};
 use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
@@ -23,7 +24,7 @@ const MAX_WORKERS: usize = 8;
 /// The state of a revision. Every object read is checked against its name, and the number of claims against the
 /// revision's header.
 pub(crate) fn materialize(
-    view: &dyn Snapshot,
+    view: &dyn Objects,
     refs: &Refs,
     session: SessionNumber,
     at: At,
@@ -129,39 +130,81 @@ pub(crate) enum Content {
     Entries(Vec<ChunkEntry>),
 }
 
-/// Several objects, opened and scanned on all cores; in the order asked for.
-pub(crate) fn scan(view: &dyn Snapshot, wanted: &[(ObjectKind, u64)]) -> Result<Vec<Scanned>> {
-    let numbers: Vec<u64> = wanted.iter().map(|(_, number)| *number).collect();
-    let sealed = object::sealed_many(view, &numbers)?;
-    let one = |place: usize| -> Result<Scanned> {
-        let ((kind, number), bytes) =
-            wanted.get(place).zip(sealed.get(place)).expect("one for each wanted");
-        let bytes =
-            open(*kind, bytes).map_err(Error::corrupt(format!("the object number {number}")))?;
+impl Scanned {
+    /// How many bytes it takes to keep it.
+    pub(crate) fn weight(&self) -> usize {
+        let places = match &self.content {
+            Content::Changes(changes) => size_of_val(changes.as_slice()),
+            Content::Entries(entries) => size_of_val(entries.as_slice()),
+        };
+        self.bytes.len() + places
+    }
+
+    fn open(view: &dyn Snapshot, kind: ObjectKind, number: u64) -> Result<Self> {
+        let wrong = || Error::corrupt(format!("the object number {number}"));
+        let bytes = open(kind, &object::sealed(view, number)?).map_err(wrong())?;
         let content = match kind {
             ObjectKind::Chunk => Chunk::decode(&bytes).map(Content::Entries),
             _ => Delta::scan(&bytes).map(Content::Changes),
         };
-        let content = content.map_err(Error::corrupt(format!("the object number {number}")))?;
-        Ok(Scanned { bytes: Arc::new(bytes), content })
+        Ok(Self { content: content.map_err(wrong())?, bytes: Arc::new(bytes) })
+    }
+}
+
+/// What objects are read from.
+pub(crate) trait Objects: Snapshot {
+    /// Those that were opened and checked before, if they are kept.
+    fn opened(&self) -> Option<&Opened>;
+}
+
+/// Several objects, opened and scanned on all cores; in the order asked for. Each was checked against its name when its
+/// bytes came into memory.
+pub(crate) fn scan(view: &dyn Objects, wanted: &[(ObjectKind, u64)]) -> Result<Vec<Arc<Scanned>>> {
+    let numbers = wanted.iter().map(|(_, number)| *number);
+    let mut found = match view.opened() {
+        Some(opened) => opened.find(numbers),
+        None => vec![None; wanted.len()],
+    };
+    let missing: Vec<(usize, ObjectKind, u64)> = (0..)
+        .zip(wanted)
+        .zip(&found)
+        .filter(|(_, found)| found.is_none())
+        .map(|((place, (kind, number)), _)| (place, *kind, *number))
+        .collect();
+    let opened = open_all(view, &missing)?;
+    if let Some(kept) = view.opened() {
+        kept.keep(missing.iter().map(|(_, _, number)| *number).zip(&opened));
+    }
+    for ((place, ..), opened) in missing.iter().zip(opened) {
+        if let Some(slot) = found.get_mut(*place) {
+            *slot = Some(opened);
+        }
+    }
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// What one thread opened, each with its place among what was asked for.
+type Done = Vec<(usize, Arc<Scanned>)>;
+
+fn open_all(view: &dyn Objects, missing: &[(usize, ObjectKind, u64)]) -> Result<Vec<Arc<Scanned>>> {
+    let one = |(_, kind, number): &(usize, ObjectKind, u64)| -> Result<Arc<Scanned>> {
+        Scanned::open(view, *kind, *number).map(Arc::new)
     };
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    if wanted.len() < PARALLEL_OBJECTS || cores == 1 {
-        return (0..wanted.len()).map(one).collect();
+    if missing.len() < PARALLEL_OBJECTS || cores == 1 {
+        return missing.iter().map(one).collect();
     }
     // Chunks are larger than deltas by far: whoever is free takes the next object.
     let next = AtomicUsize::new(0);
-    let work = || -> Result<Vec<(usize, Scanned)>> {
+    let work = || -> Result<Done> {
         let mut done = Vec::new();
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);
-            if place >= wanted.len() {
-                return Ok(done);
-            }
-            done.push((place, one(place)?));
+            let Some(wanted) = missing.get(place) else { return Ok(done) };
+            done.push((place, one(wanted)?));
         }
     };
-    let parts = std::thread::scope(|scope| -> Result<Vec<Vec<(usize, Scanned)>>> {
+    let parts = std::thread::scope(|scope| -> Result<Vec<Done>> {
         let others: Vec<_> = (1..cores.min(MAX_WORKERS)).map(|_| scope.spawn(work)).collect();
         let mine = work();
         let mut parts = Vec::with_capacity(others.len() + 1);
@@ -183,14 +226,14 @@ struct Override<'a> {
     side: &'a SideRange,
 }
 
-fn bytes<'a>(scanned: &'a [Scanned], buffer: u32, range: &Range<u32>) -> &'a [u8] {
+fn bytes<'a>(scanned: &'a [Arc<Scanned>], buffer: u32, range: &Range<u32>) -> &'a [u8] {
     scanned
         .get(buffer as usize)
         .and_then(|one| one.bytes.get(range.start as usize..range.end as usize))
         .expect("scanned ranges lie inside their object")
 }
 
-fn build(view: &dyn Snapshot, plan: &Plan) -> Result<State> {
+fn build(view: &dyn Objects, plan: &Plan) -> Result<State> {
     let parts = |rows: &[RevisionRow]| -> Vec<(ObjectKind, u64)> {
         rows.iter().flat_map(|row| &row.parts).map(|part| (ObjectKind::Delta, *part)).collect()
     };

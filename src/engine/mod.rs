@@ -14,6 +14,7 @@ pub(crate) mod lookup;
 pub(crate) mod maintain;
 pub(crate) mod materialize;
 pub(crate) mod object;
+pub(crate) mod opened;
 pub(crate) mod refs;
 pub(crate) mod revise;
 pub(crate) mod rows;

@@ -53,19 +53,6 @@ pub(crate) fn sealed(view: &dyn Snapshot, number: u64) -> Result<Vec<u8>> {
         .ok_or_else(|| Error::missing(format!("the object number {number}")))
 }
 
-/// The stored bytes of several objects.
-pub(crate) fn sealed_many(view: &dyn Snapshot, numbers: &[u64]) -> Result<Vec<Vec<u8>>> {
-    let keys: Vec<_> = numbers.iter().map(|number| place(*number)).collect();
-    let found = view.get_many(key::OBJECTS, &keys)?;
-    found
-        .into_iter()
-        .zip(numbers)
-        .map(|(bytes, number)| {
-            bytes.ok_or_else(|| Error::missing(format!("the object number {number}")))
-        })
-        .collect()
-}
-
 /// The content of an object, checked against its name.
 pub(crate) fn content(view: &dyn Snapshot, kind: ObjectKind, number: u64) -> Result<Vec<u8>> {
     format::open(kind, &sealed(view, number)?)

@@ -5,14 +5,16 @@ use super::refs::{effective, session};
 use crate::error::{Error, Result};
 use crate::format::{
     Body, Bytes, Delta, DeltaChange, DeltaPart, EntryBytes, Head, Header, ObjectKind, Parent,
-    RecordChange, Refs, Reset, Side, decode_entry, encode_entry, encode_key, entry_hash, seal,
+    RecordChange, Refs, Reset, Side, decode_entry, encode_key, encode_value, entry_hash, seal,
+    seal_raw,
 };
 use crate::model::claim;
 use crate::model::{
-    BranchNumber, Digest, Entry, Key, ObjectId, Operation, RevisionId, SessionNumber, Timestamp,
-    Value,
+    BranchNumber, Digest, Key, ObjectId, Operation, RevisionId, SessionNumber, Timestamp, Value,
 };
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What must be true of a claim before it is changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,14 +68,20 @@ pub(crate) struct Planned {
     /// The branch's head once it is committed.
     pub(crate) head: Head,
     pub(crate) parent: Option<RevisionId>,
-    /// The new entries, for whoever remembers heads.
-    pub(crate) entries: Vec<(Vec<u8>, Option<EntryBytes>)>,
+    /// The entries before and after, for whoever remembers heads.
+    pub(crate) entries: Arc<[Triple]>,
 }
+
+/// An encoded key, and its entry before and after.
+pub(crate) type Triple = (Vec<u8>, Option<EntryBytes>, Option<EntryBytes>);
 
 /// Larger entries are blobs of their own.
 const MAX_INLINE_ENTRY_BYTES: usize = 4096;
 /// Deltas are cut into pieces of about this many bytes.
 const PIECE_BYTES: usize = 256 << 10;
+
+/// Smaller deltas stand in the journal as they are.
+const MAX_RAW_BYTES: usize = 32 << 10;
 
 /// Where a revision goes and when.
 #[derive(Clone, Copy)]
@@ -92,7 +100,7 @@ pub(crate) struct Sealed {
     delta: ObjectId,
     digest: Digest,
     count: u64,
-    entries: Vec<(Vec<u8>, Option<EntryBytes>)>,
+    entries: Arc<[Triple]>,
 }
 
 /// Plans changes of claims on a branch; `None` if they change nothing. `memo` keeps what need not be done again when
@@ -100,7 +108,7 @@ pub(crate) struct Sealed {
 pub(crate) fn plan(
     desk: &Desk<'_>,
     place: Place<'_>,
-    changes: &[ClaimChange],
+    changes: &[impl Borrow<ClaimChange>],
     memo: &mut Option<Sealed>,
 ) -> Result<Option<Planned>> {
     let head = session(&desk.refs, place.session)?.branch(place.branch)?.head;
@@ -128,7 +136,7 @@ pub(crate) fn plan_reset(
         delta: list_id(&[]),
         digest,
         count,
-        entries: Vec::new(),
+        entries: Arc::default(),
     };
     finish(&desk.refs, place, head.as_ref(), &sealed, Some(reset), &[], random()?)
 }
@@ -137,19 +145,23 @@ fn seal_changes(
     desk: &Desk<'_>,
     place: Place<'_>,
     head: Option<&Head>,
-    changes: &[ClaimChange],
+    changes: &[impl Borrow<ClaimChange>],
 ) -> Result<Option<Sealed>> {
+    let mut wanted: Vec<(Vec<u8>, &ClaimChange)> = changes
+        .iter()
+        .map(Borrow::borrow)
+        .map(|change| (encode_key(&change.key), change))
+        .collect();
     // The last change of a claim in one revision is the one that counts.
-    let wanted: BTreeMap<Vec<u8>, &ClaimChange> =
-        changes.iter().map(|change| (encode_key(&change.key), change)).collect();
-    let keys: Vec<Vec<u8>> = wanted.keys().cloned().collect();
+    wanted.reverse();
+    wanted.sort_by(|a, b| a.0.cmp(&b.0));
+    wanted.dedup_by(|a, b| a.0 == b.0);
+    let (keys, wanted): (Vec<Vec<u8>>, Vec<&ClaimChange>) = wanted.into_iter().unzip();
     let olds = desk.engine.heads.entries(desk, place.session, place.branch, head, &keys)?;
-    let mut delta = Vec::with_capacity(keys.len());
     let mut digest = head.map_or(Digest::EMPTY, |head| head.digest);
     let mut count = head.map_or(0, |head| head.count);
-    let mut entries = Vec::with_capacity(keys.len());
-    let counted: Vec<&ClaimChange> = wanted.values().copied().collect();
-    for ((key, change), old) in wanted.into_iter().zip(olds) {
+    let mut entries: Vec<Triple> = Vec::with_capacity(keys.len());
+    for ((key, change), old) in keys.into_iter().zip(&wanted).zip(olds) {
         check_expected(change, old.is_some())?;
         let new = new_entry(place, change, old.as_deref())?;
         if new == old {
@@ -163,14 +175,14 @@ fn seal_changes(
             digest = digest.plus(&entry_hash(&key, new));
             count += 1;
         }
-        entries.push((key.clone(), new.clone()));
-        delta.push((key, old, new));
+        entries.push((key, old, new));
     }
-    if delta.is_empty() {
+    if entries.is_empty() {
         return Ok(None);
     }
-    check_references(desk, place, head, &counted, &entries)?;
-    let (blobs, parts, delta) = seal_delta(delta, &mut random)?;
+    check_references(desk, place, head, &wanted, &entries)?;
+    let (blobs, parts, delta) = seal_delta(&entries, &mut random)?;
+    let entries = entries.into();
     Ok(Some(Sealed { head: head.map(|head| head.id), blobs, parts, delta, digest, count, entries }))
 }
 
@@ -199,7 +211,7 @@ fn new_entry(
         }
         (None, None) => place.time,
     };
-    Ok(Some(encode_entry(&Entry { added_at, value: value.clone() })))
+    Ok(Some(encode_value(added_at, value)))
 }
 
 /// Every claim that a changed one refers to must be there at the end of the revision.
@@ -208,7 +220,7 @@ fn check_references(
     place: Place<'_>,
     head: Option<&Head>,
     changes: &[&ClaimChange],
-    entries: &[(Vec<u8>, Option<EntryBytes>)],
+    entries: &[Triple],
 ) -> Result<()> {
     let mut wanted: Vec<(Vec<u8>, &Key, Key)> = Vec::new();
     for change in changes {
@@ -218,8 +230,11 @@ fn check_references(
             }
         }
     }
+    if wanted.is_empty() {
+        return Ok(());
+    }
     let written: BTreeMap<&[u8], bool> =
-        entries.iter().map(|(key, entry)| (key.as_slice(), entry.is_some())).collect();
+        entries.iter().map(|(key, _, entry)| (key.as_slice(), entry.is_some())).collect();
     let mut elsewhere = Vec::new();
     for (key, from, to) in &wanted {
         match written.get(key.as_slice()) {
@@ -245,27 +260,22 @@ fn dangling(from: &Key, to: &Key) -> Error {
     Error::Dangling { from: from.to_string(), to: to.to_string() }
 }
 
-type Triple = (Vec<u8>, Option<EntryBytes>, Option<EntryBytes>);
-
 type SealedDelta = (Vec<RecordChange>, Vec<DeltaPart>, ObjectId);
 
-fn seal_delta(
-    delta: Vec<Triple>,
-    salt: &mut dyn FnMut() -> Result<[u8; 16]>,
-) -> Result<SealedDelta> {
+fn seal_delta(delta: &[Triple], salt: &mut dyn FnMut() -> Result<[u8; 16]>) -> Result<SealedDelta> {
     let mut blobs = Vec::new();
-    let mut side = |entry: Option<EntryBytes>| match entry {
+    let mut side = |entry: &Option<EntryBytes>| match entry {
         None => Side::Absent,
-        Some(entry) if entry.len() <= MAX_INLINE_ENTRY_BYTES => Side::Inline(entry),
+        Some(entry) if entry.len() <= MAX_INLINE_ENTRY_BYTES => Side::Inline(Arc::clone(entry)),
         Some(entry) => {
-            let (id, object) = blob(&entry);
+            let (id, object) = blob(entry);
             blobs.push(object);
             Side::Blob(id)
         }
     };
     let mut pieces = vec![(Delta::default(), 0)];
     for (key, old, new) in delta {
-        let change = DeltaChange { key, old: side(old), new: side(new) };
+        let change = DeltaChange { key: key.clone(), old: side(old), new: side(new) };
         let bytes = change.key.len() + side_bytes(&change.old) + side_bytes(&change.new);
         let (piece, size) = pieces.last_mut().expect("never empty");
         if *size > 0 && *size + bytes > PIECE_BYTES {
@@ -278,7 +288,13 @@ fn seal_delta(
     let mut ids = Vec::with_capacity(pieces.len());
     let mut parts = Vec::with_capacity(pieces.len());
     for (piece, _) in pieces {
-        let (id, sealed) = seal(ObjectKind::Delta, &piece.encode(salt()?));
+        let content = piece.encode(salt()?);
+        // Compressing a small delta takes longer than anything else about a commit: whoever applies it does that.
+        let (id, sealed) = if content.len() <= MAX_RAW_BYTES {
+            seal_raw(ObjectKind::Delta, &content)
+        } else {
+            seal(ObjectKind::Delta, &content)
+        };
         ids.push(id);
         parts.push(DeltaPart::Inline(Bytes(sealed)));
     }
@@ -325,12 +341,9 @@ pub(crate) fn plan_additions(
         Ok(next)
     };
     let count = head.map_or(0, |head| head.count) + additions.len() as u64;
-    let entries = additions
-        .iter()
-        .map(|(key, entry)| (key.clone(), Some(EntryBytes::clone(entry))))
-        .collect();
-    let delta = additions.into_iter().map(|(key, entry)| (key, None, Some(entry))).collect();
-    let (blobs, parts, delta) = seal_delta(delta, &mut salts)?;
+    let entries: Arc<[Triple]> =
+        additions.into_iter().map(|(key, entry)| (key, None, Some(entry))).collect();
+    let (blobs, parts, delta) = seal_delta(&entries, &mut salts)?;
     let head_id = head.map(|head| head.id);
     let sealed = Sealed { head: head_id, blobs, parts, delta, digest, count, entries };
     finish(refs, place, head.as_ref(), &sealed, None, &[], salt)
@@ -379,6 +392,6 @@ fn finish(
         changes,
         head: new_head,
         parent: head.map(|head| head.id),
-        entries: sealed.entries.clone(),
+        entries: Arc::clone(&sealed.entries),
     })
 }

@@ -1,5 +1,7 @@
 //! Rows in memory on top of a snapshot: the part of the journal that no generation holds yet.
 
+use super::materialize::Objects;
+use super::opened::Opened;
 use crate::backend::{self, Batch, Direction, Position, Row, Snapshot, Table};
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -34,6 +36,13 @@ pub(crate) struct Merged<'a> {
     pub(crate) base: &'a dyn Snapshot,
     pub(crate) rows: &'a Rows,
     pub(crate) position: Position,
+}
+
+impl Objects for Merged<'_> {
+    /// Whoever writes a generation, or checks one, reads what is on the disk.
+    fn opened(&self) -> Option<&Opened> {
+        None
+    }
 }
 
 impl Snapshot for Merged<'_> {

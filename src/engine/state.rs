@@ -80,12 +80,17 @@ impl State {
 
     /// The claims of one kind, decoded one by one.
     pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = Result<(Key, Entry)>> + '_ {
+        self.encoded_of(kind).map(|(key, entry)| decode(key, entry))
+    }
+
+    /// The claims of one kind, as stored.
+    pub(crate) fn encoded_of(&self, kind: Kind) -> impl Iterator<Item = (&[u8], &[u8])> {
         let first = |code: u8| {
             self.slots
                 .partition_point(|slot| self.key(slot).first().is_none_or(|have| *have < code))
         };
         let (from, to) = (first(kind.code()), first(kind.code().saturating_add(1)));
-        self.encoded().skip(from).take(to - from).map(|(key, entry)| decode(key, entry))
+        self.encoded().skip(from).take(to - from)
     }
 
     /// The stored bytes of one claim.

@@ -126,7 +126,14 @@ impl<'a> Reader<'a> {
 
 /// Encodes one of forge's own records: MessagePack with named fields.
 pub(crate) fn pack<T: serde::Serialize>(value: &T) -> Vec<u8> {
-    rmp_serde::to_vec_named(value).expect("plain data encodes into memory")
+    let mut out = Vec::with_capacity(128);
+    pack_into(&mut out, value);
+    out
+}
+
+/// As [`pack`], behind what is there.
+pub(crate) fn pack_into<T: serde::Serialize>(out: &mut Vec<u8>, value: &T) {
+    rmp_serde::encode::write_named(out, value).expect("plain data encodes into memory");
 }
 
 /// Decodes one of forge's own records and refuses bytes behind it.

@@ -1,7 +1,7 @@
 //! Keys and entries of a state.
 
-use super::codec::{DecodeError, Reader, pack, put_signed, unpack};
-use crate::model::{Entry, Key, Kind, SessionId, Timestamp};
+use super::codec::{DecodeError, Reader, pack_into, put_signed, unpack};
+use crate::model::{Entry, Key, Kind, SessionId, Timestamp, Value};
 use std::sync::Arc;
 
 /// An entry as it is stored; shared, since many states hold it.
@@ -35,10 +35,24 @@ pub fn decode_key(bytes: &[u8]) -> Result<Key, DecodeError> {
 /// The bytes of an entry.
 #[must_use]
 pub fn encode_entry(entry: &Entry) -> EntryBytes {
-    let mut bytes = Vec::new();
-    put_signed(&mut bytes, entry.added_at.as_micros());
-    bytes.extend_from_slice(&pack(&entry.value));
+    encode_value(entry.added_at, &entry.value)
+}
+
+/// The bytes of an entry of this time with these fields.
+#[must_use]
+pub fn encode_value(added_at: Timestamp, value: &Value) -> EntryBytes {
+    const USUAL_BYTES: usize = 512;
+    let mut bytes = Vec::with_capacity(USUAL_BYTES);
+    put_signed(&mut bytes, added_at.as_micros());
+    pack_into(&mut bytes, value);
     bytes.into()
+}
+
+/// The bytes of an entry without those of its time: equal values have equal bytes.
+#[must_use]
+pub fn value_bytes(entry: &[u8]) -> &[u8] {
+    let time = entry.iter().take_while(|byte| **byte >= 0x80).count() + 1;
+    entry.get(time..).unwrap_or_default()
 }
 
 /// The entry these bytes stand for.
@@ -88,6 +102,16 @@ mod tests {
             value: Value::from([("description", "x".into())]),
         };
         assert_eq!(decode_entry(&encode_entry(&entry)).unwrap(), entry);
+    }
+
+    #[test]
+    fn the_bytes_of_a_value_are_the_same_at_any_time() {
+        let value = Value::from([("description", "x".into())]);
+        for time in [0, -1, 63, 64, 1_700_000_000_000_000, i64::MIN, i64::MAX] {
+            let entry = encode_value(Timestamp::from_micros(time), &value);
+            assert_eq!(value_bytes(&entry), super::super::codec::pack(&value), "{time}");
+        }
+        assert_eq!(value_bytes(&[0x80]), b"");
     }
 
     #[test]

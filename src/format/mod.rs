@@ -22,9 +22,11 @@ mod spooled;
 
 pub use chunk::{CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, Chunk, ChunkEntry, is_boundary};
 pub use codec::DecodeError;
+pub(crate) use codec::{pack as pack_derived, unpack as unpack_bytes};
 pub use delta::{ChangeRange, Delta, DeltaChange, Side, SideRange};
 pub use entry::{
-    EntryBytes, decode_entry, decode_key, encode_entry, encode_key, entity_hash, entry_hash,
+    EntryBytes, decode_entry, decode_key, encode_entry, encode_key, encode_value, entity_hash,
+    entry_hash, value_bytes,
 };
 pub use event::{
     BranchEvent, CheckpointEvent, Event, EventError, EventLine, OfBranch, Put, Remove,
@@ -33,14 +35,14 @@ pub use event::{
 pub use header::{Header, Parent, Reset};
 pub use marker::{FORMAT_VERSION, Marker, MarkerError};
 pub use object::{
-    MAX_OBJECT_BYTES, ObjectKind, content_length, open, open_with_prefix, seal, seal_with_prefix,
-    sealed_id,
+    MAX_OBJECT_BYTES, ObjectKind, compress_sealed, content_length, open, open_with_prefix, seal,
+    seal_raw, seal_with_prefix, sealed_id,
 };
 pub use page::Page;
 pub use record::{Body, Bytes, DeltaPart, Record, RecordChange};
 pub use refs::{BookmarkRef, BranchChange, BranchRefs, Head, Refs, SessionRefs};
 pub use row::{
-    BookmarkRow, CheckpointRow, Effect, FactRow, KeyframeChunk, KeyframeRow, OperationRow,
-    RevisionRow, SegmentRow, SequenceRow,
+    BookmarkRow, CheckpointRow, CleanedRow, Effect, FactRow, KeyframeChunk, KeyframeRow,
+    OperationRow, RevisionRow, SegmentRow, SequenceRow,
 };
 pub use spooled::{Spooled, SpooledCheckpoint, SpooledNote, SpooledPage};

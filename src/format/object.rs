@@ -70,15 +70,26 @@ fn decompress(stored: &[u8], length: usize) -> std::io::Result<Vec<u8>> {
 
 fn assemble(kind: ObjectKind, codec: u8, content: &[u8], stored: &[u8]) -> (ObjectId, Vec<u8>) {
     let hash = *blake3::hash(content).as_bytes();
+    let sealed = put_together(kind, codec, content.len(), &hash, stored);
+    (ObjectId::from_bytes(hash), sealed)
+}
+
+fn put_together(
+    kind: ObjectKind,
+    codec: u8,
+    length: usize,
+    hash: &[u8; 32],
+    stored: &[u8],
+) -> Vec<u8> {
     let mut sealed = Vec::with_capacity(HEADER_BYTES + stored.len());
     sealed.extend_from_slice(MAGIC);
     sealed.extend_from_slice(&[kind as u8, codec]);
     // Content is at most MAX_OBJECT_BYTES, so both lengths fit.
-    sealed.extend_from_slice(&(content.len() as u32).to_le_bytes());
+    sealed.extend_from_slice(&(length as u32).to_le_bytes());
     sealed.extend_from_slice(&(stored.len() as u32).to_le_bytes());
-    sealed.extend_from_slice(&hash);
+    sealed.extend_from_slice(hash);
     sealed.extend_from_slice(stored);
-    (ObjectId::from_bytes(hash), sealed)
+    sealed
 }
 
 /// Puts content into an object: its name, and the bytes to store.
@@ -96,6 +107,30 @@ pub fn seal(kind: ObjectKind, content: &[u8]) -> (ObjectId, Vec<u8>) {
     assemble(kind, CODEC_RAW, content, content)
 }
 
+/// As [`seal`], but not compressed: for what waits for [`compress_sealed`].
+///
+/// # Panics
+/// As [`seal`].
+#[must_use]
+pub fn seal_raw(kind: ObjectKind, content: &[u8]) -> (ObjectId, Vec<u8>) {
+    assert!(content.len() <= MAX_OBJECT_BYTES, "an object is cut before it is sealed");
+    assemble(kind, CODEC_RAW, content, content)
+}
+
+/// The same object compressed, under the same name; `None` if it is compressed or would not get smaller.
+///
+/// # Errors
+/// If these bytes are no object.
+pub fn compress_sealed(sealed: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
+    let object = parse(sealed)?;
+    if object.codec != CODEC_RAW || object.stored.len() < MIN_COMPRESSED_BYTES {
+        return Ok(None);
+    }
+    let smaller = compress(object.stored).filter(|bytes| bytes.len() < object.stored.len());
+    Ok(smaller
+        .map(|stored| put_together(object.kind, CODEC_ZSTD, object.length, &object.id, &stored)))
+}
+
 /// As [`seal`], compressed with what precedes it: to open it takes the same prefix.
 ///
 /// # Panics
@@ -103,6 +138,9 @@ pub fn seal(kind: ObjectKind, content: &[u8]) -> (ObjectId, Vec<u8>) {
 #[must_use]
 pub fn seal_with_prefix(kind: ObjectKind, prefix: &[u8], content: &[u8]) -> (ObjectId, Vec<u8>) {
     assert!(content.len() <= MAX_OBJECT_BYTES, "an object is cut before it is sealed");
+    if prefix.is_empty() {
+        return seal(kind, content);
+    }
     let compressed = || -> std::io::Result<Vec<u8>> {
         let mut encoder = zstd::stream::Encoder::with_ref_prefix(Vec::new(), LEVEL, prefix)?;
         encoder.window_log(WINDOW_LOG)?;
@@ -112,7 +150,7 @@ pub fn seal_with_prefix(kind: ObjectKind, prefix: &[u8], content: &[u8]) -> (Obj
         encoder.finish()
     };
     match compressed() {
-        Ok(smaller) if !prefix.is_empty() && smaller.len() < content.len() => {
+        Ok(smaller) if smaller.len() < content.len() => {
             assemble(kind, CODEC_ZSTD_PREFIX, content, &smaller)
         }
         _ => seal(kind, content),
@@ -242,6 +280,18 @@ mod tests {
             prop_assert_eq!(open_with_prefix(ObjectKind::Blob, &prefix, &sealed).unwrap(), content);
             prop_assert!(open(ObjectKind::Blob, &sealed).is_err());
         }
+    }
+
+    #[test]
+    fn an_object_compressed_later_is_the_one_compressed_at_once() {
+        let content = b"a kettle of words, a kettle of words, a kettle of words, a kettle of words";
+        let (id, sealed) = seal(ObjectKind::Delta, content);
+        let (same, raw) = seal_raw(ObjectKind::Delta, content);
+        assert_eq!((id, open(ObjectKind::Delta, &raw).unwrap()), (same, content.to_vec()));
+        assert_eq!(compress_sealed(&raw).unwrap(), Some(sealed.clone()));
+        assert_eq!(compress_sealed(&sealed).unwrap(), None);
+        assert_eq!(compress_sealed(&seal_raw(ObjectKind::Delta, b"short").1).unwrap(), None);
+        assert!(compress_sealed(b"no object").is_err());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Records: what one append to the journal says.
 
-use super::codec::{DecodeError, pack, unpack};
+use super::codec::{DecodeError, pack, pack_into, unpack};
 use super::refs::{BranchChange, Head, Refs};
 use super::row::BookmarkRow;
 use crate::model::{
@@ -52,6 +52,12 @@ pub enum DeltaPart {
     Inline(Bytes),
     /// An object in a record before this one.
     Named(ObjectId),
+}
+
+impl DeltaPart {
+    fn inline_bytes(&self) -> usize {
+        if let Self::Inline(bytes) = self { bytes.0.len() } else { 0 }
+    }
 }
 
 /// One thing a record says. Names and fields are durable.
@@ -207,6 +213,17 @@ pub enum RecordChange {
     },
 }
 
+impl RecordChange {
+    fn inline_bytes(&self) -> usize {
+        match self {
+            Self::Revision { delta, .. } => delta.iter().map(DeltaPart::inline_bytes).sum(),
+            Self::Facts { page, .. } => page.inline_bytes(),
+            Self::Object { object } | Self::Segment { object, .. } => object.0.len(),
+            _ => 0,
+        }
+    }
+}
+
 /// One atomic append: all of it counts, or none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -226,22 +243,27 @@ impl Record {
     /// The bytes of this record: the payload of a frame.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let packed = pack(self);
+        let mut out = Vec::with_capacity(self.inline_bytes() + 512);
+        out.push(RAW);
+        pack_into(&mut out, self);
         let compressible =
             self.changes.iter().any(|change| matches!(change, RecordChange::Refs(_)));
-        if compressible
-            && packed.len() > MIN_COMPRESSED_BYTES
-            && let Ok(smaller) = zstd::bulk::compress(&packed, 3)
+        if let Some(packed) = out.get(1..).filter(|packed| packed.len() > MIN_COMPRESSED_BYTES)
+            && compressible
+            && let Ok(smaller) = zstd::bulk::compress(packed, 3)
         {
-            let mut out = vec![COMPRESSED];
-            out.extend_from_slice(&(packed.len() as u64).to_le_bytes());
-            out.extend_from_slice(&smaller);
-            return out;
+            let mut compressed = vec![COMPRESSED];
+            compressed.extend_from_slice(&(packed.len() as u64).to_le_bytes());
+            compressed.extend_from_slice(&smaller);
+            return compressed;
         }
-        let mut out = Vec::with_capacity(packed.len() + 1);
-        out.push(RAW);
-        out.extend_from_slice(&packed);
         out
+    }
+
+    /// How many bytes of objects the record itself holds.
+    #[must_use]
+    pub fn inline_bytes(&self) -> usize {
+        self.changes.iter().map(RecordChange::inline_bytes).sum()
     }
 
     /// The record these bytes stand for.

@@ -255,8 +255,21 @@ pub struct BookmarkRow {
     pub blocks: Bytes,
     /// What whoever reads the source needs to go on.
     pub carry: Bytes,
+    /// What was kept, if secrets were taken out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cleaned: Option<CleanedRow>,
 }
 packed_row!(BookmarkRow, "bookmark");
+
+/// What was kept of a source that held secrets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CleanedRow {
+    /// Bytes kept.
+    pub bytes: u64,
+    /// Secrets taken out.
+    pub removed: u64,
+}
 
 /// A segment of a growing blob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,6 +2,7 @@
 //! by somebody who only has something to say.
 
 use super::act::Act;
+use super::gate::{Removed, warning};
 use super::session::NewSession;
 use super::write::{Committed, NewCheckpoint, check_claim, check_tag, fact_pages};
 use super::{Session, Store};
@@ -49,6 +50,8 @@ impl Store {
     /// # Errors
     /// If the system gives no random numbers.
     pub fn aside<'a>(&'a self, act: &'a Act, new: NewSession) -> Result<Aside<'a>> {
+        let mut new = new;
+        self.gate().session(&mut new);
         let takes_over = new.takes_over;
         let session = info_of(act, new)?;
         let (facts, notes, checkpoints) = (Vec::new(), Vec::new(), Vec::new());
@@ -139,7 +142,9 @@ impl Aside<'_> {
     pub fn keep(mut self) -> Result<Committed> {
         let mut waiting = begin(self.act.operation()?, self.session)?;
         waiting.used = self.takes_over;
+        let (gate, mut removed) = (self.store.gate(), Removed::new());
         for fact in &mut self.facts {
+            gate.fact(fact, &mut removed);
             claim::check_id(&fact.id).map_err(|error| Error::invalid(error.to_string()))?;
             if fact.kind.is_claim() {
                 return Err(Error::invalid(format!("a {} is a claim, not a fact", fact.kind)));
@@ -151,17 +156,21 @@ impl Aside<'_> {
         pages(&mut waiting, &fact_pages(0, None, self.facts));
         for (id, value) in self.notes {
             let mut change = ClaimChange::add(Key::new(Kind::Note, id), value);
+            gate.claim(&mut change, &mut removed)?;
             check_claim(&mut change)?;
             note(&mut waiting, &change.key.id, &change.value.unwrap_or_default(), None);
         }
         for mut wanted in self.checkpoints {
             wanted.tags.iter().try_for_each(|tag| check_tag(tag))?;
+            gate.checkpoint(&mut wanted, &mut removed);
             wanted.tags.sort();
             wanted.tags.dedup();
             checkpoint(&mut waiting, wanted, CheckpointId::from_bytes(random()?), None);
         }
         let reason = Error::Conflict("it was put aside".to_owned());
-        keep(self.store, &waiting, reason)
+        let mut done = keep(self.store, &waiting, reason)?;
+        done.warnings.extend(warning(&removed));
+        Ok(done)
     }
 }
 

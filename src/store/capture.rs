@@ -297,7 +297,7 @@ impl Recorder {
 
     fn whole<'a>(&self, write: Write<'a>, captured: Vec<Claims>) -> Write<'a> {
         let kinds = self.systems.iter().flat_map(|system| system.kinds().iter().copied()).collect();
-        write.whole(kinds, captured.into_iter().flatten().collect())
+        write.whole(kinds, captured.into_iter().flatten().collect::<Vec<_>>())
     }
 }
 

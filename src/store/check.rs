@@ -15,7 +15,7 @@ impl Session {
     pub fn check(&self, point: &Point) -> Result<()> {
         let Some(at) = point.at else { return Ok(()) };
         let view = self.view()?;
-        let state = materialize::materialize(&view, &view.refs, self.number, at)?;
+        let state = materialize::materialize(&view.merged(), &view.refs, self.number, at)?;
         let (head, _) = timeline::head_at(&view, self.number, at)?;
         if keyframe::digest(&state) == head.digest {
             return Ok(());

@@ -1,6 +1,7 @@
 //! Sources that grow: what was taken of them, and taking more.
 
 use super::act::Act;
+use super::gate::Clean;
 use super::session::Session;
 use super::write::{Committed, NewCheckpoint};
 use crate::backend::Snapshot;
@@ -10,7 +11,7 @@ use crate::engine::fact::{self, KnownFact};
 use crate::engine::object;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{BookmarkRow, Bytes, ObjectKind};
+use crate::format::{BookmarkRow, Bytes, CleanedRow, ObjectKind};
 use crate::model::{Fact, ObjectId, OperationId, TextRef};
 
 /// So many bytes share one hash in a bookmark.
@@ -28,6 +29,8 @@ pub struct Bookmark {
     pub carry: Vec<u8>,
     blocks: Vec<[u8; HASH_BYTES]>,
     blob: String,
+    /// What was kept, if secrets were taken out.
+    cleaned: Option<CleanedRow>,
 }
 
 /// How a source looks beside its bookmark.
@@ -53,6 +56,18 @@ impl Bookmark {
         self.bytes - self.bytes % BLOCK_BYTES as u64
     }
 
+    /// Bytes kept: those taken, without secrets.
+    #[must_use]
+    pub fn kept_bytes(&self) -> u64 {
+        self.cleaned.map_or(self.bytes, |cleaned| cleaned.bytes)
+    }
+
+    /// How many secrets were taken out.
+    #[must_use]
+    pub fn removed(&self) -> u64 {
+        self.cleaned.map_or(0, |cleaned| cleaned.removed)
+    }
+
     /// Compares a part of the source with what was taken: `content` are its bytes from `offset` on, which must begin
     /// a block. Bytes behind the bookmark are passed over.
     #[must_use]
@@ -69,13 +84,17 @@ impl Bookmark {
     }
 
     /// Moves on by `taken`, which follows `open`, the bytes from [`Bookmark::open_block`] to here.
-    fn take(&mut self, key: &[u8; 32], open: &[u8], taken: &[u8]) {
+    fn take(&mut self, key: &[u8; 32], open: &[u8], taken: &Clean<'_>) {
+        let kept = self.kept_bytes() + taken.bytes().len() as u64;
+        let removed = self.removed() + taken.removed();
+        let taken = taken.source();
         if !open.is_empty() {
             self.blocks.pop();
         }
         let whole = [open, taken].concat();
         self.blocks.extend(whole.chunks(BLOCK_BYTES).map(|block| block_hash(key, block)));
         self.bytes += taken.len() as u64;
+        self.cleaned = (removed > 0).then_some(CleanedRow { bytes: kept, removed });
     }
 
     fn row(&self) -> BookmarkRow {
@@ -85,6 +104,7 @@ impl Bookmark {
             lines: self.lines,
             blocks: Bytes(self.blocks.concat()),
             carry: Bytes(self.carry.clone()),
+            cleaned: self.cleaned,
         }
     }
 
@@ -95,6 +115,7 @@ impl Bookmark {
             carry: row.carry.0,
             blocks: row.blocks.0.as_chunks::<HASH_BYTES>().0.to_vec(),
             blob: row.blob,
+            cleaned: row.cleaned,
         }
     }
 }
@@ -106,8 +127,8 @@ pub struct Taken<'a> {
     pub bookmark: Bookmark,
     /// Bytes of the source from [`Bookmark::open_block`] to the bookmark.
     pub open: &'a [u8],
-    /// The bytes taken now.
-    pub bytes: &'a [u8],
+    /// The bytes taken now ([`super::Store::clean`]).
+    pub bytes: Clean<'a>,
     /// How many lines those are.
     pub lines: u64,
     /// Whether the bytes themselves are kept, so that texts can point into them and the source can be written back.
@@ -116,7 +137,7 @@ pub struct Taken<'a> {
     pub again: bool,
     /// What the reader needs to go on behind them.
     pub carry: Vec<u8>,
-    /// The facts they say.
+    /// The facts they say without their secrets.
     pub facts: Vec<Fact>,
     /// The checkpoints they call for; each needs a key.
     pub checkpoints: Vec<NewCheckpoint>,
@@ -154,9 +175,9 @@ impl Session {
             bookmark.blob = self.new_blob(source, taken.again)?;
         }
         if taken.keep {
-            self.append_blob(act, operation, &bookmark, taken.bytes)?;
+            self.append_blob(act, operation, &bookmark, taken.bytes.bytes())?;
         }
-        bookmark.take(self.store.hash_key(), taken.open, taken.bytes);
+        bookmark.take(self.store.hash_key(), taken.open, &taken.bytes);
         bookmark.lines += taken.lines;
         bookmark.carry = taken.carry;
         let facts = if taken.again { self.unknown_facts(taken.facts)? } else { taken.facts };
@@ -193,8 +214,9 @@ impl Session {
         bookmark: &Bookmark,
         content: &[u8],
     ) -> Result<()> {
-        let from = blob::restart_before(bookmark.bytes);
-        let length = bookmark.bytes - from;
+        let kept = bookmark.kept_bytes();
+        let from = blob::restart_before(kept);
+        let length = kept - from;
         let mut before = Vec::new();
         if length > 0 {
             let view = self.view()?;
@@ -209,8 +231,7 @@ impl Session {
         }
         let mut operation_of_parts = act.operation()?;
         operation_of_parts.id = operation;
-        for segment in blob::segments(self.number, &bookmark.blob, bookmark.bytes, &before, content)
-        {
+        for segment in blob::segments(self.number, &bookmark.blob, kept, &before, content) {
             self.commit_changes(&operation_of_parts, Durability::Later, &[segment])?;
         }
         Ok(())
@@ -270,7 +291,7 @@ impl Session {
         object::content_of(&self.view()?, ObjectKind::Blob, id)
     }
 
-    /// A part of a source as it was taken.
+    /// A part of a source as it was kept.
     ///
     /// # Errors
     /// [`Error::NotFound`] if its bytes were not kept; [`Error::Corrupt`] if they are not there; as every read.
@@ -284,7 +305,15 @@ impl Session {
             .ok_or_else(|| Error::not_found("kept source", source))
     }
 
-    /// Writes a source back as it was taken, part by part.
+    /// How many bytes a source takes as it is kept: compressed, each part with what precedes it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if its bytes were not kept; as every read.
+    pub fn stored_bytes(&self, source: &str) -> Result<u64> {
+        blob::stored_bytes(&self.view()?, self.number, &self.kept(source)?.blob)
+    }
+
+    /// Writes a source back as it was kept, part by part: byte for byte but for its secrets.
     ///
     /// # Errors
     /// [`Error::NotFound`] if its bytes were not kept; what `write` refuses; as every read.
@@ -296,8 +325,9 @@ impl Session {
         let bookmark = self.kept(source)?;
         const PART_BYTES: u64 = 4 << 20;
         let mut offset = 0;
-        while offset < bookmark.bytes {
-            let length = PART_BYTES.min(bookmark.bytes - offset);
+        let kept = bookmark.kept_bytes();
+        while offset < kept {
+            let length = PART_BYTES.min(kept - offset);
             write(&self.blob_bytes(&bookmark.blob, offset, length)?)?;
             offset += length;
         }

@@ -55,6 +55,7 @@ impl Session {
                     lines: 0,
                     blocks: Bytes(Vec::new()),
                     carry: Bytes(Vec::new()),
+                    cleaned: None,
                 };
                 changes.push(RecordChange::Bookmark {
                     session: self.number,

@@ -9,17 +9,20 @@ mod brief;
 mod browse;
 mod capture;
 mod check;
+mod gate;
 mod history;
 mod import;
 mod join;
 mod maintainer;
 mod resolve;
+mod search;
 mod session;
 mod state;
 mod stream;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod whole;
 mod write;
 
 pub use crate::engine::checkpoint::CheckpointFilter;
@@ -39,10 +42,12 @@ pub use browse::{
 pub use capture::{
     Connected, Recorder, RecoveryPoint, RecoveryReport, RecoveryStep, SystemError, TemporalQuery,
 };
+pub use gate::Clean;
 pub use history::{HistoryEntry, LogEntry, LogItem};
 pub use import::{BLOCK_BYTES, Bookmark, SourceChange, Taken};
 pub use maintainer::Maintainer;
 pub use resolve::Point;
+pub use search::{Hit, Hits, MAX_HITS, MAX_WORDS, Query};
 pub use session::{BranchSummary, NewSession, Session, SessionOf, SessionSummary};
 pub use state::{Comparison, RevisionSummary, StateAt};
 pub use stream::{Open, Resolve, Stream, StreamTaken};
@@ -158,11 +163,19 @@ impl Store {
     /// # Errors
     /// If the system gives no random numbers.
     pub fn in_memory() -> Result<Self> {
+        Self::in_memory_with(Options::default())
+    }
+
+    /// Makes a store in memory that is used so.
+    ///
+    /// # Errors
+    /// If the system gives no random numbers.
+    pub fn in_memory_with(options: Options) -> Result<Self> {
         let log = MemoryLog::default();
         begin(&log)?;
         let marker = Marker::new(random()?, random()?);
         let index = MemoryIndex::default();
-        Ok(Self::assemble(Arc::new(log), Arc::new(index), marker, Options::default(), None))
+        Ok(Self::assemble(Arc::new(log), Arc::new(index), marker, options, None))
     }
 
     fn assemble(
@@ -265,6 +278,8 @@ impl Store {
     /// # Errors
     /// [`Error::Duplicate`] if its kind has one of that name; as every write.
     pub fn create_session(&self, act: &Act, new: NewSession) -> Result<Session> {
+        let mut new = new;
+        self.gate().session(&mut new);
         let operation = act.operation()?;
         let takes_over = new.takes_over;
         let info = aside::info_of(act, new)?;
@@ -296,8 +311,9 @@ impl Store {
     /// # Errors
     /// As [`Store::create_session`].
     pub fn create_named(&self, act: &Act, new: NewSession) -> Result<Session> {
-        let name = new.name.clone();
         let mut new = new;
+        self.gate().session(&mut new);
+        let name = new.name.clone();
         let mut count = 1;
         loop {
             match self.create_session(act, new.clone()) {
@@ -383,6 +399,12 @@ impl Store {
     /// As every write.
     pub fn sync(&self) -> Result<()> {
         self.engine.sync()
+    }
+
+    /// How many times this handle and its clones have asked the disk to make the journal durable.
+    #[must_use]
+    pub fn journal_syncs(&self) -> u64 {
+        self.engine.live.log.syncs()
     }
 
     /// How many bytes of journal stand behind the newest generation of the index.

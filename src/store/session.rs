@@ -259,6 +259,9 @@ impl Session {
             new.tags = wanted.tags;
             new.body = wanted.body.without_nulls();
             new.tags.iter().try_for_each(|tag| check_tag(tag))?;
+            if new != old {
+                self.store.gate().made(&mut new);
+            }
             let changes = vec![RecordChange::Checkpoint {
                 session: self.number,
                 checkpoint: Box::new(new.clone()),
@@ -307,6 +310,10 @@ impl Session {
         metadata: BranchMetadata,
     ) -> Result<()> {
         check_branch_name(name)?;
+        let gate = self.store.gate();
+        gate.name("name", name)?;
+        let mut metadata = metadata;
+        gate.branch(&mut metadata);
         let operation = act.operation()?;
         let change = BranchChange { time: act.now, status: BranchStatus::Active, metadata };
         self.store.engine.commit(Durability::Now, &mut |desk| {
@@ -357,6 +364,9 @@ impl Session {
             let old = session.branch(branch)?.now();
             let (mut status, mut metadata) = (old.status, old.metadata.clone());
             update(&mut status, &mut metadata);
+            if metadata != old.metadata {
+                self.store.gate().branch(&mut metadata);
+            }
             let changed = (status, &metadata) != (old.status, &old.metadata);
             let change = BranchChange { time: act.now, status, metadata };
             let changes =

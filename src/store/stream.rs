@@ -5,9 +5,10 @@ mod export;
 
 pub use export::Resolve;
 
-use super::Store;
 use super::act::Act;
+use super::gate::Gate;
 use super::session::Session;
+use super::{Options, Store};
 use crate::backend::Snapshot;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
@@ -74,7 +75,7 @@ impl Store {
             None => None,
         }
         .unwrap_or_default();
-        let mut input = Lines::resume(open().map_err(unreadable)?, &known, self.hash_key())?;
+        let mut input = Lines::resume(self, open().map_err(unreadable)?, &known)?;
         // Most of the time nothing has come since, and that needs no rehearsal.
         if !input.fill()? {
             let sessions = home.map(|home| home.summary()).transpose()?;
@@ -83,10 +84,13 @@ impl Store {
                 ..StreamTaken::default()
             });
         }
-        let rehearsal = Store::in_memory()?;
+        let rehearsal = Store::in_memory_with(Options {
+            redaction: self.engine.options.redaction.clone(),
+            ..Options::default()
+        })?;
         let mut applier = Applier::new(&rehearsal, act, stream, &known).beside(self);
         play(&mut input, &mut applier, &|_| {})?;
-        let mut input = Lines::resume(open().map_err(unreadable)?, &known, self.hash_key())?;
+        let mut input = Lines::resume(self, open().map_err(unreadable)?, &known)?;
         let mut applier = Applier::new(self, act, stream, &known).at_home(home);
         play(&mut input, &mut applier, progress)
     }
@@ -130,7 +134,7 @@ fn at_line(line: u64) -> impl FnOnce(Error) -> Error {
 }
 
 fn play(
-    input: &mut Lines,
+    input: &mut Lines<'_>,
     applier: &mut Applier<'_>,
     progress: &dyn Fn(u64),
 ) -> Result<StreamTaken> {
@@ -156,7 +160,8 @@ fn play(
 }
 
 /// The lines of a stream, with how far they were read.
-struct Lines {
+struct Lines<'a> {
+    gate: Gate<'a>,
     input: Box<dyn BufRead>,
     hasher: blake3::Hasher,
     buffer: Vec<u8>,
@@ -165,10 +170,10 @@ struct Lines {
     waiting: u64,
 }
 
-impl Lines {
+impl<'a> Lines<'a> {
     /// Goes on behind a bookmark.
-    fn resume(mut input: Box<dyn BufRead>, known: &BookmarkRow, key: &[u8; 32]) -> Result<Self> {
-        let mut hasher = blake3::Hasher::new_keyed(key);
+    fn resume(store: &'a Store, mut input: Box<dyn BufRead>, known: &BookmarkRow) -> Result<Self> {
+        let mut hasher = blake3::Hasher::new_keyed(store.hash_key());
         let mut left = known.bytes;
         while left > 0 {
             let part = input.fill_buf().map_err(unreadable)?;
@@ -188,7 +193,8 @@ impl Lines {
             )));
         }
         let (bytes, number) = (known.bytes, known.lines);
-        Ok(Self { input, hasher, buffer: Vec::new(), bytes, number, waiting: 0 })
+        let gate = store.gate();
+        Ok(Self { gate, input, hasher, buffer: Vec::new(), bytes, number, waiting: 0 })
     }
 
     /// Reads the next line, unless one is at hand. Returns whether there is one.
@@ -214,7 +220,7 @@ impl Lines {
                 return Err(bad(format!("is not UTF-8 at its byte {}", error.valid_up_to())));
             }
             Ok(text) if text.trim().is_empty() => Some(None),
-            Ok(text) => match EventLine::parse(text.trim()) {
+            Ok(text) => match EventLine::parse(&self.gate.json(text.trim())) {
                 Ok(event) => Some(Some(event)),
                 Err(error) if !ended && error.is_cut() => None,
                 Err(error) => return Err(Error::invalid(format!("line {number}: {error}"))),

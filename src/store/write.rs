@@ -2,7 +2,9 @@
 
 use super::act::Act;
 use super::aside;
+use super::gate::{Removed, warning};
 use super::session::Session;
+use super::whole;
 use crate::engine::checkpoint as checkpoints;
 use crate::engine::commit::{Desk, Durability, blob, random};
 use crate::engine::head::branch_of;
@@ -23,6 +25,7 @@ use crate::model::{
     AutoTrigger, BranchNumber, Checkpoint, CheckpointId, Fact, Key, Kind, Operation, OperationId,
     RevisionId, SessionKind, SessionNumber, TextRef, Timestamp, Trigger, Value, claim,
 };
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -120,7 +123,13 @@ enum Step<'a> {
     /// What becomes of claims, by what these are now.
     Edit(Vec<Key>, Edit<'a>),
     /// These are all claims of these kinds.
-    Whole(BTreeSet<Kind>, Vec<(Key, Value)>),
+    Whole(BTreeSet<Kind>, Cow<'a, [(Key, Value)]>),
+}
+
+impl Step<'_> {
+    fn change(self) -> Option<(Key, Option<Value>)> {
+        if let Self::Change(change) = self { Some((change.key, change.value)) } else { None }
+    }
 }
 
 /// A page holds at most so many facts.
@@ -149,6 +158,7 @@ pub struct Write<'a> {
     extra: Vec<RecordChange>,
     auto: bool,
     by_import: bool,
+    removed: Removed,
     durability: Durability,
 }
 
@@ -168,6 +178,7 @@ impl<'a> Write<'a> {
             extra: Vec::new(),
             auto: false,
             by_import: false,
+            removed: Removed::new(),
             durability: Durability::Now,
         }
     }
@@ -223,8 +234,12 @@ impl<'a> Write<'a> {
     }
 
     /// With these as all the claims of these kinds: what else is held of them is taken out.
-    pub fn whole(mut self, kinds: BTreeSet<Kind>, claims: Vec<(Key, Value)>) -> Self {
-        self.steps.push(Step::Whole(kinds, claims));
+    pub fn whole(
+        mut self,
+        kinds: BTreeSet<Kind>,
+        claims: impl Into<Cow<'a, [(Key, Value)]>>,
+    ) -> Self {
+        self.steps.push(Step::Whole(kinds, claims.into()));
         self
     }
 
@@ -239,6 +254,9 @@ impl<'a> Write<'a> {
     pub fn text(&mut self, text: &str) -> Value {
         const MAX_INLINE_TEXT_BYTES: usize = 4096;
         const PREVIEW_BYTES: usize = 512;
+        let mut clean = text.to_owned();
+        self.session.store.gate().text(&mut clean, &mut self.removed);
+        let text = clean.as_str();
         if text.len() <= MAX_INLINE_TEXT_BYTES {
             return text.into();
         }
@@ -327,7 +345,7 @@ impl<'a> Write<'a> {
         let committed = engine.commit(self.durability, &mut |desk| {
             self.plan(desk, &operation, &facts, &ids, &mut memo)
         });
-        let (done, moved) = match committed {
+        let (mut done, moved) = match committed {
             Err(error) if is_reason(&error) => {
                 let session = self.session;
                 let (refs, _) =
@@ -347,11 +365,22 @@ impl<'a> Write<'a> {
                 planned.head.id,
                 &planned.entries,
             );
+            if self.is_plain() {
+                done.changed = self.steps.into_iter().filter_map(Step::change).collect();
+            }
         }
         Ok(done)
     }
 
+    /// Whether all claims that change were handed in as changes.
+    fn is_plain(&self) -> bool {
+        self.steps.iter().all(|step| matches!(step, Step::Change(_)))
+    }
+
+    /// Takes secrets out, and refuses what cannot be.
     fn check(&mut self) -> Result<()> {
+        let gate = self.session.store.gate();
+        let removed = &mut self.removed;
         let latest = self.act.now.plus_micros(FUTURE_MICROS);
         let times = self.time.iter().chain(self.facts.iter().map(|fact| &fact.at));
         if let Some(late) = times.into_iter().find(|time| **time > latest) {
@@ -361,15 +390,22 @@ impl<'a> Write<'a> {
         }
         for step in &mut self.steps {
             match step {
-                Step::Change(change) => check_claim(change)?,
+                Step::Change(change) => {
+                    gate.claim(change, removed)?;
+                    check_claim(change)?;
+                }
                 Step::Whole(kinds, claims) => {
-                    for (key, value) in claims {
+                    // Those that differ from what is held are checked when that is known: the others were once.
+                    for (key, _) in claims.iter() {
                         if !kinds.contains(&key.kind) {
                             return Err(Error::invalid(format!("the {key} is of another kind")));
                         }
-                        let mut change = ClaimChange::put(key.clone(), std::mem::take(value));
-                        check_claim(&mut change)?;
-                        *value = change.value.unwrap_or_default();
+                        gate.name("id", &key.id)?;
+                    }
+                    if gate.is_closed() {
+                        for (_, value) in claims.to_mut() {
+                            gate.value(value, removed);
+                        }
                     }
                 }
                 Step::Rule(_) | Step::Edit(..) => {}
@@ -379,6 +415,7 @@ impl<'a> Write<'a> {
             if fact.kind.is_claim() {
                 return Err(Error::invalid(format!("a {} is a claim, not a fact", fact.kind)));
             }
+            gate.fact(fact, removed);
             claim::check_id(&fact.id).map_err(|error| Error::invalid(error.to_string()))?;
             fact.value = claim::check(fact.kind, &fact.value)
                 .map_err(|error| Error::invalid(error.to_string()))?;
@@ -387,6 +424,7 @@ impl<'a> Write<'a> {
             for tag in &checkpoint.tags {
                 check_tag(tag)?;
             }
+            gate.checkpoint(checkpoint, removed);
             checkpoint.tags.sort();
             checkpoint.tags.dedup();
         }
@@ -485,13 +523,15 @@ impl<'a> Write<'a> {
             spooled: false,
         };
         let mut wanted = self.checkpoint.clone();
-        let claims = self.claims(desk, branch, memo, &mut wanted, &mut done)?;
-        let planned = match claims.as_slice() {
+        let mut removed = self.removed.clone();
+        let claims = self.claims(desk, branch, memo, (&mut wanted, &mut removed), &mut done)?;
+        done.warnings.extend(warning(&removed));
+        let mut planned = match claims.as_slice() {
             [] => None,
             claims => revise::plan(desk, place, claims, memo)?,
         };
         let mut changes = Vec::new();
-        if let Some(planned) = &planned {
+        if let Some(planned) = &mut planned {
             if let Some(head) = session.branch(branch)?.head
                 && !self.by_import
                 && head.effective.micros_since(time) > CLOCK_BEHIND_MICROS
@@ -501,9 +541,14 @@ impl<'a> Write<'a> {
                     head.effective
                 ));
             }
-            changes.extend(planned.changes.iter().cloned());
+            changes.append(&mut planned.changes);
             done.revision = Some((planned.head.sequence, planned.head.id));
-            done.changed = claims.into_iter().map(|change| (change.key, change.value)).collect();
+            let made = claims.into_iter().filter_map(|change| match change {
+                Cow::Owned(change) => Some((change.key, change.value)),
+                // Those that were handed in are moved there once they are committed.
+                Cow::Borrowed(_) => None,
+            });
+            done.changed = made.collect();
         }
         for page in facts {
             if let RecordChange::Facts { count, .. } = page {
@@ -545,10 +590,13 @@ impl<'a> Write<'a> {
         desk: &Desk<'_>,
         branch: BranchNumber,
         memo: &mut Option<Sealed>,
-        wanted: &mut Option<NewCheckpoint>,
+        (wanted, removed): (&mut Option<NewCheckpoint>, &mut Removed),
         done: &mut Committed,
-    ) -> Result<Vec<ClaimChange>> {
-        let mut changes = Vec::new();
+    ) -> Result<Vec<Cow<'_, ClaimChange>>> {
+        let gate = self.session.store.gate();
+        let mut changes: Vec<Cow<'_, ClaimChange>> = Vec::with_capacity(self.steps.len());
+        // With other steps beside them, the order in which changes were made is told by the changes themselves.
+        let plain = self.is_plain();
         let mut head: Option<HeadClaims> = None;
         for step in &self.steps {
             match step {
@@ -556,7 +604,11 @@ impl<'a> Write<'a> {
                     if let Some(head) = &mut head {
                         head.changed.insert(change.key.clone(), change.value.clone());
                     }
-                    changes.push(change.clone());
+                    changes.push(if plain {
+                        Cow::Borrowed(change)
+                    } else {
+                        Cow::Owned(change.clone())
+                    });
                 }
                 Step::Whole(kinds, claims) => {
                     *memo = None;
@@ -564,31 +616,21 @@ impl<'a> Write<'a> {
                         head = Some(HeadClaims::read(desk, self.session.number, branch, &changes)?);
                     }
                     let held = head.as_mut().expect("read above");
-                    let kept: BTreeSet<&Key> = claims.iter().map(|(key, _)| key).collect();
-                    let known = kinds.iter().flat_map(|kind| {
-                        held.all(*kind).into_iter().map(|(id, _)| Key::new(*kind, id))
-                    });
-                    let gone: Vec<Key> = known.filter(|key| !kept.contains(key)).collect();
-                    if let Some(error) = held.error.take() {
-                        return Err(error);
-                    }
-                    let gone = gone.into_iter().map(ClaimChange::remove);
-                    let puts = claims.iter().cloned();
-                    let puts = puts.map(|(key, value)| ClaimChange::put(key, value));
-                    for change in gone.chain(puts) {
+                    for change in whole::changes(held, kinds, claims)? {
                         held.changed.insert(change.key.clone(), change.value.clone());
-                        changes.push(change);
+                        changes.push(Cow::Owned(change));
                     }
                 }
                 Step::Edit(keys, edit) => {
                     *memo = None;
                     let known = self.held(desk, branch, keys, &changes)?;
                     for mut change in edit(&known)? {
+                        gate.claim(&mut change, removed)?;
                         check_claim(&mut change)?;
                         if let Some(head) = &mut head {
                             head.changed.insert(change.key.clone(), change.value.clone());
                         }
-                        changes.push(change);
+                        changes.push(Cow::Owned(change));
                     }
                 }
                 Step::Rule(rule) => {
@@ -603,8 +645,10 @@ impl<'a> Write<'a> {
                         return Err(error);
                     }
                     for (key, value) in outcome.changes {
-                        claims.changed.insert(key.clone(), Some(value.clone()));
-                        changes.push(ClaimChange::put(key, value));
+                        let mut change = ClaimChange::put(key, value);
+                        gate.claim(&mut change, removed)?;
+                        claims.changed.insert(change.key.clone(), change.value.clone());
+                        changes.push(Cow::Owned(change));
                     }
                     if let (Some(trigger), true, None) = (outcome.trigger, self.auto, &wanted) {
                         *wanted = Some(automatic(trigger, outcome.tag));
@@ -622,7 +666,7 @@ impl<'a> Write<'a> {
         desk: &Desk<'_>,
         branch: BranchNumber,
         keys: &[Key],
-        changes: &[ClaimChange],
+        changes: &[Cow<'_, ClaimChange>],
     ) -> Result<Vec<Option<Value>>> {
         let number = self.session.number;
         let head = session_refs(&desk.refs, number)?.branch(branch)?.head;
@@ -771,6 +815,9 @@ pub(crate) fn check_claim(change: &mut ClaimChange) -> Result<()> {
     }
     if let Some(value) = &change.value {
         claim::check_id(&change.key.id).map_err(|error| Error::invalid(error.to_string()))?;
+        if claim::is_checked(change.key.kind, value) {
+            return Ok(());
+        }
         let checked = claim::check(change.key.kind, value).map_err(|error| {
             Error::invalid(format!("{} '{}': {error}", change.key.kind, change.key.id))
         })?;
@@ -820,7 +867,7 @@ impl HeadClaims {
         desk: &Desk<'_>,
         session: u32,
         branch: BranchNumber,
-        changes: &[ClaimChange],
+        changes: &[Cow<'_, ClaimChange>],
     ) -> Result<Self> {
         let state = match session_refs(&desk.refs, session)?.branch(branch)?.head {
             None => State::default(),
@@ -835,6 +882,16 @@ impl HeadClaims {
         let changed =
             changes.iter().map(|change| (change.key.clone(), change.value.clone())).collect();
         Ok(Self { state, changed, error: RefCell::new(None) })
+    }
+
+    /// The claims as they are stored.
+    pub(super) const fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// What the write itself has changed so far.
+    pub(super) const fn changed(&self) -> &BTreeMap<Key, Option<Value>> {
+        &self.changed
     }
 
     fn note<T>(&self, result: Result<T>) -> Option<T> {

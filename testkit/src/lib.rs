@@ -2,3 +2,4 @@
 
 pub mod conformance;
 pub mod example;
+pub mod secret;

@@ -24,6 +24,12 @@ fn prose(page: &str) -> String {
 /// The targets of the links `[text](target)` of a page.
 fn links(page: &str) -> Vec<String> {
     let prose = prose(page);
+    // What stands in code is no link; the text of a link may be code.
+    let prose: String = prose
+        .split('`')
+        .enumerate()
+        .map(|(place, part)| if place % 2 == 0 { part } else { "" })
+        .collect();
     let targets = prose.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     targets.map(str::to_owned).collect()
 }

@@ -181,7 +181,7 @@ fn messages_tell_what_taking_the_latest_of_each_would_lose_or_deliver_twice() {
     let resume = play.program.resume(&play.program.session().head().unwrap(), false).unwrap();
     let fates: Vec<(&str, Fate)> =
         resume.torn.iter().map(|torn| (torn.message.id.as_str(), torn.fate)).collect();
-    assert_eq!(fates, [("counter", Fate::Lost), ("offer", Fate::Twice)]);
+    assert_eq!(fates, [("offer", Fate::Twice), ("counter", Fate::Lost)]);
     let cut = resume.consistent.unwrap();
     let at = |place: usize| cut[place].reference.as_ref().unwrap().checkpoint.as_str();
     assert_eq!((at(0), at(1)), ("buyer_ckpt_1", "seller_ckpt_1"));

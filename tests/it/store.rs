@@ -199,6 +199,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() -> Result<()> {
 fn a_session_that_is_imported_gets_no_time_checkpoints_from_those_who_write_beside_it() -> Result<()>
 {
     use forge_store::model::AutoTrigger;
+    use forge_store::redact::{Ending, Form};
     use forge_store::store::Taken;
     let store = Store::in_memory()?;
     let session = store.create_session(&act(0), NewSession::named("s"))?;
@@ -209,7 +210,8 @@ fn a_session_that_is_imported_gets_no_time_checkpoints_from_those_who_write_besi
     assert!(write(1, "a")?.checkpoint.is_some());
     assert!(write(2, "b")?.checkpoint.is_none());
     assert!(write(9, "c")?.checkpoint.is_some());
-    let taken = Taken { bytes: b"a line\n", lines: 1, keep: true, ..Taken::default() };
+    let line = store.clean(b"a line\n", Form::Plain, Ending::End);
+    let taken = Taken { bytes: line, lines: 1, keep: true, ..Taken::default() };
     session.take(&act(10), store.new_operation()?, "transcript", taken)?;
     assert!(write(90, "d")?.checkpoint.is_none());
     Ok(())

@@ -3,6 +3,7 @@
 use super::line::{Compacted, Line, Message, Nested, Progress};
 use super::outcome::is_refusal;
 use super::scene::{Scene, Speaker, Spoken, Work, fields, flag};
+use crate::inference;
 use crate::text::{self, Place};
 use forge_store::model::{Kind, Map, Timestamp, Value};
 use serde::Deserialize;
@@ -66,6 +67,9 @@ impl Work<'_> {
             self.prompt(&scene, &spoken);
         }
         self.facts.push(scene.fact(Kind::Message, uuid, value));
+        if self.infer && speaker == Speaker::Assistant {
+            self.infer(&scene, &spoken);
+        }
         self.time_checkpoint(at, uuid);
         Ok(())
     }
@@ -177,6 +181,21 @@ impl Work<'_> {
             }
         }
         value
+    }
+
+    /// What the sentences state, as facts of their own.
+    fn infer(&mut self, scene: &Scene<'_>, spoken: &Spoken<'_>) {
+        let Some((text, _)) = spoken.content.said() else { return };
+        for (number, found) in inference::read(&text).into_iter().enumerate() {
+            let value = fields([
+                ("rule", found.rule.into()),
+                ("message", spoken.uuid.into()),
+                ("description", found.sentence.into()),
+                ("found", Value::from([("kind", found.kind.name().into())])),
+            ]);
+            let id = format!("{}.{}", spoken.uuid, number + 1);
+            self.facts.push(scene.fact(Kind::Inference, &id, value));
+        }
     }
 
     fn system(&mut self, scene: &Scene<'_>, line: &Line<'_>, uuid: &str, value: &mut Map) {

@@ -32,11 +32,19 @@ pub struct Options {
     pub dialect: Dialect,
     /// The file is one document, over however many lines: it is read when all of it is there.
     pub whole: bool,
+    /// Whether rules read what the agent's sentences state ([`crate::inference`]).
+    pub infer: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { strict: false, max_line: 64 << 20, dialect: Dialect::default(), whole: false }
+        Self {
+            strict: false,
+            max_line: 64 << 20,
+            dialect: Dialect::default(),
+            whole: false,
+            infer: false,
+        }
     }
 }
 
@@ -204,6 +212,7 @@ impl Reader {
             carry: &mut self.carry,
             facts: &mut piece.facts,
             checkpoints: &mut piece.checkpoints,
+            infer: self.options.infer,
         };
         let unread = |error| format!("is not whole JSON: {error}");
         match self.options.dialect {

@@ -94,4 +94,5 @@ pub(crate) struct Work<'w> {
     pub(crate) carry: &'w mut Carry,
     pub(crate) facts: &'w mut Vec<Fact>,
     pub(crate) checkpoints: &'w mut Vec<CheckpointDraft>,
+    pub(crate) infer: bool,
 }

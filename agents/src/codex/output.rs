@@ -112,23 +112,20 @@ fn command(
 /// The text of a result, the pointer to it, and what it says of the run.
 fn read(raw: Option<&RawValue>) -> Option<(String, String, Told)> {
     let raw = raw?.get();
-    let text = match serde_json::from_str::<String>(raw) {
-        Ok(text) => text,
-        Err(_) => {
-            // Newer ones hold a list of blocks, or an object with the text and whether it went well.
-            let (text, pointer) = match serde_json::from_str::<Structured>(raw) {
-                Ok(Structured { content: Some(text), success, .. }) => {
-                    let mut told = told(&text);
-                    if success == Some(false) && told.outcome == "finished" {
-                        told.outcome = "failed";
-                    }
-                    return Some((text, "/output/content".to_owned(), told));
+    let Ok(text) = serde_json::from_str::<String>(raw) else {
+        // Newer ones hold a list of blocks, or an object with the text and whether it went well.
+        let (text, pointer) = match serde_json::from_str::<Structured>(raw) {
+            Ok(Structured { content: Some(text), success, .. }) => {
+                let mut told = told(&text);
+                if success == Some(false) && told.outcome == "finished" {
+                    told.outcome = "failed";
                 }
-                _ => super::said(serde_json::from_str::<&RawValue>(raw).ok(), "/output")?,
-            };
-            let told = told(&text);
-            return Some((text, pointer, told));
-        }
+                return Some((text, "/output/content".to_owned(), told));
+            }
+            _ => super::said(serde_json::from_str::<&RawValue>(raw).ok(), "/output")?,
+        };
+        let told = told(&text);
+        return Some((text, pointer, told));
     };
     // The first shells answered in JSON.
     if let Ok(Structured { output: Some(output), metadata, .. }) =

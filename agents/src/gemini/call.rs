@@ -107,30 +107,27 @@ pub(super) fn done(work: &mut Work<'_>, scene: &Scene<'_>, call: &Call<'_>, base
     let Ok(arguments) = serde_json::from_str::<Arguments<'_>>(arguments.get()) else { return };
     let at = call.timestamp.text().and_then(Timestamp::parse_rfc3339).unwrap_or(scene.at);
     let scene = Scene { at, agent: None, ..*scene };
-    match call.name.text().unwrap_or_default() {
-        "run_shell_command" => {
-            if !work.carry.other.tell(id) {
-                command(work, &scene, id, call, &arguments, status, base);
-            }
+    let name = call.name.text().unwrap_or_default();
+    let counts = match name {
+        "run_shell_command" => true,
+        "replace" | "write_file" | "edit" | "write_todos" => status == "success",
+        _ => false,
+    };
+    if !counts || work.carry.other.tell(id) {
+        return;
+    }
+    match name {
+        "run_shell_command" => command(work, &scene, id, call, &arguments, status, base),
+        "write_todos" => {
+            let items = arguments.todos.iter().enumerate().map(|(index, todo)| {
+                let pointer = format!("{base}/args/todos/{index}/description");
+                let subject = scene.text(&todo.description, pointer);
+                let task = fields([("subject", subject), ("status", todo.status.as_str().into())]);
+                (hash(&todo.description), task)
+            });
+            work.todos(&scene, &items.collect());
         }
-        "replace" | "write_file" | "edit" if status == "success" => {
-            if !work.carry.other.tell(id) {
-                edit(work, &scene, id, call, &arguments, base);
-            }
-        }
-        "write_todos" if status == "success" => {
-            if !work.carry.other.tell(id) {
-                let items = arguments.todos.iter().enumerate().map(|(index, todo)| {
-                    let pointer = format!("{base}/args/todos/{index}/description");
-                    let subject = scene.text(&todo.description, pointer);
-                    let task =
-                        fields([("subject", subject), ("status", todo.status.as_str().into())]);
-                    (hash(&todo.description), task)
-                });
-                work.todos(&scene, &items.collect());
-            }
-        }
-        _ => {}
+        _ => edit(work, &scene, id, call, &arguments, base),
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Write out what is recorded.
 #[derive(Debug, clap::Subcommand)]
 pub enum ExportCommand {
-    /// Write a session's imported transcript back, byte for byte
+    /// Write a session's imported transcript back, byte for byte but for secrets that were taken out
     Transcript(ExportArgs),
     /// Write a session as a stream of events that 'forge import events' reads
     Events(ExportArgs),
@@ -63,7 +63,13 @@ fn transcript(args: &ExportArgs, context: &mut Context) -> Result<(), CommandErr
         return Err(CommandError::not_found(format!("the session '{name}' has no transcript"))
             .hinted("'forge export events' writes what it holds"));
     };
-    write(args, context, |to| session.write_source(source, &mut |part| to(part)))
+    write(args, context, |to| session.write_source(source, &mut |part| to(part)))?;
+    let removed = session.bookmark(source)?.map_or(0, |bookmark| bookmark.removed());
+    if removed > 0 {
+        let secrets = crate::report::import::count(removed, "secret");
+        context.out.warn(&format!("{secrets} were taken out before this transcript was stored"));
+    }
+    Ok(())
 }
 
 fn events(args: &ExportArgs, context: &mut Context) -> Result<(), CommandError> {

@@ -1,6 +1,7 @@
 //! `forge import`.
 
 use crate::args::value::Moment;
+use crate::config::key;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::output::progress::Progress;
@@ -90,7 +91,8 @@ fn transcripts(
     args: &ClaudeCodeArgs,
     context: &mut Context,
 ) -> Result<(), CommandError> {
-    let how = How { strict: args.strict, dry_run: args.dry_run, live: false };
+    let infer = context.config.is_on(key::INFERENCE_ENABLED);
+    let how = How { strict: args.strict, dry_run: args.dry_run, infer, ..How::default() };
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let store = workplace::open(context, access)?;
     let mut report = Transcripts { dialect, dry_run: args.dry_run, ..Transcripts::default() };
@@ -127,7 +129,8 @@ pub fn offer(context: &mut Context, store: &Store, wanted: bool) -> Result<(), C
     }
     let files: Vec<PathBuf> = found.into_iter().map(|one| one.file.into()).collect();
     let mut report = Transcripts::default();
-    take(context, store, &files, How::default(), &mut report)?;
+    let infer = context.config.is_on(key::INFERENCE_ENABLED);
+    take(context, store, &files, How { infer, ..How::default() }, &mut report)?;
     let facts: u64 = report.files.iter().flat_map(|file| file.facts.values()).sum();
     context.out.say(&format!(
         "Imported {} with {facts} facts; 'forge session list' names the sessions.",

@@ -21,6 +21,7 @@ pub mod hook;
 pub mod hooks;
 pub mod hypothesis;
 pub mod import;
+pub mod inference;
 pub mod init;
 pub mod log;
 pub mod look;
@@ -29,10 +30,14 @@ pub mod man;
 pub mod mcp;
 pub mod measurement;
 pub mod note;
+pub mod program;
 pub mod progress;
+pub mod redact;
 pub mod run;
+pub mod search;
 pub mod session;
 pub mod status;
+pub mod thread;
 pub mod tui;
 pub mod undo;
 pub mod verification;
@@ -96,9 +101,9 @@ pub enum Command {
     /// List and show sub-agents
     #[command(subcommand)]
     Agent(FactCommand),
-    /// List and show what rules read in messages
+    /// List and show what rules read in messages, agree with it or put it aside
     #[command(subcommand)]
-    Inference(FactCommand),
+    Inference(inference::InferenceCommand),
     /// Try another line of thought without losing this one
     #[command(subcommand)]
     Branch(branch::BranchCommand),
@@ -106,6 +111,8 @@ pub enum Command {
     Blame(blame::BlameArgs),
     /// Say what an entity rests on and what rests on it
     Why(blame::WhyArgs),
+    /// Find words in all that was ever said
+    Search(search::SearchArgs),
     /// Show the changes, newest first
     Log(log::LogArgs),
     /// Take back the last operation, or a named one
@@ -123,6 +130,8 @@ pub enum Command {
     /// Write out what is recorded
     #[command(subcommand)]
     Export(export::ExportCommand),
+    /// Print a text without the secrets that would not be stored
+    Redact(redact::RedactArgs),
     /// Take what a coding agent tells its hook on stdin; always ends well
     Hook(hook::HookArgs),
     /// Make forge part of a coding agent, and take it out again
@@ -136,6 +145,12 @@ pub enum Command {
     /// Save how far long pipelines have come, and go on with them
     #[command(subcommand)]
     Progress(progress::ProgressCommand),
+    /// Checkpoint programs of several agents, and go on with each agent where it is
+    #[command(subcommand)]
+    Program(program::ProgramCommand),
+    /// Keep message threads of LLM agents such that their provider takes them
+    #[command(subcommand)]
+    Thread(thread::ThreadCommand),
     /// See when an agent's context was compacted and what its summary left out
     #[command(subcommand)]
     Compaction(compaction::CompactionCommand),
@@ -175,10 +190,11 @@ impl Command {
             Self::Message(command) => fact::run(Kind::Message, command, context),
             Self::Prompt(command) => fact::run(Kind::Prompt, command, context),
             Self::Agent(command) => fact::run(Kind::Agent, command, context),
-            Self::Inference(command) => fact::run(Kind::Inference, command, context),
+            Self::Inference(command) => inference::run(command, context),
             Self::Branch(command) => branch::run(command, context),
             Self::Blame(args) => blame::run(args, context),
             Self::Why(args) => blame::why(args, context),
+            Self::Search(args) => search::run(args, context),
             Self::Log(args) => log::run(args, context),
             Self::Undo(args) => undo::run(args, context),
             Self::Redo => undo::redo(context),
@@ -186,12 +202,15 @@ impl Command {
             Self::Checkpoint(command) => checkpoint::run(command, context),
             Self::Import(command) => import::run(command, context),
             Self::Export(command) => export::run(command, context),
+            Self::Redact(args) => redact::run(args, context),
             Self::Compaction(command) => compaction::run(command, context),
             Self::Hook(args) => hook::run(args, context),
             Self::Hooks(command) => hooks::run(command, context),
             Self::Doctor => doctor::run(context),
             Self::Run(command) => run::run(command, context),
             Self::Progress(command) => progress::run(command, context),
+            Self::Program(command) => program::run(command, context),
+            Self::Thread(command) => thread::run(command, context),
             Self::Config(command) => config::run(command, context),
             Self::Mcp(args) => mcp::run(args, context),
             Self::Maintain => maintain::run(context),

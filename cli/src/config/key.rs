@@ -14,6 +14,16 @@ pub const PAGER: &str = "pager";
 /// How often to make a checkpoint.
 pub const SCHEDULE_EVERY: &str = "schedule.every";
 
+/// Whether secrets are taken out.
+pub const REDACT_ENABLED: &str = "redact.enabled";
+/// Secrets that are let through.
+pub const REDACT_ALLOW: &str = "redact.allow";
+/// Environment variables whose values are kept.
+pub const REDACT_VARIABLES: &str = "redact.variables";
+
+/// Whether rules read what an agent's sentences state.
+pub const INFERENCE_ENABLED: &str = "inference.enabled";
+
 /// What values a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
@@ -29,6 +39,8 @@ pub enum Shape {
     Color,
     /// Any text.
     Text,
+    /// Words with spaces between them.
+    Words,
 }
 
 /// A known setting.
@@ -75,6 +87,25 @@ static KEYS: &[Key] = &[
         user_only: true,
         ..key(PAGER, Shape::Text, None, "what shows long output; empty for nothing")
     },
+    key(REDACT_ENABLED, Shape::Bool, Some("true"), "whether secrets are taken out before storing"),
+    key(
+        REDACT_ALLOW,
+        Shape::Words,
+        None,
+        "secrets that are let through: parts of them, or kind:NAME, with spaces between",
+    ),
+    key(
+        REDACT_VARIABLES,
+        Shape::Words,
+        None,
+        "environment variables whose values are kept, with spaces between; a name may end with *",
+    ),
+    key(
+        INFERENCE_ENABLED,
+        Shape::Bool,
+        Some("true"),
+        "whether rules read in messages what an agent states",
+    ),
     key(SCHEDULE_EVERY, Shape::Duration, None, "how often to make a checkpoint, such as 10m"),
     key("keep.last", Shape::Count, None, "how many of the newest checkpoints prune keeps"),
     key("keep.days", Shape::Count, None, "for how many days prune keeps checkpoints"),
@@ -150,6 +181,7 @@ impl Key {
                 .map(Value::Color)
                 .map_err(|_| "must be auto, always or never".into()),
             Shape::Text => Ok(Value::Text(text.to_owned())),
+            Shape::Words => Ok(Value::Words(text.split_whitespace().map(str::to_owned).collect())),
         };
         value.map_err(|must: String| {
             CommandError::invalid(format!("'{}' {must}, not '{text}'", self.name))
@@ -182,6 +214,8 @@ pub enum Value {
     Color(Color),
     /// Text.
     Text(String),
+    /// Words, written with spaces between them.
+    Words(Vec<String>),
 }
 
 impl Value {
@@ -206,6 +240,7 @@ impl fmt::Display for Value {
             Self::Color(Color::Always) => out.write_str("always"),
             Self::Color(Color::Never) => out.write_str("never"),
             Self::Text(text) => out.write_str(text),
+            Self::Words(words) => out.write_str(&words.join(" ")),
         }
     }
 }

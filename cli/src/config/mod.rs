@@ -112,6 +112,12 @@ impl Config {
         if let Value::Text(text) = self.of(name)? { Some(text) } else { None }
     }
 
+    /// The words this key is set to.
+    #[must_use]
+    pub fn words(&self, name: &str) -> &[String] {
+        if let Some(Value::Words(words)) = self.of(name) { words } else { &[] }
+    }
+
     /// The number this key is set to.
     #[must_use]
     pub fn count(&self, name: &str) -> Option<u64> {
@@ -173,6 +179,9 @@ fn from_flags(global: &Global) -> Values {
     }
     if let Some(color) = global.color {
         values.insert(key::COLOR, Value::Color(color));
+    }
+    if global.no_redact {
+        values.insert(key::REDACT_ENABLED, Value::Bool(false));
     }
     if global.no_pager {
         values.insert(key::PAGER, Value::Text(String::new()));

@@ -117,7 +117,7 @@ fn read(
     lock_timeout: Duration,
     health: &mut StoreHealth,
 ) -> Result<Vec<Compaction>, CommandError> {
-    let store = Store::open(path, Options { read_only: true, lock_timeout })?;
+    let store = Store::open(path, Options { read_only: true, lock_timeout, ..Options::default() })?;
     health.opens = true;
     health.tail_bytes = Some(store.tail_bytes()?);
     let sessions = store.sessions()?;

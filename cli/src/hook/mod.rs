@@ -14,7 +14,9 @@ pub mod tail;
 use crate::context::{Context, Environment};
 use crate::discovery;
 use crate::error::{CommandError, ErrorKind};
+use crate::workplace;
 use forge_agents::hook::{Agent, Event, Happening, answer};
+use forge_store::redact::{Ending, Form};
 use forge_store::store::Store;
 use handover::Handover;
 use log::{Line, Outcome};
@@ -52,7 +54,7 @@ pub fn run(agent: &str, event: &str, context: &Context) {
             call.line.failed(&format!("'{agent}' is no agent that forge knows"));
             Done::default()
         }
-        Some(agent) => match read(agent, event) {
+        Some(agent) => match read(agent, event, context) {
             Err(reason) => {
                 call.line.failed(&reason);
                 let empty = Event::read(agent, event, b"{}").ok();
@@ -72,7 +74,7 @@ pub fn run(agent: &str, event: &str, context: &Context) {
     }
     call.end(done.store.as_deref());
     if let Some(store) = &done.worked {
-        crate::workplace::finish(store);
+        workplace::finish(store);
     }
     // Last of all: an agent takes no answer from a hook that is stopped before its end.
     if let (Ok(()), Some(handover)) = (told, done.handover)
@@ -82,9 +84,12 @@ pub fn run(agent: &str, event: &str, context: &Context) {
     }
 }
 
-fn read(agent: Agent, name: &str) -> Result<Event, String> {
+fn read(agent: Agent, name: &str, context: &Context) -> Result<Event, String> {
     let input = input::read().map_err(|error| format!("cannot read standard input: {error}"))?;
-    Event::read(agent, name, &input).map_err(|error| error.to_string())
+    // Before texts are cut short: half a secret looks like none.
+    let redactor = workplace::redactor(context);
+    let clean = redactor.as_ref().map(|it| it.clean_part(&input, Form::Json, Ending::End).bytes);
+    Event::read(agent, name, clean.as_deref().unwrap_or(&input)).map_err(|error| error.to_string())
 }
 
 impl Call<'_> {

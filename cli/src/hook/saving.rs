@@ -3,14 +3,17 @@
 use super::log::{Line, Outcome};
 use super::tail::{self, Tail};
 use crate::compaction::{self, Compaction, Phase, RECENT};
+use crate::config::key;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::git::{self, Captured};
 use crate::transcript::{How, Importer};
+use crate::workplace::{self, Access};
 use forge_agents::hook::{Agent, Event, Happening, Start, tool_facts};
 use forge_store::model::{AutoTrigger, Checkpoint, Fact, Kind, Origin, SessionKind, Value, claim};
 use forge_store::store::{Act, NewSession, Options, Session, Store, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
@@ -54,7 +57,8 @@ impl<'c> Desk<'c> {
     /// As opening does.
     pub fn open(context: &'c Context, event: &'c Event, path: &Path) -> Result<Self, CommandError> {
         let lock_timeout = context.lock_timeout().min(LOCK_PATIENCE);
-        let store = Store::open(path, Options { lock_timeout, read_only: false })?;
+        let options = Options { lock_timeout, ..workplace::options(context, Access::Write) };
+        let store = Store::open(path, options)?;
         let act = Act::hook(format!("hook {} {}", event.agent.word(), event.name), context.now);
         let session = match &event.session {
             Some(id) => store.agent_session(id)?,
@@ -175,7 +179,8 @@ impl<'c> Desk<'c> {
         if self.event.agent != Agent::Claude {
             return Ok(());
         }
-        let how = How { live: true, ..How::default() };
+        let infer = self.context.config.is_on(key::INFERENCE_ENABLED);
+        let how = How { live: true, infer, ..How::default() };
         let mut importer = Importer::new(&self.store, &self.act, how, &|_| {});
         let files = [&self.event.transcript, &self.event.sub_transcript];
         for path in files.into_iter().flatten().filter(there) {
@@ -461,7 +466,11 @@ pub fn keep_aside(context: &Context, event: &Event, path: &Path) -> Result<bool,
     if facts.is_empty() && !announced {
         return Ok(false);
     }
-    let options = Options { lock_timeout: LOCK_PATIENCE, read_only: false };
+    let options = Options {
+        lock_timeout: LOCK_PATIENCE,
+        redaction: workplace::redactor(context).map(Arc::new),
+        ..Options::default()
+    };
     let store = Store::open(path, options)?;
     let act = Act::hook(format!("hook {} {}", event.agent.word(), event.name), context.now);
     let new = NewSession {

@@ -25,8 +25,8 @@ const LINKS: usize = 10;
 pub(super) struct Place {
     /// The session: name it in 'session' to stay with it.
     pub(super) session: String,
-    /// Why it is this session: the request named it, the server was started with it, it is the store's current one,
-    /// or this write began it.
+    /// Why it is this session: the request named it, the server was started with it, it is that of the agent whose
+    /// process the server runs in, it is the store's current one, or this write began it.
     pub(super) chosen_by: ChosenBy,
 }
 

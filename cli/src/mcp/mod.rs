@@ -1,13 +1,13 @@
 //! The MCP server: what forge's commands do, offered to coding agents as tools, resources and prompts.
 //!
-//! * [`tool`]: the tools, one file a family: typed arguments in, a typed answer out. They run the same commands as the
+//! * `tool`: the tools, one file a family: typed arguments in, a typed answer out. They run the same commands as the
 //!   command line does; nothing here knows how to store.
-//! * [`resource`] and [`prompt`]: what can be read by an address, and texts to begin with.
-//! * [`visit`]: one request's context, the session it lands in, and what its commands found.
-//! * [`answer`]: how results are bounded, how stored text is shown, how errors say the next step.
-//! * [`desk`]: the one thread that does the work, in the order in which it was asked for.
-//! * [`server`]: the protocol's side of all this.
-//! * [`line`] and [`http`]: the two ways in.
+//! * `resource` and `prompt`: what can be read by an address, and texts to begin with.
+//! * `visit`: one request's context, the session it lands in, and what its commands found.
+//! * `answer`: how results are bounded, how stored text is shown, how errors say the next step.
+//! * `desk`: the one thread that does the work, in the order in which it was asked for.
+//! * `server`: the protocol's side of all this.
+//! * `line` and `http`: the two ways in.
 
 mod answer;
 mod cursor;

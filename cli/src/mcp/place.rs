@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::hook::process;
 use crate::workplace::{self, Access};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,18 +16,34 @@ pub(super) enum ChosenBy {
     Request,
     // FORGE_SESSION or '--session' of the server named it.
     Server,
+    // It is that of the agent whose process this server runs in.
+    Agent,
     // It is the current session of the store.
     Current,
     // There was none yet: this begins it.
     New,
 }
 
-/// Settles the session of a request and puts it into its context.
+/// What a request does with its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// It reads.
+    Reads,
+    /// It may write, and so begin it.
+    Writes,
+}
+
+/// Settles the session of a request and puts it into its context, in the order in which [`workplace::session`] looks for
+/// one: that of the request or the server, the agent's, the current one.
 ///
 /// # Errors
 ///
 /// Not found if there is no store.
-pub(super) fn settle(context: &mut Context, asked: Option<&str>) -> Result<ChosenBy, CommandError> {
+pub(super) fn settle(
+    context: &mut Context,
+    asked: Option<&str>,
+    to: Use,
+) -> Result<ChosenBy, CommandError> {
     if let Some(asked) = asked.filter(|asked| !asked.is_empty()) {
         context.global.session = Some(asked.to_owned());
         return Ok(ChosenBy::Request);
@@ -35,12 +52,45 @@ pub(super) fn settle(context: &mut Context, asked: Option<&str>) -> Result<Chose
         return Ok(ChosenBy::Server);
     }
     let store = workplace::open(context, Access::Read)?;
-    Ok(match store.current_session()? {
-        Some(session) => {
-            // Named here, so that nobody who changes it meanwhile sends this request elsewhere.
-            context.global.session = Some(session.summary()?.info.id.to_string());
-            ChosenBy::Current
-        }
-        None => ChosenBy::New,
-    })
+    let around = store.path().and_then(process::around);
+    let agents = match &around {
+        Some(process) => store.agent_session(&process.session)?,
+        None => None,
+    };
+    let (session, chosen_by) = match (agents, &around) {
+        (Some(session), _) => (session, ChosenBy::Agent),
+        // The command that writes begins it.
+        (None, Some(_)) if to == Use::Writes => return Ok(ChosenBy::Agent),
+        (None, _) => match store.current_session()? {
+            Some(session) => (session, ChosenBy::Current),
+            None => return Ok(ChosenBy::New),
+        },
+    };
+    // Named here, so that nobody who changes what is current meanwhile sends this request elsewhere.
+    context.global.session = Some(session.summary()?.info.id.to_string());
+    Ok(chosen_by)
+}
+
+/// Why it is this session, once a command has written to it: where an agent had no session yet, one that needs what is
+/// there already went to the current one.
+///
+/// # Errors
+///
+/// As every read.
+pub(super) fn settled(
+    context: &Context,
+    chosen_by: ChosenBy,
+    session: &str,
+) -> Result<ChosenBy, CommandError> {
+    if chosen_by != ChosenBy::Agent || context.session().is_some() {
+        return Ok(chosen_by);
+    }
+    let store = workplace::open(context, Access::Read)?;
+    let Some(process) = store.path().and_then(process::around) else { return Ok(chosen_by) };
+    let agents = store.agent_session(&process.session)?;
+    let is_agents = match agents {
+        Some(agents) => agents.summary()?.info.name == session,
+        None => false,
+    };
+    Ok(if is_agents { ChosenBy::Agent } else { ChosenBy::Current })
 }

@@ -2,6 +2,7 @@
 
 use super::Setting;
 use super::answer::{self, TEXT_BYTES, cut};
+use super::place::Use;
 use super::tool::{self, Brief, Diff, State, Timeline};
 use super::visit::Visit;
 use crate::commands::Command;
@@ -171,7 +172,7 @@ fn unknown(uri: &str) -> CommandError {
 }
 
 fn sessions(setting: &Setting) -> Result<Value, CommandError> {
-    let mut visit = Visit::begin(setting, None)?;
+    let mut visit = Visit::begin(setting, None, Use::Reads)?;
     let list = ListArgs { all: false, limit: Some(SESSIONS) };
     let found = visit.run(&Command::Session(SessionCommand::List(list)))?;
     answer::json(&cut(found, TEXT_BYTES))
@@ -179,7 +180,7 @@ fn sessions(setting: &Setting) -> Result<Value, CommandError> {
 
 /// A checkpoint of any session, with what was known then.
 fn of_checkpoint(id: &str, setting: &Setting) -> Result<Value, CommandError> {
-    let visit = Visit::begin(setting, None)?;
+    let visit = Visit::begin(setting, None, Use::Reads)?;
     let store = workplace::open(&visit.context, Access::Read)?;
     let mut found = store.checkpoints(&CheckpointFilter::default())?;
     found.retain(|(_, checkpoint)| checkpoint.id.to_string().starts_with(id));

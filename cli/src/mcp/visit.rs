@@ -1,7 +1,7 @@
 //! One request at work: its context, and the commands it runs.
 
 use super::Setting;
-use super::place::{self, ChosenBy};
+use super::place::{self, ChosenBy, Use};
 use crate::commands::Command;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -26,11 +26,15 @@ impl Visit {
     /// # Errors
     ///
     /// Not found if there is no store.
-    pub(super) fn begin(setting: &Setting, session: Option<&str>) -> Result<Self, CommandError> {
+    pub(super) fn begin(
+        setting: &Setting,
+        session: Option<&str>,
+        to: Use,
+    ) -> Result<Self, CommandError> {
         let mut global = setting.global.clone();
         global.json = true;
         let mut context = Context::kept(global, setting.environment.clone())?;
-        let chosen_by = place::settle(&mut context, session)?;
+        let chosen_by = place::settle(&mut context, session, to)?;
         Ok(Self { context, chosen_by, warnings: Vec::new() })
     }
 

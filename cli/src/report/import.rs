@@ -35,6 +35,8 @@ pub struct TranscriptReport {
     pub facts: BTreeMap<&'static str, u64>,
     /// How many checkpoints were made or completed.
     pub checkpoints: u64,
+    /// How many secrets were taken out.
+    pub redacted: u64,
     /// Lines passed over since they cannot be read.
     pub skipped: Vec<Skipped>,
     /// Bytes at the end of the file that are no whole line yet.
@@ -57,6 +59,7 @@ impl TranscriptReport {
             bytes: 0,
             facts: BTreeMap::new(),
             checkpoints: 0,
+            redacted: 0,
             skipped: Vec::new(),
             waiting_bytes: 0,
             again: false,
@@ -72,6 +75,10 @@ impl TranscriptReport {
     }
 
     fn tell_skipped(&self, screen: &mut Screen) {
+        if self.redacted > 0 {
+            let secrets = count(self.redacted, "secret");
+            screen.line(Tone::Warning, &format!("  took {secrets} out before storing"));
+        }
         if !self.skipped.is_empty() {
             let lines = count(self.skipped.len() as u64, "line");
             screen.line(Tone::Warning, &format!("  skipped {lines} that cannot be read"));

@@ -10,9 +10,10 @@ use forge_agents::claude_code::{BadLine, Carry, Dialect, Ending, Options, Reader
 use forge_agents::{CheckpointDraft, Piece, SessionDraft};
 use forge_store::error::Error;
 use forge_store::model::{OperationId, claim};
+use forge_store::redact::{Ending as Follows, Form, MAX_SECRET_BYTES};
 use forge_store::store::{
-    APPLY_BYTES, Act, BLOCK_BYTES, Bookmark, NewCheckpoint, NewSession, Session, SourceChange,
-    Store, Taken,
+    APPLY_BYTES, Act, BLOCK_BYTES, Bookmark, Clean, NewCheckpoint, NewSession, Session,
+    SourceChange, Store, Taken,
 };
 use source::{first_session, last_session};
 use std::collections::BTreeMap;
@@ -33,6 +34,8 @@ pub struct How {
     pub strict: bool,
     /// Only say what would be taken.
     pub dry_run: bool,
+    /// Let rules read what the agent's sentences state.
+    pub infer: bool,
     /// As a hook does it: of what was taken before only the end is looked at again, so that the cost follows what is
     /// new, and the index is left as it is.
     pub live: bool,
@@ -61,7 +64,7 @@ struct Intake {
 
 /// Bytes that were read, with what they say and what it takes to go on.
 struct Read {
-    bytes: Vec<u8>,
+    clean: Clean<'static>,
     lines: u64,
     piece: Piece,
     carry: Vec<u8>,
@@ -140,6 +143,7 @@ impl<'a> Importer<'a> {
             strict: self.how.strict,
             dialect: self.dialect,
             whole: self.dialect == Dialect::Gemini && document,
+            infer: self.how.infer,
             ..Options::default()
         }
     }
@@ -166,6 +170,9 @@ impl<'a> Importer<'a> {
 
     /// Holds the file against what was taken of it.
     fn compare(&self, intake: &mut Intake, known: &Bookmark) -> Result<Beside, Failure> {
+        if intake.bytes < known.bytes && known.removed() > 0 {
+            return self.compare_kept(intake);
+        }
         let key = self.store.hash_key();
         let mut offset = 0;
         let end = known.bytes.min(intake.bytes);
@@ -195,6 +202,33 @@ impl<'a> Importer<'a> {
         Ok(if intake.bytes < known.bytes { Beside::Shorter } else { Beside::Grown })
     }
 
+    /// Holds a file that is shorter now, and that held secrets, against what was kept: only there do its last bytes
+    /// stand by themselves.
+    fn compare_kept(&self, intake: &mut Intake) -> Result<Beside, Failure> {
+        let Some(session) = &intake.session else { return Ok(Beside::Changed) };
+        let (mut offset, mut kept) = (0, 0);
+        let mut buffer = Vec::new();
+        while offset < intake.bytes {
+            let part = read_at(&mut intake.file, offset, READ_BYTES)?;
+            offset += part.len() as u64;
+            let ends = offset >= intake.bytes || part.is_empty();
+            buffer.extend_from_slice(&part);
+            let follows = if ends { Follows::End } else { Follows::More };
+            let clean = self.store.clean(&buffer, Form::Json, follows);
+            let same = session.source_bytes(&intake.source, kept, clean.bytes().len() as u64);
+            if !same.is_ok_and(|same| same == clean.bytes()) {
+                return Ok(Beside::Changed);
+            }
+            kept += clean.bytes().len() as u64;
+            let taken = clean.source().len();
+            buffer.drain(..taken);
+            if ends {
+                break;
+            }
+        }
+        Ok(Beside::Shorter)
+    }
+
     /// Reads from the bookmark to the end of the file and says what was in it; `only_look` takes nothing.
     fn pass(
         &mut self,
@@ -222,30 +256,38 @@ impl<'a> Importer<'a> {
             let ends =
                 offset + (buffer.len() + part.len()) as u64 >= intake.bytes || part.is_empty();
             buffer.extend_from_slice(&part);
-            let ending = if ends { Ending::File } else { Ending::More };
-            let before = reader.carry().lines();
-            let piece =
-                reader.read(&buffer, ending, self.act.now).map_err(|bad| bad_line(path, &bad))?;
-            let taken = usize::try_from(piece.taken).unwrap_or(buffer.len());
-            let rest = buffer.split_off(taken);
-            let bytes = std::mem::replace(&mut buffer, rest);
-            offset += taken as u64;
-            (self.progress)(offset);
-            if taken > 0 {
+            while let Some((length, follows, ending)) = next(&buffer, options.whole, ends) {
+                let wanted = buffer.get(..length).unwrap_or_default();
+                let clean = self.store.clean(wanted, Form::Json, follows);
+                let before = reader.carry().lines();
+                let piece = reader
+                    .read(clean.bytes(), ending, self.act.now)
+                    .map_err(|bad| bad_line(path, &bad))?;
+                // Held back by the gate, or the beginning of a line: more of the file says what it is.
+                if piece.taken == 0 {
+                    break;
+                }
+                if piece.taken != clean.bytes().len() as u64 {
+                    return Err(CommandError::internal("a part of a transcript was read in part"));
+                }
+                let clean = clean.into_owned();
+                offset += clean.source().len() as u64;
+                buffer.drain(..clean.source().len());
+                (self.progress)(offset);
                 let carry = serde_json::to_vec(reader.carry()).map_err(|error| {
                     CommandError::internal("what was read cannot be noted").caused_by(error)
                 })?;
                 let lines = reader.carry().lines() - before;
-                report.count(&piece, lines);
+                report.count(&piece, &clean, lines);
                 if only_look && self.how.dry_run {
                     self.look(intake, &piece, &mut report)?;
                 }
                 let began = piece.session.as_ref().is_some_and(|draft| draft.started_at.is_some());
-                held.push(Read { bytes, lines, piece, carry });
-                let length: usize = held.iter().map(|read| read.bytes.len()).sum();
+                held.push(Read { clean, lines, piece, carry });
+                let length: usize = held.iter().map(|read| read.clean.source().len()).sum();
                 if only_look {
                     held.clear();
-                } else if began || ends || length > MAX_HELD_BYTES {
+                } else if began || length > MAX_HELD_BYTES {
                     for read in held.drain(..) {
                         self.take(intake, read, &mut report)?;
                     }
@@ -318,7 +360,7 @@ impl<'a> Importer<'a> {
         let taken = Taken {
             bookmark: std::mem::take(&mut intake.bookmark),
             open: &open,
-            bytes: &read.bytes,
+            bytes: read.clean,
             lines: read.lines,
             keep: true,
             again: intake.again,
@@ -348,6 +390,25 @@ impl<'a> Importer<'a> {
             ..NewSession::imported(name)
         };
         Ok(self.store.create_named(self.act, new)?)
+    }
+}
+
+/// How much of what was read is handed on now, what follows it, and whether it is a line without an end.
+fn next(buffer: &[u8], whole: bool, ends: bool) -> Option<(usize, Follows, Ending)> {
+    if whole {
+        // One document over many lines means nothing before its end.
+        return (ends && !buffer.is_empty()).then_some((buffer.len(), Follows::End, Ending::File));
+    }
+    let max_line = usize::try_from(Options::default().max_line).unwrap_or(usize::MAX);
+    match buffer.iter().rposition(|byte| *byte == b'\n') {
+        Some(place) => Some((place + 1, Follows::Line, Ending::More)),
+        None if buffer.is_empty() => None,
+        None if ends => Some((buffer.len(), Follows::End, Ending::File)),
+        // Nobody's line: it is kept, and passed over by the reader.
+        None if buffer.len() > max_line + 2 * MAX_SECRET_BYTES => {
+            Some((buffer.len(), Follows::More, Ending::More))
+        }
+        None => None,
     }
 }
 
@@ -439,9 +500,10 @@ fn checkpoint(draft: CheckpointDraft) -> NewCheckpoint {
 
 impl TranscriptReport {
     /// Adds what a piece of the file says.
-    fn count(&mut self, piece: &Piece, lines: u64) {
+    fn count(&mut self, piece: &Piece, clean: &Clean<'_>, lines: u64) {
         self.lines += lines;
-        self.bytes += piece.taken;
+        self.bytes += clean.source().len() as u64;
+        self.redacted += clean.removed();
         if !self.again {
             self.count_facts(&piece.facts);
         }

@@ -13,6 +13,10 @@ fn list_shows_values_and_where_they_come_from() {
     lock_timeout                                0.5    environment
     color                                       auto   flag
     pager                                       more   user
+    redact.enabled                              true   default
+    redact.allow                                -      default
+    redact.variables                            -      default
+    inference.enabled                           true   default
     schedule.every                              1h30m  project
     keep.last                                   -      default
     keep.days                                   -      default

@@ -105,6 +105,7 @@ fn a_document_has_every_array_and_what_stands_beside_it() {
             "runs",
             "tasks",
             "thread_messages",
+            "threads",
             "verifications"
         ]
     );

@@ -74,6 +74,16 @@ fn the_page_on_progress_holds() {
 }
 
 #[test]
+fn the_page_on_programs_holds() {
+    holds("systems/programs.md");
+}
+
+#[test]
+fn the_page_on_threads_holds() {
+    holds("systems/threads.md");
+}
+
+#[test]
 fn what_commands_print_takes_the_place_of_what_stood_there() {
     let page = "x\n```console\n$ echo a\nold\n$ printf '%s\\n' \\\n> b; exit 3\n```\ny\n";
     let wanted =

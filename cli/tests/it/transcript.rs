@@ -5,7 +5,7 @@ use forge_cli::error::CommandError;
 use forge_cli::report::import::TranscriptReport;
 use forge_cli::transcript::{How, Importer};
 use forge_store::model::{Key, Kind, Timestamp, Trigger, Value};
-use forge_store::store::{Act, CheckpointFilter, ClaimChange, Session, Store};
+use forge_store::store::{Act, CheckpointFilter, ClaimChange, Options, Session, Store};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -351,6 +351,50 @@ fn real_sessions_are_the_same_in_the_pieces_they_were_saved_in() {
             assert_eq!(one, other);
         }
         assert!(import(&store, &file).unchanged);
+    }
+}
+
+fn disk(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
+    entries
+        .map(|entry| {
+            let metadata = entry.metadata().unwrap();
+            if metadata.is_dir() { disk(&entry.path()) } else { metadata.len() }
+        })
+        .sum()
+}
+
+/// A transcript that is saved again and again costs what is new in it.
+#[test]
+#[expect(clippy::cast_precision_loss, reason = "a ratio")]
+fn a_session_saved_in_many_pieces_takes_little_more_than_one_compressed_copy() {
+    for (text, cuts) in recorded() {
+        let (folder, file, _) = place();
+        let path = folder.path().join("store");
+        let store = Store::create(&path, Options::default()).unwrap();
+        let one = zstd::bulk::compress(&text, 3).unwrap().len() as f64;
+        let (mut before, mut blob) = (0, 0);
+        let mut id = None;
+        for cut in cuts.into_iter().chain([text.len()]) {
+            std::fs::write(&file, &text[..cut]).unwrap();
+            let used = disk(&path);
+            id = import(&store, &file).agent_session.or(id);
+            let Some(session) = id.as_ref().and_then(|id| store.agent_session(id).unwrap()) else {
+                continue;
+            };
+            let source = format!("claude-code:{}", id.as_ref().unwrap());
+            let stored = session.stored_bytes(&source).unwrap();
+            let new = zstd::bulk::compress(&text[before..cut], 3).unwrap().len() as u64;
+            assert!(
+                stored - blob <= new + new / 10 + 500,
+                "{stored} after {blob}, {new} new at {cut}"
+            );
+            if cut == before {
+                assert!(disk(&path) - used < 1000, "{} for an equal save", disk(&path) - used);
+            }
+            (before, blob) = (cut, stored);
+        }
+        assert!(blob as f64 <= one * 1.1, "{blob} bytes of blob, {one} of one copy");
     }
 }
 

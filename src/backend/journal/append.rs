@@ -24,11 +24,10 @@ impl Journal {
     /// must be held.
     pub(super) fn catch_up(&self, from: Position) -> Result<(Tail, Cursor), Error> {
         let known = held(&self.tip).clone();
-        if let Some(tip) = known.filter(|tip| tip.end == from && tip.previous.is_some()) {
-            let extent = tip.segment.extent()?;
-            if extent.named && extent.end == from {
-                return Ok((Tail { frames: Vec::new(), end: from }, tip));
-            }
+        if let Some(tip) = known.filter(|tip| tip.end == from && tip.previous.is_some())
+            && tip.is_last()?
+        {
+            return Ok((Tail { frames: Vec::new(), end: from }, tip));
         }
         let (tail, mut tip) = self.confirmed(|| self.read_to_end(from))?;
         if tip.previous.is_none() {

@@ -8,11 +8,13 @@
 //! * `segment`, `mark`, `lock`: the files of the folder.
 //! * `scan`: reading, and what is a torn tail and what is damage.
 //! * `append`, `sync`, `rotate`: the three ways to change it.
+//! * `room`: zeros behind the end, so that a sync need not make a longer file durable too.
 
 mod append;
 mod layout;
 mod lock;
 mod mark;
+mod room;
 mod rotate;
 mod scan;
 mod segment;
@@ -98,11 +100,6 @@ impl Journal {
         Ok(journal)
     }
 
-    /// How many times this journal has asked the disk to make data durable.
-    pub fn syncs(&self) -> u64 {
-        self.progress.syncs()
-    }
-
     fn new(folder: &Path, lock: Option<AppendLock>, mark: MarkFile) -> Result<Self, Error> {
         let progress = Progress::new(mark.position()?);
         Ok(Self {
@@ -167,7 +164,15 @@ impl Journal {
     }
 
     fn read_once(&self, from: Position, limit: u64) -> Result<Tail, Error> {
-        let known = held(&self.place).clone();
+        let ends_there = |cursor: &Cursor| cursor.end == from && cursor.previous.is_some();
+        let written = held(&self.tip).clone().filter(ends_there);
+        let known = written.or_else(|| held(&self.place).clone());
+        if let Some(cursor) = known.as_ref().filter(|cursor| ends_there(cursor))
+            && cursor.is_last()?
+            && self.mark.position()? <= from
+        {
+            return Ok(Tail { frames: Vec::new(), end: from });
+        }
         let mut walk = self.walk(from, known)?;
         let mut tail = Tail { frames: Vec::new(), end: from };
         while tail.frames.is_empty() || tail.end - from < limit {
@@ -209,6 +214,18 @@ impl Log for Journal {
 
     fn remove_before(&self, before: Position) -> Result<(), Error> {
         self.remove_segments(before)
+    }
+
+    fn make_room(&self, from: Position, bytes: u64) -> Result<(), Error> {
+        self.write_zeros(from, bytes)
+    }
+
+    fn syncs(&self) -> u64 {
+        self.progress.syncs()
+    }
+
+    fn give_back_room(&self, from: Position) -> Result<(), Error> {
+        self.cut_zeros(from)
     }
 
     fn start(&self) -> Result<Position, Error> {

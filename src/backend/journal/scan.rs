@@ -24,6 +24,15 @@ pub(crate) struct Cursor {
     pub(crate) previous: Option<RecordHash>,
 }
 
+impl Cursor {
+    /// Whether nothing has been written behind it since it was found to be the end of the journal.
+    pub(crate) fn is_last(&self) -> Result<bool, Error> {
+        let extent = self.segment.extent()?;
+        let blank = || self.segment.is_blank(self.end);
+        Ok(extent.named && (extent.end == self.end || (extent.end > self.end && blank()?)))
+    }
+}
+
 /// A walk over the records from some position on.
 #[derive(Debug)]
 pub(crate) struct Walk {
@@ -201,7 +210,7 @@ impl Walk {
         if !extent.named {
             return Err(damaged(at, "the segment was taken away"));
         }
-        let torn = extent.end > at;
+        let torn = extent.end > at && !self.cursor.segment.is_room(at)?;
         if torn && marks(&self.cursor.segment, at + 1)? > at {
             return Err(wrong());
         }

@@ -65,6 +65,35 @@ impl Segment {
         })
     }
 
+    /// Whether no frame has been begun at a position: only zeros stand there, or nothing.
+    pub(crate) fn is_blank(&self, position: Position) -> Result<bool, Error> {
+        let mut bytes = [0; layout::HEADER_BYTES];
+        let offset = position - self.start;
+        let count = self.file.read_at(&mut bytes, offset).map_err(Error::io("read", &self.path))?;
+        Ok(bytes[..count].iter().all(|byte| *byte == 0))
+    }
+
+    /// Whether only zeros stand from a position on: room that was made for records to come.
+    pub(crate) fn is_room(&self, position: Position) -> Result<bool, Error> {
+        if !self.is_blank(position)? {
+            return Ok(false);
+        }
+        let mut bytes = vec![0; WINDOW_BYTES as usize];
+        let mut offset = position - self.start;
+        loop {
+            let count = match self.file.read_at(&mut bytes, offset) {
+                Ok(0) => return Ok(true),
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(Error::io("read", &self.path)(error)),
+            };
+            if bytes[..count].iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+            offset += count as u64;
+        }
+    }
+
     /// Ends the file at a position.
     pub(crate) fn cut(&self, position: Position) -> Result<(), Error> {
         self.file.set_len(position - self.start).map_err(Error::io("cut", &self.path))

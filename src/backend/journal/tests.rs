@@ -318,6 +318,62 @@ fn rotation_when_any_of_its_syncs_fails_leaves_a_whole_journal() {
 }
 
 #[test]
+fn room_when_made_changes_nothing_that_is_read_and_is_written_over() {
+    let place = Place::new();
+    let (journal, other) = (place.create(), place.open());
+    let one = add(&journal, 0, "one");
+    journal.make_room(one.end, 300_000).unwrap();
+    let length = || fs::metadata(place.segment(0)).unwrap().len();
+    let roomy = length();
+    assert!(roomy >= one.end + 300_000);
+    journal.make_room(one.end, 300_000).unwrap();
+    assert_eq!(length(), roomy, "there is enough");
+    for reader in [&journal, &other, &place.open()] {
+        assert_eq!(all(reader, 0), ["one"]);
+        assert_eq!(all(reader, one.end), [""; 0]);
+    }
+    let two = add(&other, one.end, "two");
+    let three = add(&journal, one.end, "three");
+    assert_eq!((two.position, three.position, length()), (one.end, two.end, roomy));
+    journal.sync(three.end).unwrap();
+    let refs = rotate(&other, three.end, "refs");
+    add(&journal, three.end, "four");
+    for reader in [&journal, &other, &place.open()] {
+        assert_eq!(all(reader, 0), ["one", "two", "three", "refs", "four"]);
+    }
+    place.open().make_room(refs.end, 300_000).unwrap();
+    journal.give_back_room(refs.end).unwrap();
+    let last = fs::metadata(place.segment(refs.position)).unwrap().len();
+    assert_eq!(
+        last,
+        all(&journal, refs.position)
+            .iter()
+            .fold(0, |sum, text| { sum + (HEADER_BYTES + text.len()) as u64 })
+    );
+}
+
+/// A power cut may keep the end of a record and lose its beginning. What is left of it must not stand behind the next
+/// record as if it belonged there.
+#[test]
+fn bytes_in_the_room_that_follow_nothing_are_cut_by_the_next_writer() {
+    let place = Place::new();
+    let journal = place.create();
+    let one = add(&journal, 0, "one");
+    journal.make_room(one.end, 200_000).unwrap();
+    let two = add(&journal, one.end, "two");
+    let three = add(&journal, two.end, "three");
+    drop(journal);
+    let mut bytes = fs::read(place.segment(0)).unwrap();
+    bytes[one.end as usize..two.end as usize].fill(0);
+    fs::write(place.segment(0), &bytes).unwrap();
+    assert_eq!(all(&place.open(), 0), ["one"]);
+    let other = add(&place.open(), 0, "owt");
+    assert_eq!((other.position, other.end), (one.end, two.end));
+    assert_eq!(fs::metadata(place.segment(0)).unwrap().len(), two.end);
+    assert_eq!(all(&place.open(), two.end), [""; 0], "{three:?} came back");
+}
+
+#[test]
 fn files_when_made_are_private() {
     let place = Place::new();
     let journal = place.create();

@@ -135,6 +135,55 @@ pub fn check(kind: Kind, value: &Value) -> Result<Value, InvalidField> {
     Ok(positive_zeros(checked))
 }
 
+/// Whether this is what [`check`] would make of it, so that it need not be made anew: what reads as the same is stored
+/// as the same, and most values come in that form.
+#[must_use]
+pub fn is_checked(kind: Kind, value: &Value) -> bool {
+    if !value.as_map().is_some_and(|fields| fields.values().all(|field| is_plain(field, 1))) {
+        return false;
+    }
+    match kind {
+        Kind::Hypothesis => Hypothesis::is_written(value),
+        Kind::Evidence => Evidence::is_written(value),
+        Kind::Belief => Belief::is_written(value),
+        Kind::Dependency => Dependency::is_written(value),
+        Kind::Gap => Gap::is_written(value),
+        Kind::Note => Note::is_written(value),
+        Kind::Message => Message::is_written(value),
+        Kind::Prompt => Prompt::is_written(value),
+        Kind::Command => ExecutedCommand::is_written(value),
+        Kind::Code => CodeState::is_written(value),
+        Kind::Verification => VerificationResult::is_written(value),
+        Kind::Measurement => Measurement::is_written(value),
+        Kind::Task => Task::is_written(value),
+        Kind::Agent => Agent::is_written(value),
+        Kind::Inference => Inference::is_written(value),
+        Kind::Output
+        | Kind::Item
+        | Kind::Progress
+        | Kind::ThreadMessage
+        | Kind::Program
+        | Kind::Run
+        | Kind::Thread => true,
+    }
+}
+
+/// Whether a value is sound, without fields that are null and without negative zeros.
+fn is_plain(value: &Value, depth: usize) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Float(number) => {
+            number.is_finite() && !(*number == 0.0 && number.is_sign_negative())
+        }
+        Value::List(_) | Value::Map(_) if depth > MAX_DEPTH => false,
+        Value::List(items) => {
+            items.iter().all(|item| *item == Value::Null || is_plain(item, depth + 1))
+        }
+        Value::Map(fields) => fields.values().all(|field| is_plain(field, depth + 1)),
+        Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Text(_) => true,
+    }
+}
+
 /// The fields forge knows of a kind, in the order they are shown. Those of what the other systems keep are listed,
 /// and not checked.
 #[must_use]

@@ -39,6 +39,11 @@ pub trait Shape: Sized {
     fn write(&self) -> Value;
     /// What fits, in words.
     fn allowed() -> String;
+
+    /// Whether reading and writing would give this very value back, so that neither is needed.
+    fn is_written(value: &Value) -> bool {
+        Self::read(value).is_some_and(|read| read.write() == *value)
+    }
 }
 
 /// A number within bounds that are part of its type.
@@ -74,6 +79,10 @@ macro_rules! bounded {
 
             fn allowed() -> String {
                 $allowed.to_owned()
+            }
+
+            fn is_written(value: &Value) -> bool {
+                matches!(value, Value::Float(number) if Self::new(*number).is_some())
             }
         }
     };
@@ -150,6 +159,10 @@ impl Shape for String {
 
     fn allowed() -> String {
         "a text".to_owned()
+    }
+
+    fn is_written(value: &Value) -> bool {
+        matches!(value, Value::Text(_))
     }
 }
 
@@ -230,6 +243,10 @@ impl<T: Shape> Shape for Vec<T> {
 
     fn allowed() -> String {
         format!("a list, each {}", T::allowed())
+    }
+
+    fn is_written(value: &Value) -> bool {
+        value.as_list().is_some_and(|items| items.iter().all(T::is_written))
     }
 }
 
@@ -338,6 +355,16 @@ macro_rules! record {
                         InvalidField::new(Self::KIND, $key, &found, allowed)
                     })?,)*
                     extra: fields,
+                })
+            }
+
+            /// Whether [`to_value`](Self::to_value) of [`from_value`](Self::from_value) would give back this value,
+            /// in which there are no nulls.
+            pub(super) fn is_written(value: &$crate::model::Value) -> bool {
+                value.as_map().is_some_and(|fields| {
+                    $(fields.get($key).is_none_or(
+                        <$type as $crate::model::claim::field::Shape>::is_written
+                    ))&&*
                 })
             }
 

@@ -25,7 +25,9 @@ mod verification;
 mod word;
 
 pub use belief::{Belief, BeliefKind};
-pub use check::{InvalidField, InvalidId, MAX_DEPTH, MAX_ID_BYTES, check, check_id, fields};
+pub use check::{
+    InvalidField, InvalidId, MAX_DEPTH, MAX_ID_BYTES, check, check_id, fields, is_checked,
+};
 pub use code::CodeState;
 pub use command::{CommandOutcome, ExecutedCommand};
 pub use conversation::{Agent, Inference, Message, Prompt};

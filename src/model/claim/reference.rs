@@ -7,10 +7,26 @@ use crate::model::{Key, Kind, Value};
 /// reference. Facts refer to nothing that is checked; neither does a value whose fields do not fit.
 #[must_use]
 pub fn references(kind: Kind, value: &Value) -> Vec<Key> {
+    // Most values refer to nothing: then none of their fields need be read.
+    if referring(kind).iter().all(|name| value.field(name).is_none()) {
+        return Vec::new();
+    }
     let mut keys = found(kind, value).unwrap_or_default();
     keys.sort();
     keys.dedup();
     keys
+}
+
+/// The fields that name other claims.
+const fn referring(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::Hypothesis => &["parent"],
+        Kind::Evidence => &["hypothesis"],
+        Kind::Belief => &["hypothesis", "evidence"],
+        Kind::Dependency => &["from", "to"],
+        Kind::Gap => &["blocking"],
+        _ => &[],
+    }
 }
 
 fn found(kind: Kind, value: &Value) -> Option<Vec<Key>> {

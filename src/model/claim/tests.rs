@@ -71,6 +71,23 @@ fn value_of(kind: Kind) -> BoxedStrategy<Value> {
         .boxed()
 }
 
+#[test]
+fn what_check_would_change_or_refuse_is_not_checked() {
+    for text in [
+        r#"{"description": null}"#,
+        r#"{"x": [{"y": null}]}"#,
+        r#"{"x": -0.0}"#,
+        r#"{"confidence": 1}"#,
+        r#"{"confidence": 1.5}"#,
+        r#"{"status": "odd"}"#,
+        r#"{"tags": ["a", 1]}"#,
+        "7",
+    ] {
+        assert!(!is_checked(Kind::Hypothesis, &json(text)), "{text}");
+    }
+    assert!(!is_checked(Kind::Note, &Value::from([("x", Value::Float(f64::NAN))])));
+}
+
 proptest! {
     #[test]
     fn a_fitting_value_comes_back_without_nulls(
@@ -78,6 +95,8 @@ proptest! {
             .prop_flat_map(|kind| (Just(kind), value_of(kind)))
     ) {
         let checked = check(kind, &value).unwrap();
+        prop_assert!(is_checked(kind, &checked));
+        prop_assert_eq!(is_checked(kind, &value), checked == value);
         prop_assert_eq!(&checked, &value.without_nulls());
         prop_assert_eq!(check(kind, &checked), Ok(checked));
     }

@@ -90,6 +90,10 @@ macro_rules! words {
             fn allowed() -> String {
                 format!("one of {}", <Self as $crate::model::claim::Word>::WORDS.join(", "))
             }
+
+            fn is_written(value: &$crate::model::Value) -> bool {
+                <Self as $crate::model::claim::field::Shape>::read(value).is_some()
+            }
         }
     };
 }

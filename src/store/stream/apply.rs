@@ -17,6 +17,7 @@ use crate::model::{
     Origin, SessionNumber, TextRef, Timestamp, Value, claim,
 };
 use crate::store::act::Act;
+use crate::store::gate::Removed;
 use crate::store::session::{NewSession, Session, check_branch_name};
 use crate::store::write::{check_tag, fact_pages};
 use crate::store::{CheckpointFilter, Store};
@@ -126,12 +127,17 @@ impl<'a> Applier<'a> {
         let session = self.session(line.session.as_deref(), line.at)?;
         let branch = line.branch.as_deref().unwrap_or(MAIN).to_owned();
         let at = line.at;
+        let (gate, mut removed) = (self.store.gate(), Removed::new());
         match line.event {
-            Event::Put(put) if !put.kind.is_claim() => {
+            Event::Put(mut put) if !put.kind.is_claim() => {
+                gate.value(&mut put.value, &mut removed);
                 self.begin(&session, &branch, at, false, before)?;
                 self.fact(put, at, number)
             }
-            Event::Put(put) => {
+            Event::Put(mut put) => {
+                // What only the fields' names tell is not seen in the line as it stands.
+                gate.value(&mut put.value, &mut removed);
+                gate.name("id", &put.id)?;
                 let value = claim::check(put.kind, &put.value).map_err(invalid)?;
                 claim::check_id(&put.id).map_err(invalid)?;
                 let change = ClaimChange {
@@ -417,13 +423,13 @@ impl<'a> Applier<'a> {
         let written = self.write(&session, mark, &mut |desk, refs, operation| {
             let on = branch_number(refs, &branch)?;
             let place = Place { session: number, branch: on, time: at, operation };
-            let planned = match changes.as_slice() {
+            let mut planned = match changes.as_slice() {
                 [] => None,
                 changes => revise::plan(desk, place, changes, &mut memo)?,
             };
             let mut all = objects.clone();
             all.extend(pages.iter().cloned());
-            all.extend(planned.iter().flat_map(|planned| planned.changes.iter().cloned()));
+            all.extend(planned.iter_mut().flat_map(|planned| std::mem::take(&mut planned.changes)));
             revisions = u64::from(planned.is_some());
             if let Some(event) = event {
                 let head = planned.as_ref().map(|planned| planned.head.sequence);
@@ -529,6 +535,7 @@ impl<'a> Applier<'a> {
                 lines: mark.lines,
                 blocks: mark.hash.clone(),
                 carry: Bytes(self.own.clone().unwrap_or_default().into_bytes()),
+                cleaned: None,
             })),
         };
         let engine = &self.store.engine;

@@ -40,9 +40,11 @@ impl Kept {
 /// [`Kept`].
 pub fn is_disposable(document: &Document, now: Timestamp, keep_micros: i64) -> Result<(), Kept> {
     let counts = document.counts();
-    let finished = counts.items_processed.zip(counts.items_total);
-    if finished.is_none_or(|(processed, total)| processed < total) {
-        return Err(Kept::Unfinished);
+    match counts.items_processed.zip(counts.items_total) {
+        Some((processed, total)) if processed == total => {}
+        // More than there are is no end but an error.
+        Some((processed, total)) if processed > total => return Err(Kept::Errors),
+        _ => return Err(Kept::Unfinished),
     }
     let errors = document.error_count().unwrap_or(0).max(counts.items_failed.unwrap_or(0));
     if errors > 0 || !document.failed_item_ids().is_empty() {

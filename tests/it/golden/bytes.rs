@@ -234,6 +234,7 @@ pub(super) fn bookmark() -> BookmarkRow {
         lines: 900,
         blocks: Bytes(vec![0xee; 32]),
         carry: Bytes(b"carry".to_vec()),
+        cleaned: None,
     }
 }
 

@@ -159,6 +159,12 @@ fn write(journal: &Journal, writer: u64, records: u64) {
         journal.sync(appended.end).unwrap();
         acknowledge(count, &appended);
         from = appended.end;
+        // Records are written over zeros as often as behind the end.
+        match numbers.below(ROTATION) {
+            0 => journal.make_room(from, 200_000).unwrap(),
+            1 => journal.give_back_room(from).unwrap(),
+            _ => {}
+        }
     }
 }
 
@@ -184,6 +190,12 @@ fn exercise(journal: &Journal) {
         }
         // Also written if not acknowledged: then it may be there or not.
         count += 1;
+        if step == 1 || step == 4 {
+            let _ = journal.make_room(appended.end, 1000);
+        }
+        if step == 6 {
+            let _ = journal.give_back_room(appended.end);
+        }
         if step == 5 {
             say(&format!("removing {}", appended.position));
             // Tried; the parent sees what came of it.

@@ -35,6 +35,11 @@ use Outcome::{Damaged, Gone, Whole};
 
 impl Sample {
     fn new(text: &str) -> Self {
+        Self::with_room(text, 0)
+    }
+
+    /// The last three records written over zeros, of which so many are left.
+    fn with_room(text: &str, left: usize) -> Self {
         let root = tempfile::tempdir().unwrap();
         let journal = Journal::create(&root.path().join("journal")).unwrap();
         let mut records = Vec::new();
@@ -54,7 +59,9 @@ impl Sample {
                 synced = records.len();
             }
         }
-        Self { root, records, starts, synced }
+        let sample = Self { root, records, starts, synced };
+        edit(&sample.segment(2), |bytes| bytes.resize(bytes.len() + left, 0));
+        sample
     }
 
     fn folder(&self) -> PathBuf {
@@ -216,6 +223,38 @@ fn a_zeroed_block_is_damage_below_the_mark_and_a_torn_tail_above() {
                 first.map_or(Whole(9), |first| sample.verdict(sample.frame_at(segment, first)));
             assert_eq!(outcome, expected, "segment {segment}, block at {begin}");
         }
+    }
+}
+
+/// In the room behind the end: zeros are nothing, anything else is a torn tail that the next writer cuts.
+#[test]
+fn a_wrong_byte_in_the_room_or_before_it_is_told_as_without_room() {
+    let sample = Sample::with_room("sample", 300);
+    assert_eq!(sample.after(|_| ()), Whole(9));
+    let records = sample.records[8].end - sample.starts[2];
+    for offset in 0..length(&sample.segment(2)) {
+        let outcome =
+            sample.after(|copy| edit(&copy.segment(2), |b| b[offset] ^= 1 << (offset % 8)));
+        let expected = if (offset as u64) < records {
+            sample.verdict(sample.frame_at(2, offset))
+        } else {
+            Whole(9)
+        };
+        assert_eq!(outcome, expected, "byte {offset}");
+    }
+    for begin in (0..records as usize).step_by(16) {
+        let block = begin..begin + 64;
+        let bytes = fs::read(sample.segment(2)).unwrap();
+        let first = block.clone().find(|at| bytes[*at] != 0);
+        let outcome = sample.after(|copy| edit(&copy.segment(2), |b| b[block].fill(0)));
+        let expected = first.map_or(Whole(9), |first| sample.verdict(sample.frame_at(2, first)));
+        assert_eq!(outcome, expected, "block at {begin}");
+    }
+    // As a crash leaves it that kept nothing of the last records.
+    for record in &sample.records[sample.synced - 1..] {
+        let kept = (record.position - sample.starts[2]) as usize;
+        let outcome = sample.after(|copy| edit(&copy.segment(2), |b| b[kept..].fill(0)));
+        assert_eq!(outcome, sample.verdict(record.position), "zeros from {kept} on");
     }
 }
 

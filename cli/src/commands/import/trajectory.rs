@@ -9,6 +9,7 @@ use crate::workplace::{self, Access};
 use forge_agents::swe_agent;
 use forge_store::model::Timestamp;
 use forge_store::model::when::MomentBase;
+use forge_store::redact::{Ending, Form};
 use forge_store::store::{NewSession, Session, Store, Taken};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -38,7 +39,8 @@ pub(super) fn run(args: &SweAgentArgs, context: &mut Context) -> Result<(), Comm
     file.take(MAX_BYTES)
         .read_to_end(&mut content)
         .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
-    let piece = swe_agent::read(&content, started_at, context.now).map_err(|error| {
+    let clean = store.clean(&content, Form::Json, Ending::End);
+    let piece = swe_agent::read(clean.bytes(), started_at, context.now).map_err(|error| {
         CommandError::invalid(format!("cannot import '{shown}'")).caused_by(error)
     })?;
     let draft = piece.session.clone().unwrap_or_default();
@@ -59,7 +61,7 @@ pub(super) fn run(args: &SweAgentArgs, context: &mut Context) -> Result<(), Comm
         }
         let lines = content.iter().filter(|byte| **byte == b'\n').count() as u64;
         let taken =
-            Taken { bytes: &content, lines, keep: true, facts: piece.facts, ..Taken::default() };
+            Taken { bytes: clean, lines, keep: true, facts: piece.facts, ..Taken::default() };
         let act = workplace::act(context, "import swe-agent");
         session.take(&act, store.new_operation()?, &source, taken)?;
         store.sync()?;

@@ -68,6 +68,10 @@ pub(super) fn run(args: &SaveArgs, context: &mut Context) -> Result<(), CommandE
             workplace::finish(&store);
             Ok(())
         }
+        None if args.item_done.is_empty() && args.item_failed.is_empty() => {
+            Err(CommandError::invalid("there is nothing to save")
+                .hinted("name a FILE, '-' for standard input, or --item-done ID"))
+        }
         None => items(args, context),
     }
 }

@@ -15,6 +15,7 @@ pub(super) use state::State;
 pub(super) use timeline::Timeline;
 
 use super::answer::{self, Answer};
+use super::place::Use;
 use super::visit::Visit;
 use super::{Setting, schema};
 use crate::error::CommandError;
@@ -166,11 +167,16 @@ fn call<T: Does>(
     client: &Client,
 ) -> Result<CallToolResponse, CommandError> {
     let arguments: T::Arguments = taken(arguments)?;
-    let mut visit = Visit::begin(setting, T::session(&arguments))?;
+    let mut visit = begun::<T>(&arguments, setting)?;
     match T::run(&arguments, &mut visit, client)? {
         Outcome::Answer(answer) => Ok(answer.into_result()?.into()),
         Outcome::Question(question) => Ok((*question).into()),
     }
+}
+
+fn begun<T: Does>(arguments: &T::Arguments, setting: &Setting) -> Result<Visit, CommandError> {
+    let to = if T::EFFECT == Effect::Adds { Use::Writes } else { Use::Reads };
+    Visit::begin(setting, T::session(arguments), to)
 }
 
 /// What a tool finds for arguments that forge itself makes, as JSON.
@@ -183,7 +189,7 @@ pub(super) fn found<T: Does>(
     setting: &Setting,
 ) -> Result<Value, CommandError> {
     let arguments: T::Arguments = taken(arguments)?;
-    let mut visit = Visit::begin(setting, T::session(&arguments))?;
+    let mut visit = begun::<T>(&arguments, setting)?;
     match T::run(&arguments, &mut visit, &Client::default())? {
         Outcome::Answer(answer) => answer::json(&answer.found),
         Outcome::Question(_) => Err(CommandError::internal("reading asks nothing")),

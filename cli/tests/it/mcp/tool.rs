@@ -308,6 +308,35 @@ fn an_answer_says_which_session_it_landed_in_and_why() {
 }
 
 #[test]
+fn a_write_lands_in_the_session_of_the_agent_around_the_server() {
+    let environment = place();
+    let _ = environment.forge(["session", "new", "mine"]).success();
+    let _ = environment.forge(["hypothesis", "add", "by a person"]).success();
+    let mut server = Server::begin(&environment);
+    // This test is the process around the hook and around the server.
+    let event = json!({
+        "session_id": "cc-1", "hook_event_name": "SessionStart", "source": "startup",
+        "transcript_path": environment.path("home/none.jsonl"), "cwd": environment.path("project"),
+    });
+    crate::hook::call(&environment, "claude", "SessionStart", &event.to_string());
+    let whose = |found: &Value| {
+        let text = |name: &str| found[name].as_str().unwrap().to_owned();
+        (text("session"), text("chosen_by"))
+    };
+    let of = |session: &str, chosen_by: &str| (session.to_owned(), chosen_by.to_owned());
+    // It has recorded nothing yet, so there is nothing of its own to read or to add to.
+    assert_eq!(whose(&server.found("brief", &json!({}))), of("mine", "current"));
+    let evidence =
+        json!({ "kind": "evidence", "description": "x", "hypothesis": "H1", "strength": 1 });
+    assert_eq!(whose(&server.found("record_finding", &evidence)), of("mine", "current"));
+    let hypothesis = json!({ "description": "by the agent" });
+    assert_eq!(whose(&server.found("record_hypothesis", &hypothesis)), of("cc-1", "agent"));
+    assert_eq!(whose(&server.found("brief", &json!({}))), of("cc-1", "agent"));
+    let outright = json!({ "description": "for a person", "session": "mine" });
+    assert_eq!(whose(&server.found("record_hypothesis", &outright)), of("mine", "request"));
+}
+
+#[test]
 fn reads_see_what_others_have_written() {
     let environment = place();
     let mut server = Server::begin(&environment);

@@ -11,8 +11,8 @@ pub(super) use hypothesis::Hypothesis;
 pub(super) use verification::Verification;
 
 use super::super::answer::{Answer, Named, Place};
-use super::super::resource;
 use super::super::visit::Visit;
+use super::super::{place, resource};
 use super::{Outcome, word};
 use crate::args::value::{Name, said};
 use crate::commands::Command;
@@ -107,7 +107,8 @@ pub(super) fn written(
     } else {
         resource::entity(&document.session, kind, &id)
     };
-    let place = Place { session: document.session, chosen_by: visit.chosen_by };
+    let chosen_by = place::settled(&visit.context, visit.chosen_by, &document.session)?;
+    let place = Place { session: document.session, chosen_by };
     let name = format!("{kind} {id}");
     let found = Written {
         place,

@@ -1,0 +1,115 @@
+//! What an agent's sentences state, read by rules: a hypothesis, a finding or decision, an open question.
+//!
+//! The rules are data (`rules.txt`), no model is asked, and what they find is never a claim: it becomes a fact that a
+//! person or agent may promote. `docs/inference.md` says how good they are and how that is measured.
+
+use forge_store::model::Kind;
+use regex::bytes::{RegexSet, RegexSetBuilder};
+use std::sync::LazyLock;
+
+/// The rules, as they are read.
+pub const RULES: &str = include_str!("rules.txt");
+
+/// Shorter sentences say too little; longer ones would not stand in the fact itself.
+const LENGTHS: std::ops::RangeInclusive<usize> = 20..=256;
+/// Of one message no more than so many are taken.
+const MAX_OF_ONE: usize = 8;
+
+/// A sentence that states something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inferred<'t> {
+    /// What it states: a hypothesis, a belief or a gap.
+    pub kind: Kind,
+    /// The rule that says so.
+    pub rule: &'static str,
+    /// The sentence.
+    pub sentence: &'t str,
+}
+
+struct Rules {
+    /// Kind (`None`: the sentence is passed over) and name of each pattern.
+    said: Vec<(Option<Kind>, &'static str)>,
+    patterns: RegexSet,
+}
+
+static ALL: LazyLock<Rules> = LazyLock::new(|| {
+    let (mut said, mut patterns) = (Vec::new(), Vec::new());
+    for line in RULES.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (kind, rest) = line.split_once(char::is_whitespace).expect("a test reads every rule");
+        let (name, pattern) =
+            rest.trim_start().split_once(char::is_whitespace).expect("a test reads every rule");
+        said.push((kind.parse().ok(), name));
+        patterns.push(format!("(?-u){}", pattern.trim_start()));
+    }
+    let patterns = RegexSetBuilder::new(patterns)
+        .case_insensitive(true)
+        .build()
+        .expect("a test compiles every rule");
+    Rules { said, patterns }
+});
+
+/// What one sentence states: by the first rule that fits it.
+#[must_use]
+pub fn judge(sentence: &str) -> Option<(Kind, &'static str)> {
+    let rules = &*ALL;
+    let first = rules.patterns.matches(sentence.as_bytes()).iter().next()?;
+    let (kind, name) = rules.said.get(first)?;
+    kind.map(|kind| (kind, *name))
+}
+
+/// What the sentences of a message state, each once. Code between fences is passed over.
+#[must_use]
+pub fn read(text: &str) -> Vec<Inferred<'_>> {
+    let mut found: Vec<Inferred<'_>> = Vec::new();
+    let mut fenced = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+            continue;
+        }
+        if fenced {
+            continue;
+        }
+        for sentence in sentences(line) {
+            if !LENGTHS.contains(&sentence.len()) || found.iter().any(|it| it.sentence == sentence)
+            {
+                continue;
+            }
+            if let Some((kind, rule)) = judge(sentence) {
+                found.push(Inferred { kind, rule, sentence });
+            }
+            if found.len() == MAX_OF_ONE {
+                return found;
+            }
+        }
+    }
+    found
+}
+
+/// The sentences of a line, without marks of lists and headings.
+fn sentences(line: &str) -> Vec<&str> {
+    let mark = |c: char| c.is_whitespace() || c.is_ascii_digit() || "#>*-.|".contains(c);
+    let mut rest = line.trim_start_matches(mark).trim_end();
+    let mut sentences = Vec::new();
+    let mut from = 0;
+    while let Some(place) = rest.get(from..).and_then(|behind| behind.find(['.', '!', '?', ':'])) {
+        let end = from + place + 1;
+        let behind = rest.get(end..).unwrap_or_default();
+        let next = behind.trim_start();
+        let begins = next.starts_with(|c: char| c.is_ascii_uppercase() || "\"`*".contains(c));
+        if behind.len() > next.len() && begins {
+            sentences.push(rest.get(..end).unwrap_or_default());
+            rest = next;
+            from = 0;
+        } else {
+            from = end;
+        }
+    }
+    if !rest.is_empty() {
+        sentences.push(rest);
+    }
+    sentences
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+use super::*;
+
+/// Sentences of recorded sessions, each behind what it states, as a person read it.
+const LABELLED: &str = include_str!("sentences.tsv");
+
+#[test]
+fn every_rule_has_a_kind_a_name_of_its_own_and_a_pattern() {
+    let mut names = std::collections::BTreeSet::new();
+    for (line, text) in RULES.lines().enumerate() {
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        let mut words = text.split_whitespace();
+        let kind = words.next().unwrap();
+        assert!(["hypothesis", "belief", "gap", "nothing"].contains(&kind), "line {}", line + 1);
+        assert!(names.insert(words.next().unwrap()), "line {}", line + 1);
+        assert!(words.next().is_some(), "line {}", line + 1);
+    }
+    assert_eq!(ALL.said.len(), names.len());
+}
+
+#[test]
+fn a_message_is_read_sentence_by_sentence() {
+    let text = "Let me see. The root cause is a stale cache! It might be the lock file, too.\n\
+                - **Unclear** what the hook does; it is still unclear why it hangs.\n\
+                ```\nthe root cause is in code that is quoted\n```\n\
+                1. The root cause is a stale cache!\n";
+    let found: Vec<_> =
+        read(text).into_iter().map(|it| (it.kind.name(), it.rule, it.sentence)).collect();
+    assert_eq!(
+        found,
+        [
+            ("belief", "root-cause", "The root cause is a stale cache!"),
+            ("hypothesis", "might", "It might be the lock file, too."),
+            ("gap", "unclear", "Unclear** what the hook does; it is still unclear why it hangs."),
+        ]
+    );
+    assert_eq!(read("").len(), 0);
+}
+
+/// Precision and recall on the labelled sentences: `cargo test -p forge-agents precision -- --nocapture` prints them.
+#[test]
+fn precision_and_recall_on_labelled_sentences_are_as_the_page_says() {
+    use std::io::Write;
+    let (mut right, mut wrong, mut missed, mut all) = (0, 0, 0, 0);
+    let mut said = String::new();
+    for line in LABELLED.lines() {
+        let (label, sentence) = line.split_once('\t').unwrap();
+        let wanted: Option<Kind> = (label != "none").then(|| label.parse().unwrap());
+        let found = judge(sentence).map(|(kind, _)| kind);
+        all += 1;
+        if found.is_some() && found == wanted {
+            right += 1;
+        } else if found.is_some() {
+            wrong += 1;
+            said.push_str(&format!("  wrong: {sentence}\n"));
+        }
+        if wanted.is_some() && found != wanted {
+            missed += 1;
+            said.push_str(&format!("  missed: {sentence}\n"));
+        }
+    }
+    let share = |part: i32, other: i32| f64::from(part) / f64::from(part + other);
+    let figures = format!(
+        "{all} sentences, {right} right, {wrong} wrong, {missed} missed: precision {:.2}, recall {:.2}",
+        share(right, wrong),
+        share(right, missed)
+    );
+    let mut out = std::io::stdout();
+    writeln!(out, "{figures}\n{said}").unwrap();
+    let page = include_str!("../../../docs/inference.md");
+    assert!(page.contains(&figures), "docs/inference.md does not say: {figures}");
+    assert!(share(right, wrong) >= 0.7, "below this the rules are not to be on by default");
+}

@@ -1,0 +1,125 @@
+//! What it costs to import transcripts: `cargo bench -p forge-cli --bench import -- speed FILE [RUNS]` and
+//! `... -- saves FILE`. Each prints one JSON line.
+//!
+//! `speed` imports the file into a new store each time: megabytes of transcript a second, by wall clock and by processor
+//! time of all threads. For one core run it under `taskset -c 0`. `saves` imports the parts that `FILE`'s `.cuts.json`
+//! names, one after the other, and tells what each added to the disk.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark prints what it measured"
+)]
+
+use forge_cli::transcript::{How, Importer};
+use forge_store::model::Timestamp;
+use forge_store::store::{Act, Options, Store};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+fn import(store: &Store, file: &Path) {
+    let now = Timestamp::parse_rfc3339("2026-06-01T00:00:00Z").expect("a time");
+    let act = Act::asked("import claude-code", now);
+    Importer::new(store, &act, How::default(), &|_| {}).file(file).expect("an import");
+}
+
+fn disk(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"));
+    entries
+        .map(|entry| {
+            let metadata = entry.metadata().expect("metadata");
+            if metadata.is_dir() { disk(&entry.path()) } else { metadata.len() }
+        })
+        .sum()
+}
+
+/// Processor time of this process so far, in seconds.
+fn processor() -> f64 {
+    const TICKS_A_SECOND: f64 = 100.0;
+    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let behind_name = text.rsplit(") ").next().unwrap_or_default();
+    let ticks = behind_name.split(' ').skip(11).take(2).filter_map(|word| word.parse::<f64>().ok());
+    ticks.sum::<f64>() / TICKS_A_SECOND
+}
+
+fn speed(file: &Path, runs: usize) -> Value {
+    let megabytes = fs::metadata(file).expect("the file").len() as f64 / 1e6;
+    let before = processor();
+    let mut times: Vec<f64> = (0..runs)
+        .map(|_| {
+            let folder = tempfile::tempdir().expect("a folder");
+            let store = Store::create(&folder.path().join("store"), Options::default());
+            let store = store.expect("a store");
+            let start = Instant::now();
+            import(&store, file);
+            start.elapsed().as_secs_f64()
+        })
+        .collect();
+    let spent = processor() - before;
+    times.sort_by(f64::total_cmp);
+    json!({
+        "part": "import",
+        "megabytes": megabytes,
+        "cores": std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        "mb_s": megabytes / times[times.len() / 2],
+        "mb_processor_s": megabytes * runs as f64 / spent.max(0.01),
+    })
+}
+
+fn saves(file: &Path) -> Value {
+    let text = fs::read(file).expect("the file");
+    let cuts = fs::read(file.with_extension("cuts.json")).expect("the cuts");
+    let cuts: Value = serde_json::from_slice(&cuts).expect("JSON");
+    let cuts: Vec<usize> = cuts["cuts"]
+        .as_array()
+        .expect("cuts")
+        .iter()
+        .map(|cut| cut["bytes"].as_u64().expect("a length") as usize)
+        .collect();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store");
+    let store = Store::create(&path, Options::default()).expect("a store");
+    let saved = folder.path().join("session.jsonl");
+    let mut rows = Vec::new();
+    let (mut used, mut before) = (disk(&path), 0);
+    for cut in &cuts {
+        fs::write(&saved, &text[..*cut]).expect("a write");
+        import(&store, &saved);
+        // As a hook leaves it: applied when the tail is long.
+        store.maintain(forge_store::store::APPLY_BYTES).expect("maintenance");
+        let now = disk(&path);
+        rows.push(json!({ "bytes": cut, "new": cut - before, "disk": now as i64 - used as i64 }));
+        (used, before) = (now, *cut);
+    }
+    let sessions = store.sessions().expect("sessions");
+    let session = store.session(&sessions[0].info.name).expect("the session");
+    let agent = sessions[0].info.agent_session.clone().unwrap_or_default();
+    let blob = session.stored_bytes(&format!("claude-code:{agent}")).expect("a source");
+    store.maintain(0).expect("maintenance");
+    let one = zstd::bulk::compress(&text[..before], 3).expect("zstd").len();
+    json!({
+        "part": "saves",
+        "saves": rows,
+        "one_copy": one,
+        "blob": blob,
+        "blob_ratio": blob as f64 / one as f64,
+        "store": disk(&path),
+        "store_ratio": disk(&path) as f64 / one as f64,
+    })
+}
+
+fn main() {
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["speed", file] => println!("{}", speed(Path::new(file), 15)),
+        ["speed", file, runs] => {
+            println!("{}", speed(Path::new(file), runs.parse().expect("a number")));
+        }
+        ["saves", file] => println!("{}", saves(Path::new(file))),
+        _ => eprintln!("import: say `speed FILE [RUNS]` or `saves FILE`"),
+    }
+}

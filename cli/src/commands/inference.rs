@@ -1,0 +1,133 @@
+//! `forge inference`: what rules read in messages, until somebody agrees or puts it aside.
+
+use super::entity;
+use crate::args::select::{FactList, Show};
+use crate::args::value::Name;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::written::Written;
+use crate::workplace::{self, Need};
+use crate::writing::Writing;
+use forge_store::model::{Fact, Kind, Origin, Value};
+
+/// List and show what rules read in messages, agree with it or put it aside.
+#[derive(Debug, clap::Subcommand)]
+pub enum InferenceCommand {
+    /// List those that stand, oldest first
+    List(ListArgs),
+    /// Show one with all its fields
+    Show(Show),
+    /// Add the hypothesis, belief or gap that one states
+    Promote(PromoteArgs),
+    /// Put one aside
+    Dismiss(DismissArgs),
+}
+
+/// Arguments of `forge inference list`.
+#[derive(Debug, clap::Args)]
+pub struct ListArgs {
+    /// Which.
+    #[command(flatten)]
+    pub select: FactList,
+
+    /// List those that were put aside
+    #[arg(long)]
+    pub dismissed: bool,
+
+    /// List all of them
+    #[arg(long, conflicts_with = "dismissed")]
+    pub all: bool,
+}
+
+/// Arguments of `forge inference promote`.
+#[derive(Debug, clap::Args)]
+pub struct PromoteArgs {
+    /// Name it by its id or a unique prefix of it
+    #[arg(value_name = "ID")]
+    pub inference: String,
+
+    /// Choose the claim's id
+    #[arg(long, value_name = "ID")]
+    pub id: Option<Name>,
+}
+
+/// Arguments of `forge inference dismiss`.
+#[derive(Debug, clap::Args)]
+pub struct DismissArgs {
+    /// Name it by its id or a unique prefix of it
+    #[arg(value_name = "ID")]
+    pub inference: String,
+
+    /// Say why
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+}
+
+/// Does it.
+pub fn run(command: &InferenceCommand, context: &mut Context) -> Result<(), CommandError> {
+    match command {
+        InferenceCommand::List(args) => {
+            let (all, dismissed) = (args.all, args.dismissed);
+            entity::list_facts(Kind::Inference, &args.select, context, |value| {
+                all || value.field(DISMISSED).is_some() == dismissed
+            })
+        }
+        InferenceCommand::Show(args) => entity::show(Kind::Inference, args, context),
+        InferenceCommand::Promote(args) => promote(args, context),
+        InferenceCommand::Dismiss(args) => dismiss(args, context),
+    }
+}
+
+/// The field that says that one was put aside.
+const DISMISSED: &str = "dismissed";
+
+/// The inference that was named.
+fn named(writing: &Writing, name: &str) -> Result<Fact, CommandError> {
+    let state = writing.session.state(&writing.session.head()?)?;
+    let facts: Vec<Fact> =
+        state.facts_of(Kind::Inference)?.into_iter().map(|known| known.fact).collect();
+    let ids = facts.iter().map(|fact| fact.id.clone());
+    let id = workplace::id_among(Kind::Inference, name, ids)?;
+    Ok(facts.into_iter().find(|fact| fact.id == id).expect("the id is among theirs"))
+}
+
+fn promote(args: &PromoteArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "inference promote", Need::Existing)?;
+    let fact = named(&writing, &args.inference)?;
+    let states = fact.value.field("found").and_then(|found| found.field("kind"));
+    let kind = states.and_then(Value::as_text).and_then(|kind| kind.parse::<Kind>().ok());
+    let Some(kind) = kind.filter(|kind| kind.is_claim()) else {
+        return Err(CommandError::invalid(format!("'{}' does not say what it states", fact.id))
+            .hinted("'forge hypothesis add', 'belief add' and 'gap add' record what you hold"));
+    };
+    let value = Value::from([
+        ("description", fact.value.field("description").cloned().unwrap_or_default()),
+        ("kind", if kind == Kind::Belief { "inference".into() } else { Value::Null }),
+        ("source", format!("inference:{}", fact.id).into()),
+    ]);
+    let id = args.id.as_ref().map(Name::as_str);
+    let (id, done) = writing.add_value(kind, id, &value)?;
+    let report = Written::new("forge.inference.promote/1", "Added", done).of(kind, id);
+    context.out.emit(&report)?;
+    writing.finish();
+    Ok(())
+}
+
+fn dismiss(args: &DismissArgs, context: &mut Context) -> Result<(), CommandError> {
+    let writing = Writing::begin(context, "inference dismiss", Need::Existing)?;
+    let mut fact = named(&writing, &args.inference)?;
+    if let Value::Map(fields) = &mut fact.value {
+        fields.insert(DISMISSED.to_owned(), true.into());
+        if let Some(reason) = &args.reason {
+            fields.insert("reason".to_owned(), reason.as_str().into());
+        }
+    }
+    let id = fact.id.clone();
+    let now = context.now;
+    let fact = Fact { at: now, recorded_at: now, origin: Origin::Recorded, place: 0, ..fact };
+    let done = writing.fact(fact, None)?;
+    let report = Written::new("forge.inference.dismiss/1", "Dismissed", done);
+    context.out.emit(&report.of(Kind::Inference, id))?;
+    writing.finish();
+    Ok(())
+}

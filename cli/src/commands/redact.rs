@@ -1,0 +1,93 @@
+//! `forge redact`.
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::redact::{Found, Redacted};
+use crate::transcript::open_plain;
+use crate::workplace;
+use forge_store::redact::{Ending, Form, Redactor};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// So much is looked at before what is clean is printed.
+const PART_BYTES: usize = 1 << 20;
+
+/// Arguments of `forge redact`.
+#[derive(Debug, clap::Args)]
+pub struct RedactArgs {
+    /// Read this file; '-' is standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub file: PathBuf,
+
+    /// Say what is found and where instead
+    #[arg(long)]
+    pub list: bool,
+
+    /// Take the text for lines of JSON, and keep them such
+    #[arg(long)]
+    pub json_lines: bool,
+}
+
+/// Does it.
+pub fn run(args: &RedactArgs, context: &mut Context) -> Result<(), CommandError> {
+    let shown = args.file.display().to_string();
+    let failed = |error| CommandError::io(&format!("cannot read '{shown}'"), error);
+    let mut input: Box<dyn Read> = if args.file == Path::new("-") {
+        Box::new(std::io::stdin().lock())
+    } else {
+        Box::new(open_plain(&args.file)?.0)
+    };
+    let redactor = workplace::redactor(context).unwrap_or_default();
+    let form = if args.json_lines { Form::Json } else { Form::Plain };
+    let mut report = Redacted::default();
+    let mut held = Vec::new();
+    let mut line = 1;
+    loop {
+        let length = held.len();
+        input.by_ref().take(PART_BYTES as u64).read_to_end(&mut held).map_err(failed)?;
+        let ending = if held.len() == length { Ending::End } else { Ending::More };
+        let taken = part(&redactor, &held, (form, ending), &mut line, &mut report, |bytes| {
+            if args.list || context.global.json { Ok(()) } else { context.out.raw(bytes) }
+        })?;
+        held.drain(..taken);
+        if ending == Ending::End {
+            break;
+        }
+    }
+    if args.list || context.global.json {
+        return context.out.emit(&report);
+    }
+    if !report.found.is_empty() {
+        let secrets = crate::report::import::count(report.found.len() as u64, "secret");
+        context.out.warn(&format!("took {secrets} out"));
+    }
+    Ok(())
+}
+
+fn part(
+    redactor: &Redactor,
+    text: &[u8],
+    (form, ending): (Form, Ending),
+    line: &mut u64,
+    report: &mut Redacted,
+    print: impl FnOnce(&[u8]) -> Result<(), CommandError>,
+) -> Result<usize, CommandError> {
+    let part = redactor.clean_part(text, form, ending);
+    let breaks = |from: usize, to: usize| {
+        let passed = text.get(from..to).unwrap_or_default();
+        passed.iter().filter(|byte| **byte == b'\n').count() as u64
+    };
+    let mut at = 0;
+    for finding in &part.findings {
+        *line += breaks(at, finding.range.start);
+        at = finding.range.start;
+        report.found.push(Found {
+            kind: finding.kind,
+            line: *line,
+            bytes: finding.range.len() as u64,
+        });
+    }
+    *line += breaks(at, part.taken);
+    print(&part.bytes)?;
+    Ok(part.taken)
+}

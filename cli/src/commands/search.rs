@@ -1,0 +1,80 @@
+//! `forge search`.
+
+use crate::args::value::Moment;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::reading::Reading;
+use crate::report::search::{Found, HitLine};
+use crate::workplace::{self, Access, Need};
+use forge_store::model::Kind;
+use forge_store::store::{Query, Session};
+
+/// Arguments of `forge search`.
+#[derive(Debug, clap::Args)]
+pub struct SearchArgs {
+    /// Find what holds all of these words or parts of words; one in double quotes may have spaces
+    #[arg(value_name = "WORD", required = true)]
+    pub words: Vec<String>,
+
+    /// Find only this kind: message, command, code, hypothesis, note and others; may be given again
+    #[arg(long, value_name = "KIND")]
+    pub kind: Vec<Kind>,
+
+    /// Find what was first said at this time or later
+    #[arg(long, value_name = "T")]
+    pub since: Option<Moment>,
+
+    /// Find what was first said at this time or earlier
+    #[arg(long, value_name = "T")]
+    pub until: Option<Moment>,
+
+    /// Look through all sessions
+    #[arg(long)]
+    pub all_sessions: bool,
+
+    /// Show at most this many, up to 200
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+
+    /// Go on behind the page that ended with this cursor
+    #[arg(long, value_name = "CURSOR")]
+    pub cursor: Option<String>,
+}
+
+/// Does it.
+pub fn run(args: &SearchArgs, context: &mut Context) -> Result<(), CommandError> {
+    // The copy that is searched is brought up to date where that can be done.
+    let store = workplace::open(context, Access::Write)
+        .or_else(|_| workplace::open(context, Access::Read))?;
+    let sessions: Vec<Session> = if args.all_sessions {
+        let ids = store.sessions()?.into_iter().map(|session| session.info.id.to_string());
+        ids.map(|id| store.session(&id)).collect::<Result<_, _>>()?
+    } else {
+        vec![workplace::session(context, &store, Need::Existing)?]
+    };
+    // A word that the shell kept together is one.
+    let quoted = |word: &String| {
+        let spaced = word.contains(char::is_whitespace) && !word.contains('"');
+        if spaced { format!("\"{word}\"") } else { word.clone() }
+    };
+    let text = args.words.iter().map(quoted).collect::<Vec<_>>().join(" ");
+    let mut query = Query::parse(&text)?;
+    query.kinds = args.kind.iter().copied().collect();
+    query.limit = args.limit.max(1);
+    query.cursor.clone_from(&args.cursor);
+    if args.since.is_some() || args.until.is_some() {
+        let session = workplace::session(context, &store, Need::Existing)?;
+        let reading = Reading { store: store.clone(), session };
+        let time = |moment: &Option<Moment>| {
+            moment.as_ref().map(|moment| reading.time(context, moment)).transpose()
+        };
+        (query.since, query.until) = (time(&args.since)?, time(&args.until)?);
+    }
+    let found = store.search(&sessions, &query, &forge_agents::resolve)?;
+    context.out.emit(&Found {
+        hits: found.hits.into_iter().map(HitLine::from).collect(),
+        total: found.total,
+        texts: found.texts,
+        cursor: found.cursor,
+    })
+}

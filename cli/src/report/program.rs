@@ -1,0 +1,310 @@
+//! Programs of several agents.
+
+use crate::output::{Cell, Report, Screen, Table, Tone};
+use forge_store::model::{CheckpointId, Timestamp};
+use forge_store::systems::program::{Fate, ProgramCheckpoint, Reference, Resume, Sent};
+use serde::Serialize;
+
+/// Where an agent was.
+#[derive(Debug, Serialize)]
+pub struct AgentJson {
+    /// The agent.
+    pub agent: String,
+    /// Its checkpoint, as it is named.
+    pub checkpoint: String,
+    /// The checkpoint's number in the agent's session; null if the agent had none.
+    pub sequence: Option<u64>,
+    /// The checkpoint's id.
+    pub id: Option<CheckpointId>,
+}
+
+impl AgentJson {
+    fn new(agent: String, reference: Reference) -> Self {
+        let Reference { checkpoint, sequence, id } = reference;
+        Self { agent, checkpoint, sequence, id }
+    }
+}
+
+/// A checkpoint of a program.
+#[derive(Debug, Serialize)]
+pub struct ProgramShown {
+    #[serde(skip)]
+    saved: Option<bool>,
+    /// The program.
+    pub program: String,
+    /// The number of the checkpoint.
+    pub checkpoint: u64,
+    /// What somebody said about it.
+    pub message: Option<String>,
+    /// When it was made.
+    pub at: Timestamp,
+    /// Where the agents were.
+    pub agents: Vec<AgentJson>,
+}
+
+impl ProgramShown {
+    /// This checkpoint.
+    #[must_use]
+    pub fn new(program: &str, shown: ProgramCheckpoint) -> Self {
+        let agents = shown.agents.into_iter().map(|(agent, at)| AgentJson::new(agent, at));
+        Self {
+            saved: None,
+            program: program.to_owned(),
+            checkpoint: shown.number,
+            message: shown.message,
+            at: shown.at,
+            agents: agents.collect(),
+        }
+    }
+
+    /// It was to be made; whether it was there already.
+    #[must_use]
+    pub fn saved(mut self, new: bool) -> Self {
+        self.saved = Some(new);
+        self
+    }
+}
+
+impl Report for ProgramShown {
+    const SCHEMA: &'static str = "forge.program.show/1";
+
+    fn schema(&self) -> &'static str {
+        if self.saved.is_some() { "forge.program.checkpoint/1" } else { Self::SCHEMA }
+    }
+
+    fn human(&self, screen: &mut Screen) {
+        let what = match self.saved {
+            Some(true) => "Saved checkpoint",
+            Some(false) => "Nothing new since checkpoint",
+            None => "Checkpoint",
+        };
+        screen.put(Tone::Plain, &format!("{what} #{} of the program ", self.checkpoint));
+        screen.put(Tone::Id, &self.program);
+        let message = self.message.as_ref().map(|message| format!(": {message}"));
+        screen.line(Tone::Plain, &message.unwrap_or_default());
+        let mut table = Table::new(&["AGENT", "CHECKPOINT", "NUMBER"]).right(2);
+        for agent in &self.agents {
+            let number =
+                agent.sequence.map_or_else(|| "-".to_owned(), |number| format!("#{number}"));
+            table.row(vec![
+                Cell::new(Tone::Id, &agent.agent),
+                Cell::plain(&agent.checkpoint),
+                Cell::plain(number),
+            ]);
+        }
+        screen.table(&table);
+    }
+}
+
+/// An agent that goes on.
+#[derive(Debug, Serialize)]
+pub struct ResumedJson {
+    /// Where it goes on.
+    #[serde(flatten)]
+    pub at: AgentJson,
+    /// What its checkpoint says.
+    pub message: Option<String>,
+    /// The time of its checkpoint.
+    pub time: Option<Timestamp>,
+    /// The checkpoint that the program's names.
+    pub program_checkpoint: String,
+    /// That it goes on from a later one.
+    pub notice: Option<String>,
+}
+
+/// An agent that cannot go on from here.
+#[derive(Debug, Serialize)]
+pub struct MissingJson {
+    /// The agent.
+    pub agent: String,
+    /// The checkpoint that the program's names.
+    pub checkpoint: String,
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// A message between two agents.
+#[derive(Debug, Serialize)]
+pub struct SentJson {
+    /// Its id.
+    pub id: String,
+    /// Who sent it.
+    pub from: String,
+    /// To whom.
+    pub to: String,
+}
+
+impl From<Sent> for SentJson {
+    fn from(sent: Sent) -> Self {
+        Self { id: sent.id, from: sent.from, to: sent.to }
+    }
+}
+
+/// An agent in the consistent cut.
+#[derive(Debug, Serialize)]
+pub struct CutJson {
+    /// The agent.
+    pub agent: String,
+    /// Its checkpoint; null for its beginning.
+    pub checkpoint: Option<String>,
+    /// The checkpoint's number.
+    pub sequence: Option<u64>,
+}
+
+/// How a program goes on.
+#[derive(Debug, Serialize)]
+pub struct Resumption {
+    /// The program.
+    pub program: String,
+    /// The number of its checkpoint.
+    pub checkpoint: u64,
+    /// Whether each agent is taken exactly where that says.
+    pub exact: bool,
+    /// The agents, each with the checkpoint to go on from.
+    pub agents: Vec<ResumedJson>,
+    /// Those without one.
+    pub missing: Vec<MissingJson>,
+    /// The messages that going on from there would lose.
+    pub lost: Vec<SentJson>,
+    /// Those that it would deliver twice.
+    pub twice: Vec<SentJson>,
+    /// The latest consistent cut, if it is another and messages are recorded.
+    pub consistent: Option<Vec<CutJson>>,
+    /// The messages to deliver again after going on from the consistent cut.
+    pub redeliver: Vec<SentJson>,
+}
+
+impl Resumption {
+    /// This one.
+    #[must_use]
+    pub fn new(program: &str, exact: bool, resume: Resume) -> Self {
+        let agents = resume.agents.into_iter().map(|one| {
+            let notice = one.notice();
+            let (message, time) = one.at.checkpoint.unzip();
+            let program_checkpoint = one.had.checkpoint;
+            let at = AgentJson::new(one.agent, one.at.reference);
+            ResumedJson { at, message, time, program_checkpoint, notice }
+        });
+        let missing = resume.missing.into_iter().map(|one| MissingJson {
+            agent: one.agent,
+            checkpoint: one.had.checkpoint,
+            reason: one.reason,
+        });
+        let (mut lost, mut twice) = (Vec::new(), Vec::new());
+        for torn in resume.torn {
+            let to = if torn.fate == Fate::Twice { &mut twice } else { &mut lost };
+            to.push(torn.message.into());
+        }
+        let cut = |agents: Vec<forge_store::systems::program::Agent>| {
+            let agents = agents.into_iter().map(|one| CutJson {
+                agent: one.agent,
+                sequence: one.reference.as_ref().and_then(|reference| reference.sequence),
+                checkpoint: one.reference.map(|reference| reference.checkpoint),
+            });
+            agents.collect()
+        };
+        Self {
+            program: program.to_owned(),
+            checkpoint: resume.checkpoint.number,
+            exact,
+            agents: agents.collect(),
+            missing: missing.collect(),
+            lost,
+            twice,
+            consistent: resume.consistent.map(cut),
+            redeliver: resume.redeliver.into_iter().map(SentJson::from).collect(),
+        }
+    }
+}
+
+impl Report for Resumption {
+    const SCHEMA: &'static str = "forge.program.resume/1";
+
+    fn human(&self, screen: &mut Screen) {
+        screen.put(Tone::Plain, "Resuming the program ");
+        screen.put(Tone::Id, &self.program);
+        screen.line(Tone::Plain, &format!(" from its checkpoint #{}", self.checkpoint));
+        for notice in self.agents.iter().filter_map(|one| one.notice.as_ref()) {
+            screen.line(Tone::Plain, notice);
+        }
+        let mut table = Table::new(&["AGENT", "CHECKPOINT", "NUMBER", "SAYS"]).right(2);
+        for one in &self.agents {
+            table.row(vec![
+                Cell::new(Tone::Id, &one.at.agent),
+                Cell::plain(&one.at.checkpoint),
+                Cell::plain(one.at.sequence.map(|number| format!("#{number}")).unwrap_or_default()),
+                Cell::plain(one.message.as_deref().unwrap_or_default()),
+            ]);
+        }
+        screen.table(&table);
+        for one in &self.missing {
+            screen.put(Tone::Warning, "missing: ");
+            let MissingJson { agent, checkpoint, reason } = one;
+            screen.line(
+                Tone::Plain,
+                &format!("{agent} (program checkpoint had {checkpoint}): {reason}"),
+            );
+        }
+        for (messages, what) in
+            [(&self.lost, "would be lost"), (&self.twice, "would be delivered twice")]
+        {
+            for message in messages {
+                screen.put(Tone::Warning, "message ");
+                screen.put(Tone::Id, &message.id);
+                screen
+                    .line(Tone::Plain, &format!(" from {} to {} {what}", message.from, message.to));
+            }
+        }
+        if let Some(cut) = &self.consistent {
+            screen.heading("Latest consistent cut");
+            for one in cut {
+                screen.put(Tone::Id, &one.agent);
+                let at = one.checkpoint.as_deref().unwrap_or("its beginning");
+                screen.line(Tone::Plain, &format!(" at {at}"));
+            }
+        }
+        if !self.redeliver.is_empty() {
+            let ids: Vec<&str> = self.redeliver.iter().map(|one| one.id.as_str()).collect();
+            screen.line(Tone::Plain, &format!("after that, deliver again: {}", ids.join(", ")));
+        }
+    }
+}
+
+/// A message that was recorded.
+#[derive(Debug, Serialize)]
+pub struct MessageNoted {
+    /// The program.
+    pub program: String,
+    /// The message.
+    #[serde(flatten)]
+    pub message: SentJson,
+    /// Behind which number of the sender's session it was sent.
+    pub sent: u64,
+    /// Behind which number of the receiver's it was received.
+    pub received: Option<u64>,
+}
+
+impl MessageNoted {
+    /// This one.
+    #[must_use]
+    pub fn new(program: &str, sent: Sent) -> Self {
+        let (at, received) = (sent.sent, sent.received);
+        Self { program: program.to_owned(), message: sent.into(), sent: at, received }
+    }
+}
+
+impl Report for MessageNoted {
+    const SCHEMA: &'static str = "forge.program.message/1";
+
+    fn human(&self, screen: &mut Screen) {
+        screen.put(Tone::Plain, "Recorded message ");
+        screen.put(Tone::Id, &self.message.id);
+        let received = self.received.map(|number| format!(", received behind #{number}"));
+        let received = received.unwrap_or_default();
+        let (from, to) = (&self.message.from, &self.message.to);
+        screen.line(
+            Tone::Plain,
+            &format!(" from {from} to {to}: sent behind #{}{received}", self.sent),
+        );
+    }
+}

@@ -1,0 +1,41 @@
+//! Secrets in a text.
+
+use crate::output::{Cell, Report, Screen, Table, Tone};
+use serde::Serialize;
+
+/// A secret that was found; never the secret itself.
+#[derive(Debug, Serialize)]
+pub struct Found {
+    /// What it is: the word behind `redacted:`.
+    pub kind: &'static str,
+    /// The line it begins in, from 1.
+    pub line: u64,
+    /// How long it is, in bytes.
+    pub bytes: u64,
+}
+
+/// What was found in a text.
+#[derive(Debug, Default, Serialize)]
+pub struct Redacted {
+    /// The secrets, in order.
+    pub found: Vec<Found>,
+}
+
+impl Report for Redacted {
+    const SCHEMA: &'static str = "forge.redact/1";
+
+    fn human(&self, screen: &mut Screen) {
+        if self.found.is_empty() {
+            return screen.line(Tone::Plain, "No secrets were found.");
+        }
+        let mut table = Table::new(&["Line", "Kind", "Bytes"]).right(0).right(2);
+        for found in &self.found {
+            table.row(vec![
+                Cell::plain(found.line.to_string()),
+                Cell::plain(found.kind),
+                Cell::plain(found.bytes.to_string()),
+            ]);
+        }
+        screen.table(&table);
+    }
+}

@@ -1,0 +1,97 @@
+//! What a search found.
+
+use crate::output::{Report, Screen, Tone};
+use forge_store::model::Timestamp;
+use forge_store::store::Hit;
+use serde::Serialize;
+
+/// A page of what was found, the latest first.
+#[derive(Debug, Serialize)]
+pub struct Found {
+    /// The hits.
+    pub hits: Vec<HitLine>,
+    /// How many there are on all pages.
+    pub total: u64,
+    /// How many texts were looked at.
+    pub texts: u64,
+    /// What '--cursor' takes for the next page; null if there is none.
+    pub cursor: Option<String>,
+}
+
+/// Something in which all words stand.
+#[derive(Debug, Serialize)]
+pub struct HitLine {
+    /// Its session.
+    pub session: String,
+    /// What it is: a kind, or `checkpoint`.
+    pub kind: &'static str,
+    /// Its id.
+    pub id: String,
+    /// When the words first stood in it.
+    pub at: Timestamp,
+    /// The number of the revision or checkpoint that first said so; of what happened, of the last revision by then; null
+    /// if there was none.
+    pub revision: Option<u64>,
+    /// In how many versions of it all words stand.
+    pub versions: u64,
+    /// The text around the first of them.
+    pub snippet: String,
+    /// Where words stand in the snippet: from and to, in bytes.
+    pub found: Vec<[usize; 2]>,
+}
+
+impl From<Hit> for HitLine {
+    fn from(hit: Hit) -> Self {
+        Self {
+            session: hit.session,
+            kind: hit.kind.map_or("checkpoint", |kind| kind.name()),
+            id: hit.id,
+            at: hit.at,
+            revision: hit.revision,
+            versions: hit.versions,
+            snippet: hit.snippet,
+            found: hit.found.into_iter().map(|range| [range.start, range.end]).collect(),
+        }
+    }
+}
+
+impl Report for Found {
+    const SCHEMA: &'static str = "forge.search/1";
+
+    fn human(&self, screen: &mut Screen) {
+        if self.hits.is_empty() {
+            screen.line(Tone::Plain, &format!("Nothing was found in {} texts.", self.texts));
+            return;
+        }
+        let several = self.hits.iter().any(|hit| hit.session != self.hits[0].session);
+        for hit in &self.hits {
+            screen.put(Tone::Dim, &format!("{}  ", screen.time(hit.at)));
+            screen.put(Tone::Plain, &format!("{} ", hit.kind));
+            screen.put(Tone::Id, &hit.id);
+            if let Some(revision) = hit.revision {
+                screen.put(Tone::Dim, &format!("  #{revision}"));
+            }
+            if hit.versions > 1 {
+                screen.put(Tone::Dim, &format!("  in {} versions", hit.versions));
+            }
+            if several {
+                screen.put(Tone::Dim, &format!("  in {}", hit.session));
+            }
+            screen.end_line();
+            screen.put(Tone::Plain, "  ");
+            let mut at = 0;
+            for [from, to] in &hit.found {
+                screen.put(Tone::Plain, hit.snippet.get(at..*from).unwrap_or_default());
+                screen.put(Tone::Heading, hit.snippet.get(*from..*to).unwrap_or_default());
+                at = *to;
+            }
+            screen.line(Tone::Plain, hit.snippet.get(at..).unwrap_or_default());
+        }
+        let shown = self.hits.len() as u64;
+        if let Some(cursor) = &self.cursor {
+            screen.gap();
+            let more = format!("{shown} of {}; the next: --cursor '{cursor}'", self.total);
+            screen.line(Tone::Dim, &more);
+        }
+    }
+}

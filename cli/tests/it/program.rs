@@ -1,0 +1,57 @@
+//! Programs: the agents are sessions of the store.
+
+use crate::environment::Environment;
+
+fn place() -> Environment {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    for (agent, tag) in [("1000", "1000_ckpt_3"), ("1001", "1001_ckpt_9")] {
+        environment.forge(["session", "new", agent]).success();
+        environment
+            .forge(["checkpoint", "create", "waiting", "--tags", tag, "--session", agent])
+            .success();
+    }
+    let agents =
+        ["--agent", "1000=1000_ckpt_3", "--agent", "1001=HEAD", "--agent", "gone=gone_ckpt_2"];
+    let mut command = environment.command(["program", "checkpoint", "--program", "p"]);
+    environment.finished(command.args(agents)).success();
+    environment
+}
+
+#[test]
+fn a_program_goes_on_with_the_latest_checkpoint_of_each_agent() {
+    let environment = place();
+    environment
+        .forge(["checkpoint", "create", "on", "--tags", "1000_ckpt_7", "--session", "1000"])
+        .success();
+    let resume = environment.forge(["program", "resume", "--program", "p", "--json"]).json();
+    assert_eq!(resume["agents"][0]["checkpoint"], "1000_ckpt_7");
+    assert_eq!(
+        resume["agents"][0]["notice"],
+        "using latest checkpoint 1000_ckpt_7 for agent 1000 (program checkpoint had 1000_ckpt_3)"
+    );
+    assert_eq!(resume["agents"][1]["checkpoint"], "1001_ckpt_9", "HEAD was that checkpoint");
+    assert_eq!(resume["missing"][0]["agent"], "gone");
+    let exact =
+        environment.forge(["program", "resume", "--program", "p", "--exact", "--json"]).json();
+    assert_eq!(exact["agents"][0]["checkpoint"], "1000_ckpt_3");
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let environment = place();
+    let code = |args: &[&str]| {
+        let mut command = environment.command(["program"]);
+        environment.finished(command.args(args)).code
+    };
+    assert_eq!(code(&["checkpoint", "--program", "q"]), 2);
+    assert_eq!(code(&["checkpoint", "--program", "q", "--agent", "1000"]), 2);
+    assert_eq!(code(&["checkpoint", "--program", "q", "--agent", "1000=none"]), 3);
+    assert_eq!(
+        code(&["checkpoint", "--program", "q", "--agent", "1000=#1", "--agent", "1000=#1"]),
+        2
+    );
+    assert_eq!(code(&["resume", "--program", "q"]), 3, "none of it was begun");
+    assert_eq!(code(&["message", "m", "--program", "p", "--received"]), 3);
+    assert_eq!(code(&["message", "m", "--program", "p", "--from", "1000"]), 2);
+}

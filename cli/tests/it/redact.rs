@@ -1,0 +1,129 @@
+//! Secrets on the command line: taken out by default, said, let through where that is asked for.
+
+use crate::environment::Environment;
+use forge_testkit::secret::{Fake, fakes};
+
+fn fake(shape: &str) -> Fake {
+    fakes(1).into_iter().find(|fake| fake.shape == shape).unwrap()
+}
+
+/// Whether the text stands in the whole state, which says all there is.
+fn knows(place: &Environment, text: &str) -> bool {
+    place.finished_raw(["checkpoint", "at", "HEAD", "--full", "--json"]).contains(text)
+}
+
+#[test]
+fn secrets_are_taken_out_unless_somebody_lets_them_through() {
+    let place = Environment::new();
+    place.forge(["init"]).success();
+    let token = fake("github");
+    let said = place.forge(["note", "add", &token.text]);
+    assert_eq!(said.code, 0, "{said}");
+    let warning = "warning: 1 secret was taken out before storing: github-token\n";
+    assert!(said.stdout.ends_with(warning), "{said}");
+    assert!(!knows(&place, &token.secret));
+    assert!(knows(&place, "[redacted:github-token]"));
+
+    let refused = place.forge(["note", "add", "x", "--id", &token.secret]);
+    assert_eq!(refused.code, 2, "{refused}");
+    let refused = place.forge(["branch", "create", &token.secret]);
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(!refused.stderr.contains(&token.secret));
+
+    place.forge(["config", "set", "redact.allow", "kind:npm-token other"]).success();
+    let npm = fake("npm");
+    place.forge(["note", "add", &npm.text]).success();
+    assert!(knows(&place, &npm.secret));
+    let gitlab = fake("gitlab");
+    place.forge(["note", "add", &gitlab.text, "--redact-allow", &gitlab.secret[..12]]).success();
+    assert!(knows(&place, &gitlab.secret));
+    let slack = fake("slack");
+    place.forge(["note", "add", &slack.text, "--no-redact"]).success();
+    assert!(knows(&place, &slack.secret));
+}
+
+fn line(number: u64, text: &str) -> String {
+    let line = serde_json::json!({
+        "type": "user", "uuid": format!("u{number}"), "sessionId": "s-1",
+        "timestamp": format!("2026-01-28T10:00:{number:02}Z"), "cwd": "/w",
+        "message": {"role": "user", "content": text},
+    });
+    format!("{line}\n")
+}
+
+#[test]
+fn a_transcript_comes_back_byte_for_byte_but_for_its_secrets() {
+    let place = Environment::new();
+    place.forge(["init"]).success();
+    let key = fake("rsa key");
+    let token = fake("aws access key");
+    let long = format!("{} and {}", token.text, "so on ".repeat(100));
+    let first = [line(1, "hello"), line(2, &key.text)].concat();
+    place.write("project/t.jsonl", &first);
+    let said = place.forge(["import", "claude-code", "t.jsonl"]).success();
+    assert!(said.contains("took 1 secret out before storing"), "{said}");
+    // It grows: only what is new is read, and a secret in it is found too.
+    let whole = [first.clone(), line(3, "nothing"), line(4, &long), line(5, "the end")].concat();
+    place.write("project/t.jsonl", &whole);
+    let said = place.forge(["import", "claude-code", "t.jsonl", "--json"]).json();
+    assert_eq!(said.pointer("/files/0/redacted"), Some(&1.into()), "{said}");
+    assert_eq!(said.pointer("/files/0/lines"), Some(&3.into()), "{said}");
+
+    let back = place.forge(["export", "transcript"]);
+    assert_eq!(
+        back.stderr,
+        "warning: 2 secrets were taken out before this transcript was stored\n"
+    );
+    let json = |text: &str| serde_json::to_string(text).unwrap().trim_matches('"').to_owned();
+    let dashes = "-".repeat(5);
+    let begin = json(&key.text).find(&dashes).unwrap();
+    let end = json(&key.text).rfind(&dashes).unwrap() + dashes.len();
+    let expected = whole
+        .replace(&json(&key.text)[begin..end], "[redacted:private-key]")
+        .replace(&token.secret, "[redacted:aws-access-key]");
+    assert_eq!(back.stdout, expected);
+
+    // A fact's long text is read from what was kept.
+    let text = place.forge(["prompt", "show", "u4"]).success();
+    assert!(text.contains("[redacted:aws-access-key] and went on and so on"), "{text}");
+    // Nothing is new, also if the file is shorter for a while.
+    for again in [&whole, &first, &whole] {
+        place.write("project/t.jsonl", again);
+        let said = place.forge(["import", "claude-code", "t.jsonl", "--json"]).json();
+        assert_eq!(said.pointer("/files/0/unchanged"), Some(&true.into()), "{said}");
+    }
+}
+
+#[test]
+fn a_text_is_printed_without_its_secrets() {
+    let place = Environment::new();
+    let token = fake("stripe");
+    place.write("project/log.txt", &format!("first\nsecond {}\n", token.secret));
+    let said = place.forge(["redact", "log.txt"]);
+    assert_eq!(said.stdout, "first\nsecond [redacted:stripe-key]\n");
+    assert_eq!(said.stderr, "warning: took 1 secret out\n");
+    let listed = place.forge(["redact", "--list", "log.txt", "--json"]).json();
+    assert_eq!(listed.pointer("/found/0/line"), Some(&2.into()), "{listed}");
+    assert_eq!(listed.pointer("/found/0/kind"), Some(&"stripe-key".into()));
+}
+
+/// The recorded sessions hold no secret.
+#[test]
+fn recorded_transcripts_come_back_unchanged() {
+    let folder = std::env::var_os("FORGE_DATA").map_or_else(
+        || concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data").into(),
+        std::path::PathBuf::from,
+    );
+    for name in ["small", "review-e2e", "long"] {
+        let file = folder.join(format!("claude-code/{name}.jsonl"));
+        let Ok(bytes) = std::fs::read(&file) else {
+            eprintln!("SKIPPED: no {}; set FORGE_DATA", file.display());
+            return;
+        };
+        let place = Environment::new().with("FORGE_TEST_NOW", "2026-06-01T00:00:00Z");
+        place.forge(["init"]).success();
+        place.forge(["import", "claude-code", file.to_str().unwrap()]).success();
+        place.forge(["export", "transcript", "-o", "back.jsonl"]).success();
+        assert!(std::fs::read(place.path("project/back.jsonl")).unwrap() == bytes, "{name}");
+    }
+}

@@ -1,0 +1,33 @@
+//! Words in all that was ever said, on the command line.
+
+use crate::environment::Environment;
+
+#[test]
+fn words_are_found_in_claims_commands_and_checkpoints() {
+    let place = Environment::new();
+    place.forge(["init"]).success();
+    place.forge(["hypothesis", "add", "the Cache is stale", "--id", "H1"]).success();
+    place.forge(["note", "add", "nothing to see", "--id", "n1"]).success();
+    place.forge(["checkpoint", "create", "cache emptied"]).success();
+    let found = place.forge(["search", "cache", "--json"]).json();
+    assert_eq!(found.pointer("/total"), Some(&2.into()), "{found}");
+    assert_eq!(found.pointer("/hits/0/kind"), Some(&"checkpoint".into()), "{found}");
+    assert_eq!(found.pointer("/hits/1/id"), Some(&"H1".into()));
+    assert_eq!(found.pointer("/hits/1/revision"), Some(&1.into()));
+    let found = place.forge(["search", "cache", "--kind", "hypothesis"]).success();
+    assert!(found.contains("hypothesis H1  #1\n  the Cache is stale"), "{found}");
+    let none = place.forge(["search", "cache", "nowhere"]).success();
+    assert!(none.starts_with("Nothing was found"), "{none}");
+    // A session of its own sees nothing of another.
+    place.forge(["session", "new", "other"]).success();
+    place.forge(["note", "add", "a cache here too", "--id", "n2"]).success();
+    let count = |all: bool| {
+        let args = ["search", "cache", "--json"];
+        let mut command = place.command(args);
+        if all {
+            command.arg("--all-sessions");
+        }
+        place.finished(&mut command).json().pointer("/total").and_then(|total| total.as_u64())
+    };
+    assert_eq!((count(false), count(true)), (Some(1), Some(3)));
+}

@@ -1,0 +1,144 @@
+//! Threads: a history that no provider would take, from a file and from the store.
+
+use crate::environment::Environment;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const CALL: &str = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"at\":1}"}}]}"#;
+const USER: &str = r#"{"role":"user","content":"weather?"}"#;
+
+fn place() -> Environment {
+    let environment = Environment::new();
+    environment.write("project/history.jsonl", &format!("{USER}\n{CALL}\n"));
+    environment
+}
+
+#[test]
+fn a_file_is_sanitised_without_a_store_and_answered_as_it_was_given() {
+    let environment = place();
+    let out = environment.forge(["thread", "sanitize", "history.jsonl", "-q"]).success();
+    assert_eq!(out.lines().count(), 3);
+    assert!(out.starts_with(&format!("{USER}\n{CALL}\n")), "what is not changed keeps its bytes");
+    environment
+        .write("project/list.json", &format!("{{\"model\":\"m\",\"messages\":[{USER},\n{CALL}]}}"));
+    let out = environment.forge(["thread", "sanitize", "list.json", "--remove", "-q"]).success();
+    assert_eq!(out, format!("{{\"model\":\"m\",\"messages\":[{USER}]}}\n"));
+    let json = environment.forge(["thread", "sanitize", "history.jsonl", "--json"]).json();
+    assert_eq!(json["schema"], "forge.thread.sanitize/1");
+    assert_eq!(json["actions"][0]["action"], "insert");
+    assert_eq!(
+        (&json["actions"][0]["index"], &json["actions"][0]["tool_call_id"]),
+        (&2.into(), &"c1".into())
+    );
+    assert_eq!(json["actions"][0]["message"], json["messages"][2]);
+    assert_eq!(environment.forge(["thread", "check", "history.jsonl"]).code, 1);
+    environment.write("project/no.txt", "hello\n");
+    assert_eq!(environment.forge(["thread", "sanitize", "no.txt"]).code, 2);
+    assert_eq!(environment.forge(["thread", "sanitize"]).code, 2);
+    assert!(!environment.path("project/.forge").exists());
+}
+
+#[test]
+fn a_call_that_was_under_way_is_put_right_after_a_crash() {
+    let environment = place();
+    environment.forge(["init"]).success();
+    let appended =
+        environment.forge(["thread", "append", "--thread", "t", "history.jsonl", "--json"]).json();
+    assert_eq!((&appended["messages"], &appended["marked"]), (&2.into(), &false.into()));
+    assert_eq!(appended["pending"][0]["tool_call_id"], "c1");
+    let asked =
+        environment.forge(["thread", "rerun", "c1", "--thread", "t", "--json", "--", "cat"]);
+    assert_eq!(asked.code, 1, "nobody is there to ask: {asked}");
+    let run = ["thread", "rerun", "c1", "--thread", "t", "--yes", "--json", "--", "cat"];
+    let run = environment.forge(run).json();
+    assert_eq!((&run["result"], &run["state"]), (&"{\"at\":1}".into(), &"finished".into()));
+    let shown = environment.forge(["thread", "show", "--thread", "t", "--json"]).json();
+    assert_eq!(shown["messages"][2]["content"], "{\"at\":1}");
+    assert_eq!(
+        environment.forge(["thread", "check", "--thread", "t", "--json"]).json()["faults"],
+        serde_json::json!([])
+    );
+    assert_eq!(environment.forge(["thread", "rerun", "c1", "--thread", "t"]).code, 3);
+    assert_eq!(environment.forge(["thread", "show", "--thread", "none"]).code, 3);
+    assert_eq!(environment.forge(["status", "--json"]).json()["session"], serde_json::Value::Null);
+}
+
+#[test]
+fn the_guard_and_the_writer_keep_others_out() {
+    let environment = place();
+    environment.forge(["init"]).success();
+    let refused = environment.forge([
+        "thread",
+        "append",
+        "--thread",
+        "t",
+        "--guard",
+        "refuse",
+        "history.jsonl",
+    ]);
+    assert_eq!(refused.code, 2, "{refused}");
+    environment
+        .forge(["thread", "append", "--thread", "t", "--guard", "hold", "history.jsonl"])
+        .success();
+    let shown = environment.forge(["thread", "show", "--thread", "t", "--json"]).json();
+    assert_eq!((shown["messages"].as_array().unwrap().len(), &shown["held"]), (1, &1.into()));
+    environment
+        .forge(["thread", "append", "--thread", "t", "--writer", "a", "--for", "10m"])
+        .success();
+    let other = ["thread", "sanitize", "--thread", "t", "--lock-timeout", "0"];
+    let other = environment.forge(other);
+    assert_eq!(other.code, 4, "{other}");
+    assert!(other.stderr.contains("the thread 't' is held by 'a' until"), "{other}");
+    environment.forge(["thread", "append", "--thread", "t", "--writer", "a"]).success();
+    environment.forge(["thread", "sanitize", "--thread", "t"]).success();
+}
+
+/// A real LangGraph thread, through its own checkpointer.
+#[test]
+fn a_langgraph_thread_is_repaired_through_its_state() {
+    const SCRIPT: &str = r#"
+import sys
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import MemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph_repair import repair
+
+builder = StateGraph(MessagesState)
+builder.add_node("agent", lambda state: {})
+builder.add_edge(START, "agent")
+graph = builder.compile(checkpointer=MemorySaver())
+config = {"configurable": {"thread_id": "t"}}
+call = AIMessage(content="", id="a1", tool_calls=[{"name": "weather", "args": {"at": 1}, "id": "c1"}])
+graph.invoke({"messages": [HumanMessage("weather?", id="h1"), call]}, config)
+graph.invoke({"messages": [HumanMessage("are you there?", id="h2")]}, config)
+actions = repair(graph, config, forge=sys.argv[1])
+assert [action["action"] for action in actions] == ["insert"], actions
+messages = graph.get_state(config).values["messages"]
+assert [message.type for message in messages] == ["human", "ai", "tool", "human"], messages
+assert isinstance(messages[2], ToolMessage) and messages[2].tool_call_id == "c1"
+assert messages[2].status == "error"
+assert [messages[at].id for at in (0, 1, 3)] == ["h1", "a1", "h2"]
+assert repair(graph, config, forge=sys.argv[1]) == []
+print("repaired")
+"#;
+    let python = std::env::var("FORGE_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let has = Command::new(&python)
+        .args(["-c", "import langgraph"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if !has.is_ok_and(|status| status.success()) {
+        eprintln!(
+            "SKIPPED: '{python}' has no langgraph: 'pip install langgraph', or name another by FORGE_TEST_PYTHON"
+        );
+        return;
+    }
+    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/systems");
+    let output = Command::new(&python)
+        .args(["-c", SCRIPT, env!("CARGO_BIN_EXE_forge")])
+        .env("PYTHONPATH", pages)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "repaired\n", "{output:?}");
+}

@@ -1,0 +1,228 @@
+//! Credentials that their surroundings give away.
+
+use super::rule::URL_PASSWORD;
+use super::{Finding, Form, MAX_SECRET_BYTES, judge, scan};
+
+/// What surrounds a credential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Bearer,
+    Basic,
+    Address,
+    PrivateKey,
+    Netrc,
+    UserFlag,
+}
+
+/// Words (in lower case) that stand before one.
+pub(super) const HINTS: [(&str, Kind); 8] = [
+    ("bearer ", Kind::Bearer),
+    ("basic ", Kind::Basic),
+    ("://", Kind::Address),
+    (":\\/\\/", Kind::Address),
+    ("-----begin ", Kind::PrivateKey),
+    (" password ", Kind::Netrc),
+    (" -u ", Kind::UserFlag),
+    ("--user ", Kind::UserFlag),
+];
+
+pub(super) enum Found {
+    Nothing,
+    Secret(Finding),
+    /// A private key that begins here and has not ended at the end of the text; as far as it goes, if that is enough to
+    /// know it.
+    Open(usize, Option<Finding>),
+}
+
+/// Looks at what stands behind a hint from `start` to `end`.
+pub(super) fn find(text: &[u8], start: usize, end: usize, kind: Kind, form: Form) -> Found {
+    let found = match kind {
+        Kind::Bearer => bearer(text, start, end),
+        Kind::Basic => basic(text, start, end),
+        Kind::Address => address(text, start, end),
+        Kind::PrivateKey => return private_key(text, start, end, form),
+        Kind::Netrc => netrc(text, start, end),
+        Kind::UserFlag => user_flag(text, end),
+    };
+    found.map_or(Found::Nothing, Found::Secret)
+}
+
+fn run(text: &[u8], at: usize, max: usize, inside: impl Fn(u8) -> bool) -> usize {
+    let rest = text.get(at..text.len().min(at + max)).unwrap_or_default();
+    rest.iter().take_while(|byte| inside(**byte)).count()
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
+}
+
+fn bearer(text: &[u8], start: usize, end: usize) -> Option<Finding> {
+    if !scan::begins_word(text, start) {
+        return None;
+    }
+    let length =
+        run(text, end, MAX_SECRET_BYTES, |byte| is_base64(byte) || matches!(byte, b'.' | b'~'));
+    let range = end..end + length;
+    judge::is_credential(text.get(range.clone())?).then_some(Finding { range, kind: "bearer" })
+}
+
+fn basic(text: &[u8], start: usize, end: usize) -> Option<Finding> {
+    if !scan::begins_word(text, start) {
+        return None;
+    }
+    let range = end..end + run(text, end, 512, is_base64);
+    let plain = decode(text.get(range.clone())?)?;
+    let split = plain.iter().position(|byte| *byte == b':')?;
+    let (name, password) = plain.split_at(split);
+    let printable = plain.iter().all(|byte| (0x20..0x7f).contains(byte));
+    let password = password.get(1..)?;
+    (printable && !name.is_empty() && password.len() >= 6 && !judge::is_known_password(password))
+        .then_some(Finding { range, kind: "basic" })
+}
+
+/// What base64 stands for (RFC 4648); `None` if it is none.
+fn decode(text: &[u8]) -> Option<Vec<u8>> {
+    let text = text.strip_suffix(b"==").or(text.strip_suffix(b"=")).unwrap_or(text);
+    if text.len() < 8 || text.len() % 4 == 1 {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(text.len() * 3 / 4);
+    let (mut held, mut count) = (0_u32, 0);
+    for byte in text {
+        let six = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        held = held << 6 | u32::from(six);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((held >> count & 0xff) as u8);
+        }
+    }
+    Some(bytes)
+}
+
+/// `scheme://user:password@host`.
+fn address(text: &[u8], start: usize, end: usize) -> Option<Finding> {
+    if !text.get(start.checked_sub(1)?)?.is_ascii_alphanumeric() {
+        return None;
+    }
+    let part = |byte: u8| byte.is_ascii_graphic() && !b"/\\\"'`<>@:,;(){}[]|".contains(&byte);
+    let user = run(text, end, 128, part);
+    if text.get(end + user) != Some(&b':') {
+        return None;
+    }
+    let from = end + user + 1;
+    let length = run(text, from, 512, |byte| part(byte) || byte == b':');
+    if text.get(from + length) != Some(&b'@') {
+        return None;
+    }
+    let password = text.get(from..from + length)?;
+    let name = text.get(end..end + user)?;
+    let is_variable = password.iter().any(|byte| b"$*%".contains(byte)) && password.len() < 20;
+    let counts = password.len() >= 6 && password != name && !is_variable;
+    (counts && !judge::is_known_password(password))
+        .then_some(Finding { range: from..from + length, kind: URL_PASSWORD.0 })
+}
+
+/// `login NAME password SECRET`, as `.netrc` has it.
+fn netrc(text: &[u8], start: usize, end: usize) -> Option<Finding> {
+    let before = text.get(start.saturating_sub(160)..start)?;
+    scan::contains(before, b"login ").then_some(())?;
+    let length =
+        run(text, end, 512, |byte| byte.is_ascii_graphic() && !b"\\\"'`<>".contains(&byte));
+    let range = end..end + length;
+    let password = text.get(range.clone())?;
+    (length >= 8 && !judge::is_known_password(password))
+        .then_some(Finding { range, kind: "password" })
+}
+
+/// `curl -u NAME:SECRET`.
+fn user_flag(text: &[u8], end: usize) -> Option<Finding> {
+    let end = end + run(text, end, 4, |byte| matches!(byte, b'"' | b'\'' | b'\\'));
+    let name = run(text, end, 64, |byte| byte.is_ascii_alphanumeric() || b"._@-+".contains(&byte));
+    if name == 0 || text.get(end + name) != Some(&b':') {
+        return None;
+    }
+    let from = end + name + 1;
+    let length = run(text, from, 256, |byte| is_base64(byte) || b".~!#^*%@".contains(&byte));
+    let range = from..from + length;
+    judge::is_credential(text.get(range.clone())?).then_some(Finding { range, kind: "basic" })
+}
+
+/// From `-----BEGIN ... PRIVATE KEY-----` to its end, or as far as it goes.
+fn private_key(text: &[u8], start: usize, end: usize, form: Form) -> Found {
+    let label = run(text, end, 64, |byte| {
+        byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' '
+    });
+    let title = text.get(end..end + label).unwrap_or_default();
+    let is_private = title.ends_with(b"PRIVATE KEY") || title.ends_with(b"PRIVATE KEY BLOCK");
+    let body = end + label + 5;
+    let dashes = text.get(end + label..body.min(text.len())).unwrap_or_default();
+    if dashes.len() < 5 && b"-----".starts_with(dashes) && end + label + dashes.len() == text.len()
+    {
+        return Found::Open(start, None);
+    }
+    if !is_private || dashes != b"-----" {
+        return Found::Nothing;
+    }
+    let limit = text.len().min(start + MAX_SECRET_BYTES);
+    let mut at = body;
+    // Bytes of the key itself, without what only lays it out.
+    let mut key = 0;
+    while at < limit {
+        let rest = text.get(at..limit).unwrap_or_default();
+        if rest.starts_with(b"-----END ") {
+            let label = run(text, at + 9, 64, |byte| {
+                byte != b'-' && byte.is_ascii_graphic() || byte == b' '
+            });
+            let closes = text.get(at + 9 + label..at + 14 + label) == Some(b"-----");
+            at += 9 + label + if closes { 5 } else { 0 };
+            return long_enough(key, start..at);
+        }
+        match rest.first() {
+            Some(byte) if is_base64(*byte) => {
+                key += 1;
+                at += 1;
+            }
+            Some(b' ' | b'\n' | b'\r' | b'\t' | b':' | b',' | b'.' | b'(' | b')' | b'\'') => {
+                at += 1;
+            }
+            Some(b'"') if form == Form::Plain => at += 1,
+            Some(b'\\') => {
+                // Backslashes and what they escape stay together.
+                let slashes = run(text, at, 16, |byte| byte == b'\\');
+                if !matches!(text.get(at + slashes), Some(b'n' | b'r' | b't' | b'"' | b'/' | b'\''))
+                {
+                    break;
+                }
+                at += slashes + 1;
+            }
+            _ => break,
+        }
+    }
+    if at == text.len() {
+        return match long_enough(key, start..at) {
+            Found::Secret(finding) => Found::Open(start, Some(finding)),
+            _ => Found::Open(start, None),
+        };
+    }
+    // Nothing but the key is taken along.
+    while at > body && !text.get(at - 1).is_some_and(|byte| is_base64(*byte)) {
+        at -= 1;
+    }
+    long_enough(key, start..at)
+}
+
+fn long_enough(key: usize, range: std::ops::Range<usize>) -> Found {
+    const MIN_KEY_BYTES: usize = 40;
+    if key < MIN_KEY_BYTES {
+        return Found::Nothing;
+    }
+    Found::Secret(Finding { range, kind: "private-key" })
+}

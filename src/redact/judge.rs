@@ -1,0 +1,198 @@
+//! Whether a value looks like a secret by itself.
+
+/// A value shorter than this is none, in bytes.
+const MIN_BYTES: usize = 20;
+/// A byte of a secret says at least this many bits.
+const MIN_BITS: f64 = 3.5;
+
+/// Words that stand where a secret is meant to be put.
+const PLACEHOLDERS: [&str; 26] = [
+    "xxxx",
+    "example",
+    "placeholder",
+    "changeme",
+    "change-me",
+    "change_me",
+    "your-",
+    "your_",
+    "yourapi",
+    "dummy",
+    "sample",
+    "fake",
+    "test-",
+    "test_",
+    "development",
+    "insert",
+    "redacted",
+    "replace",
+    "todo",
+    "****",
+    "....",
+    "foobar",
+    "lorem",
+    "mock",
+    "notreal",
+    "notasecret",
+];
+
+/// Whether a value behind a telling name looks like a secret: long, dense, and neither a placeholder nor an identifier
+/// nor an expression.
+pub(super) fn is_secret(value: &[u8]) -> bool {
+    value.len() >= MIN_BYTES
+        && is_dense(value, MIN_BITS)
+        && has_letters_and_digits(value)
+        && !is_placeholder(value)
+        && !is_structured(value)
+        && !is_words(value)
+}
+
+/// Whether a value that must be a credential is a real one: a weaker test, since what surrounds it says enough.
+pub(super) fn is_credential(value: &[u8]) -> bool {
+    value.len() >= 16
+        && is_dense(value, 3.0)
+        && has_letters_and_digits(value)
+        && !is_placeholder(value)
+        && !is_words(value)
+}
+
+/// Whether something in the shape of a token is one that manuals show.
+pub(super) fn is_example(token: &[u8]) -> bool {
+    let lower = token.to_ascii_lowercase();
+    let has = |word: &str| super::scan::contains(&lower, word.as_bytes());
+    has("example")
+        || has("placeholder")
+        || has("1234567890")
+        || has("abcdefghij")
+        || lower.chunk_by(|one, other| one == other).any(|run| run.len() >= 6)
+        || bits(&lower) < 2.5
+}
+
+/// Whether a password is one that nobody keeps secret.
+pub(super) fn is_known_password(password: &[u8]) -> bool {
+    const KNOWN: [&str; 22] = [
+        "password",
+        "passwd",
+        "pass",
+        "pwd",
+        "secret",
+        "token",
+        "user",
+        "username",
+        "admin",
+        "root",
+        "postgres",
+        "guest",
+        "example",
+        "changeme",
+        "test",
+        "testing",
+        "default",
+        "hunter2",
+        "letmein",
+        "mysecretpassword",
+        "supersecret",
+        "correct-horse-battery-staple",
+    ];
+    let lower = password.to_ascii_lowercase();
+    let text = std::str::from_utf8(&lower).unwrap_or_default();
+    KNOWN.contains(&text) || is_placeholder(password)
+}
+
+pub(super) fn is_placeholder(value: &[u8]) -> bool {
+    let lower = value.to_ascii_lowercase();
+    PLACEHOLDERS.iter().any(|word| super::scan::contains(&lower, word.as_bytes()))
+        || is_example(value)
+}
+
+fn has_letters_and_digits(value: &[u8]) -> bool {
+    let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+    // Long random text of letters alone is rare, and what looks like it is a name.
+    digits >= 1 && letters >= 2
+}
+
+/// Claude Shannon's entropy of the bytes, each of which stands for itself, in bits a byte.
+pub(super) fn bits(value: &[u8]) -> f64 {
+    let mut counts = [0_u32; 256];
+    for byte in value {
+        counts[usize::from(*byte)] += 1;
+    }
+    let length = f64::from(u32::try_from(value.len()).unwrap_or(u32::MAX).max(1));
+    counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| {
+            let share = f64::from(*count) / length;
+            -share * share.log2()
+        })
+        .sum()
+}
+
+fn is_dense(value: &[u8], min: f64) -> bool {
+    bits(value) > min
+}
+
+/// Whether the value has the form of something that is no secret: a UUID, a path, an address, a checksum, a time.
+fn is_structured(value: &[u8]) -> bool {
+    let is_uuid = value.len() == 36
+        && value.iter().enumerate().all(|(place, byte)| match place {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        });
+    let begins = |start: &str| value.starts_with(start.as_bytes());
+    let is_path = begins("/") && value.iter().filter(|byte| **byte == b'/').count() > 1
+        || begins("./")
+        || begins("../")
+        || begins("~/")
+        || super::scan::contains(value, b"://");
+    let is_checksum = ["sha1", "sha256", "sha384", "sha512", "md5", "blake3"].iter().any(|name| {
+        value
+            .strip_prefix(name.as_bytes())
+            .is_some_and(|rest| matches!(rest.first(), Some(b':' | b'-' | b'=')))
+    });
+    is_uuid || is_path || is_checksum
+}
+
+/// Whether most of the value is made of words, as names and expressions are.
+fn is_words(value: &[u8]) -> bool {
+    const SHARE: f64 = 0.7;
+    let mut in_words = 0_u32;
+    let mut counted = 0_u32;
+    for piece in value.split(|byte| !byte.is_ascii_alphanumeric()) {
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let (word, behind) = rest.split_at(word_length(rest));
+            // A short word counts where it stands alone: the `my` and `key` of `MY_KEY`.
+            let alone =
+                word.len() == piece.len() && word.len() < 4 && word[0].is_ascii_alphabetic();
+            let length = u32::try_from(word.len()).unwrap_or(u32::MAX);
+            counted += length;
+            if alone || word.len() >= 4 && is_pronounceable(word) {
+                in_words += length;
+            }
+            rest = behind;
+        }
+    }
+    f64::from(in_words) >= SHARE * f64::from(counted)
+}
+
+/// How long the word at the beginning is: a capital and small letters, capitals only, small letters only, or one digit.
+fn word_length(text: &[u8]) -> usize {
+    let small = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+    let capitals = text.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
+    match capitals {
+        0 => small(text).max(1),
+        1 => 1 + small(text.get(1..).unwrap_or_default()),
+        // The last capital begins the next word if small letters follow.
+        _ if text.get(capitals).is_some_and(u8::is_ascii_lowercase) => capitals - 1,
+        _ => capitals,
+    }
+}
+
+fn is_pronounceable(word: &[u8]) -> bool {
+    let vowel =
+        |byte: &u8| matches!(byte.to_ascii_lowercase(), b'a' | b'e' | b'i' | b'o' | b'u' | b'y');
+    let vowels = word.iter().filter(|byte| vowel(byte)).count();
+    let longest_cluster = word.split(|byte| vowel(byte)).map(<[u8]>::len).max().unwrap_or_default();
+    vowels * 5 >= word.len() && longest_cluster <= 4
+}

@@ -1,0 +1,194 @@
+//! What looks like a secret in a text, and the text without it.
+//!
+//! Three kinds of rules, all of them read in one pass over the text: token shapes (`rule`), credentials whose
+//! surroundings give them away (private keys, addresses with a password, `Bearer` and `Basic`), and values behind a
+//! telling name, which count only if they look like a secret themselves (`judge`). Everything here only computes, in
+//! time linear in the text. What the rules do not know they do not find: this is a net, not a guarantee.
+
+mod credential;
+mod judge;
+mod naming;
+mod rule;
+mod scan;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use rule::{Rule, kinds, rules};
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// No secret that is found is longer than this, in bytes.
+pub const MAX_SECRET_BYTES: usize = 16 << 10;
+
+/// How a text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As it is meant.
+    Plain,
+    /// As JSON, line by line: nothing that is taken out may reach over the end of a string.
+    Json,
+}
+
+/// What follows a part of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// More of it, from the middle of a line on.
+    More,
+    /// More of it, beginning with a new line.
+    Line,
+    /// Nothing.
+    End,
+}
+
+/// A secret in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Where it stands, in bytes.
+    pub range: Range<usize>,
+    /// What it is: the word behind `redacted:`.
+    pub kind: &'static str,
+}
+
+/// A part of a text, cleaned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part<'a> {
+    /// How many bytes of what was handed in this stands for. The rest may be the beginning of a secret: hand it in
+    /// again with what follows.
+    pub taken: usize,
+    /// Those bytes without their secrets.
+    pub bytes: Cow<'a, [u8]>,
+    /// What was found, in order; ranges are in what was handed in.
+    pub findings: Vec<Finding>,
+}
+
+/// Finds secrets and takes them out.
+#[derive(Clone, Debug, Default)]
+pub struct Redactor {
+    allowed: Vec<Vec<u8>>,
+    allowed_kinds: Vec<String>,
+    variables: Vec<String>,
+}
+
+impl Redactor {
+    /// With the rules and nothing that is let through.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets through what is listed: `kind:NAME` every secret of this kind, any other text every secret that holds it.
+    /// An empty text lets nothing through.
+    #[must_use]
+    pub fn allow<T: AsRef<str>>(mut self, entries: impl IntoIterator<Item = T>) -> Self {
+        for entry in entries {
+            let entry = entry.as_ref().trim();
+            match entry.strip_prefix("kind:") {
+                Some(kind) => self.allowed_kinds.push(kind.to_owned()),
+                None if entry.is_empty() => {}
+                None => self.allowed.push(entry.as_bytes().to_vec()),
+            }
+        }
+        self
+    }
+
+    /// Keeps the values of these environment variables too, beside the harmless ones ([`keeps_variable`]). A name may
+    /// end with `*`.
+    ///
+    /// [`keeps_variable`]: Self::keeps_variable
+    #[must_use]
+    pub fn keep_variables<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+        self.variables.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    fn lets_through(&self, kind: &str, secret: &[u8]) -> bool {
+        self.allowed_kinds.iter().any(|allowed| allowed == kind)
+            || self.allowed.iter().any(|allowed| scan::contains(secret, allowed))
+    }
+
+    /// The secrets in a text, in order, none inside another.
+    #[must_use]
+    pub fn find(&self, text: &[u8], form: Form) -> Vec<Finding> {
+        self.keep_known(text, scan::find(text, form).findings)
+    }
+
+    fn keep_known(&self, text: &[u8], mut findings: Vec<Finding>) -> Vec<Finding> {
+        findings.retain(|found| {
+            !self.lets_through(found.kind, text.get(found.range.clone()).unwrap_or_default())
+        });
+        findings
+    }
+
+    /// The text without its secrets.
+    #[must_use]
+    pub fn clean<'a>(&self, text: &'a str, form: Form) -> Cow<'a, str> {
+        let findings = self.find(text.as_bytes(), form);
+        if findings.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let clean = without(text.as_bytes(), &findings);
+        // What is found begins and ends with ASCII.
+        Cow::Owned(String::from_utf8_lossy(&clean).into_owned())
+    }
+
+    /// A part of a longer text without its secrets, held back where one may go on behind it. Of a text handed in
+    /// part by part, each with what was held back before, no secret is missed.
+    #[must_use]
+    pub fn clean_part<'a>(&self, text: &'a [u8], form: Form, ending: Ending) -> Part<'a> {
+        let scan::Found { mut findings, open } = scan::find(text, form);
+        let mut taken = match ending {
+            Ending::End => text.len(),
+            Ending::Line => {
+                // An open key would be found whole with what follows; its line is held back with it.
+                let line = |at: usize| {
+                    let before = text.get(..at).unwrap_or_default();
+                    before.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1)
+                };
+                open.filter(|at| text.len() - at <= MAX_SECRET_BYTES).map_or(text.len(), line)
+            }
+            Ending::More => text.len().saturating_sub(MAX_SECRET_BYTES),
+        };
+        if let Some(over) = findings
+            .iter()
+            .find(|found| found.range.start < taken && taken < found.range.end)
+            .filter(|_| ending != Ending::End)
+        {
+            taken = over.range.start;
+        }
+        findings.retain(|found| found.range.end <= taken);
+        let text = text.get(..taken).unwrap_or_default();
+        let findings = self.keep_known(text, findings);
+        let bytes = if findings.is_empty() {
+            Cow::Borrowed(text)
+        } else {
+            Cow::Owned(without(text, &findings))
+        };
+        Part { taken, bytes, findings }
+    }
+
+    /// The kind of secret that this whole name is or holds, if it does.
+    #[must_use]
+    pub fn secret_in_name(&self, name: &str) -> Option<&'static str> {
+        self.find(name.as_bytes(), Form::Plain).first().map(|found| found.kind)
+    }
+}
+
+/// What stands where a secret of this kind was.
+#[must_use]
+pub fn mark(kind: &str) -> String {
+    format!("[redacted:{kind}]")
+}
+
+fn without(text: &[u8], findings: &[Finding]) -> Vec<u8> {
+    let mut clean = Vec::with_capacity(text.len());
+    let mut from = 0;
+    for found in findings {
+        clean.extend_from_slice(text.get(from..found.range.start).unwrap_or_default());
+        clean.extend_from_slice(mark(found.kind).as_bytes());
+        from = found.range.end;
+    }
+    clean.extend_from_slice(text.get(from..).unwrap_or_default());
+    clean
+}

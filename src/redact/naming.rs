@@ -1,0 +1,264 @@
+//! Names that tell what stands behind them: `API_KEY=`, `"password": "`, `--token `, `X-Auth-Token: `.
+
+use super::Form;
+use std::ops::Range;
+
+/// Words (in lower case) that tell, as parts of names, with the kind of what stands behind.
+pub(super) const TELLING: [(&str, &str); 22] = [
+    ("password", "password"),
+    ("passwd", "password"),
+    ("passphrase", "password"),
+    ("_pass", "password"),
+    ("-pass", "password"),
+    ("_pwd", "password"),
+    ("pwd=", "password"),
+    ("secret", "secret"),
+    ("token", "token"),
+    ("api_key", "key"),
+    ("apikey", "key"),
+    ("api-key", "key"),
+    ("accesskey", "key"),
+    ("access-key", "key"),
+    ("accountkey", "key"),
+    ("privatekey", "key"),
+    ("private-key", "key"),
+    ("encryptionkey", "key"),
+    ("signingkey", "key"),
+    ("_key", "key"),
+    ("credential", "credential"),
+    ("_auth", "credential"),
+];
+
+/// Last parts of names behind which no secret is looked for: what they name is public, or not a text of its own.
+const HARMLESS: [&str; 38] = [
+    "id",
+    "ids",
+    "uuid",
+    "guid",
+    "signature",
+    "sig",
+    "hash",
+    "digest",
+    "sha",
+    "sha1",
+    "sha256",
+    "checksum",
+    "fingerprint",
+    "name",
+    "names",
+    "type",
+    "url",
+    "uri",
+    "path",
+    "file",
+    "filename",
+    "count",
+    "length",
+    "limit",
+    "usage",
+    "arn",
+    "version",
+    "date",
+    "time",
+    "at",
+    "expires",
+    "expiry",
+    "class",
+    "field",
+    "label",
+    "prefix",
+    "pattern",
+    "format",
+];
+
+/// A longer name than this is none.
+const MAX_NAME_BYTES: usize = 96;
+/// A longer value than this is none.
+const MAX_VALUE_BYTES: usize = 4096;
+
+/// A name with what stands behind it.
+pub(super) struct Named {
+    pub(super) name: Range<usize>,
+    pub(super) value: Range<usize>,
+}
+
+/// Whether this name tells that what it stands for is a secret, and of which kind.
+pub(super) fn kind_of(name: &str) -> Option<&'static str> {
+    let lower = name.to_ascii_lowercase();
+    let known = |(word, _): &&(&str, &str)| lower.contains(word.trim_end_matches('='));
+    let (_, kind) = TELLING.iter().rfind(known)?;
+    tells(name.as_bytes()).then_some(*kind)
+}
+
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
+}
+
+/// Whether the whole name tells: what it names may be public.
+pub(super) fn tells(name: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(name);
+    let last = parts(&text).pop().unwrap_or_default();
+    let lower = text.to_ascii_lowercase();
+    !HARMLESS.contains(&last.as_str())
+        && ![
+            "public",
+            "page_token",
+            "pagetoken",
+            "page-token",
+            "tokenizer",
+            "tokens",
+            "primary_key",
+            "foreign_key",
+        ]
+        .iter()
+        .any(|word| lower.contains(word))
+}
+
+/// The parts of a name, in lower case: `dbPassword_2` has `db`, `password` and `2`.
+fn parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut after_small = false;
+    for character in name.chars() {
+        let ends =
+            !character.is_ascii_alphanumeric() || (after_small && character.is_ascii_uppercase());
+        if ends && parts.last().is_some_and(|part| !part.is_empty()) {
+            parts.push(String::new());
+        }
+        if character.is_ascii_alphanumeric()
+            && let Some(part) = parts.last_mut()
+        {
+            part.push(character.to_ascii_lowercase());
+        }
+        after_small = character.is_ascii_lowercase();
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// The value behind the name in which a telling word stands, if there is one.
+pub(super) fn value_behind(text: &[u8], start: usize, end: usize, form: Form) -> Option<Named> {
+    let before = text.get(start.saturating_sub(MAX_NAME_BYTES)..start)?;
+    let name_start = start - before.iter().rev().take_while(|byte| is_name(**byte)).count();
+    // The hint may hold the sign behind the name.
+    let word_end = if text.get(end - 1) == Some(&b'=') { end - 1 } else { end };
+    let behind = text.get(word_end..text.len().min(word_end + MAX_NAME_BYTES))?;
+    let end_of_name = word_end + behind.iter().take_while(|byte| is_name(**byte)).count();
+    let name = text.get(name_start..end_of_name)?;
+    let mut cursor = Cursor { text, at: end_of_name, form };
+    let is_flag = name.starts_with(b"-");
+    let quoted_name = cursor.quote();
+    cursor.brackets();
+    let spaces = cursor.spaces();
+    let separated = cursor.separator(quoted_name);
+    if !(separated || is_flag && spaces) {
+        return None;
+    }
+    cursor.spaces();
+    // A type may stand between the name and its value: `token: &str = "..."`.
+    cursor.declared_type();
+    let quoted = cursor.quote();
+    let value = cursor.value(quoted)?;
+    Some(Named { name: name_start..end_of_name, value })
+}
+
+struct Cursor<'a> {
+    text: &'a [u8],
+    at: usize,
+    form: Form,
+}
+
+impl Cursor<'_> {
+    fn byte(&self, ahead: usize) -> u8 {
+        self.text.get(self.at + ahead).copied().unwrap_or_default()
+    }
+
+    /// Passes a quote with the backslashes before it.
+    fn quote(&mut self) -> bool {
+        let slashes = (0..8).take_while(|ahead| self.byte(*ahead) == b'\\').count();
+        let is_quote = matches!(self.byte(slashes), b'"' | b'\'' | b'`');
+        if is_quote {
+            self.at += slashes + 1;
+        }
+        is_quote
+    }
+
+    fn brackets(&mut self) {
+        while matches!(self.byte(0), b']' | b')') {
+            self.at += 1;
+        }
+    }
+
+    /// Passes spaces, not the end of the line.
+    fn spaces(&mut self) -> bool {
+        let from = self.at;
+        for _ in 0..32 {
+            match self.byte(0) {
+                b' ' | b'\t' => self.at += 1,
+                b'\\' if self.byte(1) == b't' => self.at += 2,
+                _ => break,
+            }
+        }
+        self.at > from
+    }
+
+    fn separator(&mut self, quoted: bool) -> bool {
+        let length = match (self.byte(0), self.byte(1)) {
+            // Comparisons say nothing of a value.
+            (b'=', b'=') | (b'!', _) => 0,
+            (b':' | b'?', b'=') | (b'=', b'>') => 2,
+            (b'=' | b':', _) => 1,
+            (b'>', _) if !quoted => 1,
+            (b',', _) if quoted => 1,
+            (b'%', b'3') if matches!(self.byte(2), b'D' | b'd' | b'A' | b'a') => 3,
+            (b'\\', b'u')
+                if self
+                    .text
+                    .get(self.at..self.at + 6)
+                    .is_some_and(|it| it.eq_ignore_ascii_case(b"\\u003d")) =>
+            {
+                6
+            }
+            _ => 0,
+        };
+        self.at += length;
+        length > 0
+    }
+
+    fn declared_type(&mut self) {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let is_type = |byte: &&u8| byte.is_ascii_alphabetic() || b"&<>[]|?:' _".contains(byte);
+        let length = rest.iter().take(40).take_while(is_type).count();
+        let (behind, next) = (rest.get(length), rest.get(length + 1));
+        if length > 0 && behind == Some(&b'=') && next != Some(&b'=') {
+            self.at += length + 1;
+            self.spaces();
+        }
+    }
+
+    /// The value that begins here, if what ends it can end one.
+    fn value(&self, quoted: bool) -> Option<Range<usize>> {
+        let rest = self.text.get(self.at..self.text.len().min(self.at + MAX_VALUE_BYTES))?;
+        let inside =
+            |byte: &&u8| byte.is_ascii_alphanumeric() || b"+/=_.-~%!@#^*:$?".contains(byte);
+        let mut length = rest.iter().take_while(inside).count();
+        // A slash may be escaped, and an address goes on behind `&` and `#`.
+        while rest.get(length..length + 2) == Some(b"\\/") && self.form == Form::Json {
+            let more = rest.get(length + 2..).unwrap_or_default();
+            length += 2 + more.iter().take_while(inside).count();
+        }
+        let next = rest.get(length);
+        let is_expression = match next {
+            Some(b'(' | b'[' | b'{') => true,
+            // The end of an element is none.
+            Some(b'<') => rest.get(length + 1) != Some(&b'/'),
+            // A quoted text with a space in it is prose.
+            Some(b' ' | b'\t') => quoted,
+            _ => false,
+        };
+        let mut end = length;
+        while end > 0 && matches!(rest.get(end - 1), Some(b'.' | b':' | b'!' | b'?')) {
+            end -= 1;
+        }
+        (!is_expression && end > 0).then_some(self.at..self.at + end)
+    }
+}

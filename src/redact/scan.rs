@@ -1,0 +1,161 @@
+//! One pass over a text: where a hint stands, the rules it stands for are tried.
+
+use super::rule::{Rule, rules};
+use super::{Finding, Form, MAX_SECRET_BYTES, credential, judge, naming};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+/// What a hint stands for.
+#[derive(Clone, Copy)]
+enum Hint {
+    /// A token of this rule.
+    Shape(usize),
+    /// A name that tells what follows it.
+    Name(&'static str),
+    /// What surrounds a credential.
+    Surroundings(credential::Kind),
+}
+
+struct Table {
+    /// For each word that is searched for, what it stands for, and what the words stand for that it begins with.
+    hints: Vec<Vec<Hint>>,
+    search: AhoCorasick,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let shapes = rules().iter().enumerate();
+    let shapes = shapes
+        .flat_map(|(number, rule)| rule.hints.iter().map(move |word| (*word, Hint::Shape(number))));
+    let names = naming::TELLING.iter().map(|(word, kind)| (*word, Hint::Name(kind)));
+    let surroundings =
+        credential::HINTS.iter().map(|(word, kind)| (*word, Hint::Surroundings(*kind)));
+    let all: Vec<(&str, Hint)> = shapes.chain(names).chain(surroundings).collect();
+    let words: BTreeSet<&str> = all.iter().map(|(word, _)| *word).collect();
+    let begun_by = |word: &str| {
+        all.iter().filter(|(begin, _)| word.starts_with(begin)).map(|(_, hint)| *hint).collect()
+    };
+    let hints = words.iter().map(|word| begun_by(word)).collect();
+    let search = AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .match_kind(MatchKind::LeftmostLongest)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(&words)
+        .expect("the table is small");
+    Table { hints, search }
+});
+
+/// What a scan finds.
+pub(super) struct Found {
+    /// The secrets, in order, none inside another.
+    pub(super) findings: Vec<Finding>,
+    /// Where a private key begins that has not ended at the end of the text.
+    pub(super) open: Option<usize>,
+}
+
+/// Finds the secrets in a text.
+pub(super) fn find(text: &[u8], form: Form) -> Found {
+    let table = &*TABLE;
+    let mut findings: Vec<Finding> = Vec::new();
+    let mut open = None;
+    // A name is looked at once, whatever words it holds.
+    let mut names_until = 0;
+    let mut from = 0;
+    while let Some(hit) = table.search.find(Input::new(text).span(from..text.len())) {
+        // Words may overlap, so the next one is looked for behind the first byte of this one.
+        from = hit.start() + 1;
+        for hint in table.hints.get(hit.pattern().as_usize()).into_iter().flatten() {
+            findings.extend(match *hint {
+                Hint::Shape(number) => {
+                    rules().get(number).and_then(|rule| shape(text, rule, hit.start()))
+                }
+                Hint::Name(_) if hit.start() < names_until => None,
+                Hint::Name(kind) => naming::value_behind(text, hit.start(), hit.end(), form)
+                    .and_then(|named| {
+                        names_until = named.name.end;
+                        (judge::is_secret(text.get(named.value.clone())?)
+                            && naming::tells(text.get(named.name)?))
+                        .then_some(Finding { range: named.value, kind })
+                    }),
+                Hint::Surroundings(kind) => {
+                    match credential::find(text, hit.start(), hit.end(), kind, form) {
+                        credential::Found::Nothing => None,
+                        credential::Found::Secret(finding) => Some(finding),
+                        credential::Found::Open(at, finding) => {
+                            open = open.or(Some(at));
+                            finding
+                        }
+                    }
+                }
+            });
+        }
+    }
+    findings.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
+    let mut end = 0;
+    findings.retain(|found| {
+        let apart = found.range.start >= end;
+        if apart {
+            end = found.range.end;
+        }
+        apart
+    });
+    Found { findings, open }
+}
+
+fn shape(text: &[u8], rule: &Rule, hint: usize) -> Option<Finding> {
+    let start = if rule.inner { word_start(text, hint) } else { hint };
+    if !begins_word(text, start) {
+        return None;
+    }
+    let end = text.len().min(start + MAX_SECRET_BYTES);
+    let (from, to, whole) = rule.find(text.get(start..end)?)?;
+    if text.get(start + whole).is_some_and(u8::is_ascii_alphanumeric) {
+        return None;
+    }
+    let secret = text.get(start + from..start + to)?;
+    (!judge::is_example(secret))
+        .then_some(Finding { range: start + from..start + to, kind: rule.kind })
+}
+
+/// Where the word around this place begins, at most 64 bytes before it.
+fn word_start(text: &[u8], at: usize) -> usize {
+    let before = text.get(at.saturating_sub(64)..at).unwrap_or_default();
+    let inside =
+        |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'~' | b'-' | b'.');
+    let word = before.iter().rev().take_while(|byte| inside(byte)).count();
+    // The letter of an escape is no part of the word.
+    let start = at - word;
+    if word > 0
+        && start > 0
+        && text[start - 1] == b'\\'
+        && matches!(text[start], b'n' | b'r' | b't')
+    {
+        return start + 1;
+    }
+    start
+}
+
+/// Whether a word can begin here: nothing before it belongs to it, but for the letter of an escape.
+pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
+    let before = text.get(at.saturating_sub(8)..at).unwrap_or_default();
+    let Some(last) = before.last() else { return true };
+    if !last.is_ascii_alphanumeric() && *last != b'_' {
+        return true;
+    }
+    match before {
+        // An escape of JSON, of an address, of a terminal.
+        [.., b'\\', b'n' | b'r' | b't' | b'f' | b'b'] => true,
+        [.., b'\\', b'u', a, b, c, d] => [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()),
+        [.., b'%', a, b] => a.is_ascii_hexdigit() && b.is_ascii_hexdigit(),
+        [rest @ .., b'm'] => {
+            let rest = rest.iter().rev().find(|byte| !byte.is_ascii_digit() && **byte != b';');
+            rest == Some(&b'[')
+        }
+        _ => false,
+    }
+}
+
+/// Whether `part` stands somewhere in `text`.
+pub(super) fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}

@@ -1,0 +1,310 @@
+use super::*;
+use crate::model::Value;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+fn kinds_in(text: &str, form: Form) -> Vec<&'static str> {
+    Redactor::new().find(text.as_bytes(), form).into_iter().map(|found| found.kind).collect()
+}
+
+/// Looks random, and is the same in every run.
+fn noise(seed: u64, count: usize) -> String {
+    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut draw = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        char::from(LETTERS[(state >> 13) as usize % LETTERS.len()])
+    };
+    format!("a7{}", (2..count).map(|_| draw()).collect::<String>())
+}
+
+fn github(seed: u64) -> String {
+    format!("gh{}_{}", "p", noise(seed, 36))
+}
+
+#[test]
+fn every_shape_is_a_regular_expression_and_its_hints_are_small_letters() {
+    let mut seen = BTreeSet::new();
+    for rule in rules() {
+        assert_eq!(rule.find(b"nothing of the kind"), None, "{}", rule.kind);
+        assert!(seen.insert(rule.kind), "{} stands twice", rule.kind);
+        for hint in rule.hints {
+            assert_eq!(*hint, hint.to_ascii_lowercase(), "{}", rule.kind);
+        }
+    }
+    assert!(seen.len() >= 40);
+}
+
+#[test]
+fn a_token_is_found_behind_what_can_stand_before_it() {
+    let token = github(1);
+    for before in
+        ["", " ", "\"", "=", "\\n", "\\\\n", "\\u001b", "%3D", "\u{1b}[31m", "(", "x-", "/"]
+    {
+        let text = format!("{before}{token}");
+        assert_eq!(kinds_in(&text, Form::Json), ["github-token"], "{text}");
+        assert_eq!(
+            Redactor::new().clean(&text, Form::Json),
+            format!("{before}[redacted:github-token]")
+        );
+    }
+    for before in ["x", "_", "0", "risk"] {
+        assert!(kinds_in(&format!("{before}{token}"), Form::Plain).is_empty(), "{before}");
+    }
+}
+
+#[test]
+fn a_longer_word_than_the_shape_is_another_word() {
+    let key = format!("AK{}{}", "IA", "Q".repeat(2) + "ZB7KXM3WNRTDVC");
+    assert_eq!(kinds_in(&key, Form::Plain), ["aws-access-key"]);
+    assert!(kinds_in(&format!("{key}A"), Form::Plain).is_empty());
+}
+
+#[test]
+fn values_behind_telling_names_are_found_in_every_notation() {
+    let secret = noise(3, 32);
+    for (text, kind) in [
+        (format!("API_KEY={secret}"), "key"),
+        (format!("export DB_PASSWORD=\"{secret}\""), "password"),
+        (format!("{{\"clientSecret\":\"{secret}\"}}"), "secret"),
+        (format!("{{\\\"auth_token\\\": \\\"{secret}\\\"}}"), "token"),
+        (format!("token: &str = \"{secret}\";"), "token"),
+        (format!("apiKey := `{secret}`"), "key"),
+        (format!("X-Auth-Token: {secret}\r\n"), "token"),
+        (format!("os.environ['GH_TOKEN'] = '{secret}'"), "token"),
+        (format!("headers.set(\"X-Api-Key\", \"{secret}\")"), "key"),
+        (format!("<password>{secret}</password>"), "password"),
+        (format!("https://host/?access_token={secret}&x=1"), "token"),
+        (format!("npm config set //host/:_authToken={secret}"), "token"),
+        (format!("run --password {secret} --fast"), "password"),
+        (format!("SECRET_KEY_BASE={secret}"), "key"),
+        (format!("password => '{secret}',"), "password"),
+        (format!("token\\u003d{secret}"), "token"),
+    ] {
+        let found = Redactor::new().find(text.as_bytes(), Form::Json);
+        assert_eq!(found.len(), 1, "{text}");
+        assert_eq!(&text[found[0].range.clone()], secret, "{text}");
+        let known = SAME.iter().any(|same| same.contains(&kind) && same.contains(&found[0].kind));
+        assert!(known || found[0].kind == kind, "{text}: {}", found[0].kind);
+    }
+}
+
+/// Where a name holds two telling words, either may name the kind.
+const SAME: [&[&str]; 2] = [&["key", "secret"], &["token", "credential"]];
+
+#[test]
+fn what_is_no_secret_stays_behind_a_telling_name() {
+    let secret = noise(4, 32);
+    for text in [
+        // Too short, too plain.
+        "password = hunter2!".to_owned(),
+        "token: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1b".to_owned(),
+        // Placeholders.
+        format!("api_key = \"xxxx{secret}\""),
+        format!("API_KEY=test-{secret}"),
+        "SECRET_KEY=development-key-that-is-long-12".to_owned(),
+        "password: your-password-goes-here-2024".to_owned(),
+        // Identifiers and expressions.
+        "token = get_access_token_from_environment_v2(request)".to_owned(),
+        "secret = settings.oauth2.client.secretFromEnvironment".to_owned(),
+        "api_key = process.env.MY_COMPANY_API_KEY_2".to_owned(),
+        "password: ${DATABASE_PASSWORD_FROM_VAULT_1}".to_owned(),
+        "tokenSource = CancellationTokenSource2Factory.Create()".to_owned(),
+        "assert token == 4f9d0a7c1be24f9d0a7c1be2_expected(x)".to_owned(),
+        // Never judged by how dense they are.
+        format!("token_id: {secret}"),
+        format!("secret_uuid = {secret}"),
+        format!("\"token_signature\":\"{secret}\""),
+        format!("\"signature\":\"{secret}{secret}\""),
+        "session_token = 0b3d5f7a-91c2-4e6f-8a1b-2c3d4e5f6a7b".to_owned(),
+        "credentials: /home/me/.config/gcloud/key8f3a9b2c.json".to_owned(),
+        "token: https://auth.test/v2/oauth/9f8e7d6c5b4a".to_owned(),
+        format!("public_key = {secret}"),
+        format!("next_page_token={secret}"),
+        "the token that we saw at 12:30 was fine".to_owned(),
+    ] {
+        assert_eq!(kinds_in(&text, Form::Plain), Vec::<&str>::new(), "{text}");
+    }
+}
+
+#[test]
+fn credentials_are_found_by_what_surrounds_them() {
+    let password = noise(5, 16);
+    for (text, kind) in [
+        (format!("Authorization: Bearer {}", noise(6, 40)), "bearer"),
+        (format!("-H 'authorization: bearer {}'", noise(6, 40)), "bearer"),
+        ("Authorization: Basic ZGVwbG95OmI3eEtxMlBtOVRzNA==".to_owned(), "basic"),
+        (format!("git clone https://me:{password}@host/x.git"), "url-password"),
+        (format!("\"redis:\\/\\/me:{password}@host\""), "url-password"),
+        (format!("amqp://:{password}@host"), "url-password"),
+        (format!("curl -u deploy:{password} https://host"), "basic"),
+        (format!("login me password {password}\n"), "password"),
+    ] {
+        assert_eq!(kinds_in(&text, Form::Json), [kind], "{text}");
+    }
+    for text in [
+        "a bearer of bad news, a bearer token that is missing",
+        "Basic Authentication is used, basic ZGVwbG95",
+        "postgres://postgres:postgres@localhost/db",
+        "mysql://root:$PASSWORD@host",
+        "https://user:password@example.test",
+        "http://localhost:8080/a@b",
+        "ssh://git@host:22/x",
+        "use curl -u user:pass",
+    ] {
+        assert_eq!(kinds_in(text, Form::Plain), Vec::<&str>::new(), "{text}");
+    }
+}
+
+fn private_key(newline: &str) -> (String, String) {
+    let dashes = "-".repeat(5);
+    let lines: Vec<String> = (0..12).map(|line| noise(50 + line, 64)).collect();
+    let body = lines.join(newline);
+    let label = format!("{} KEY", "PRIVATE");
+    (
+        format!("{dashes}BEGIN {label}{dashes}{newline}{body}{newline}{dashes}END {label}{dashes}"),
+        body,
+    )
+}
+
+#[test]
+fn a_private_key_goes_whole_however_its_lines_end() {
+    for newline in ["\n", "\r\n", "\\n", "\\\\n", "\\r\\n"] {
+        let (key, _) = private_key(newline);
+        let text = format!("{{\"x\":\"before {key} after\"}}");
+        let clean = Redactor::new().clean(&text, Form::Json).into_owned();
+        assert_eq!(clean, "{\"x\":\"before [redacted:private-key] after\"}", "{newline:?}");
+    }
+}
+
+#[test]
+fn a_private_key_without_an_end_goes_as_far_as_its_string() {
+    let (key, _) = private_key("\\n");
+    let cut = &key[..key.len() - 60];
+    let text = format!("{{\"x\":\"{cut}\",\"y\":\"kept kept kept\"}}");
+    let clean = Redactor::new().clean(&text, Form::Json).into_owned();
+    assert_eq!(clean, "{\"x\":\"[redacted:private-key]\",\"y\":\"kept kept kept\"}");
+    let dashes = "-".repeat(5);
+    let constants = format!(
+        "a = \"{dashes}BEGIN {0} KEY{dashes}\"; b = \"{dashes}END {0} KEY{dashes}\"",
+        "PRIVATE"
+    );
+    assert_eq!(Redactor::new().clean(&constants, Form::Plain), constants);
+}
+
+#[test]
+fn what_is_allowed_stays() {
+    let (token, other) = (github(7), github(8));
+    let text = format!("{token} {other}");
+    let clean = |redactor: Redactor| redactor.clean(&text, Form::Plain).into_owned();
+    assert_eq!(clean(Redactor::new().allow([&token])), format!("{token} [redacted:github-token]"));
+    assert_eq!(clean(Redactor::new().allow(["kind:github-token"])), text);
+    assert_eq!(
+        clean(Redactor::new().allow(["", " "])),
+        "[redacted:github-token] [redacted:github-token]"
+    );
+}
+
+#[test]
+fn a_value_is_cleaned_at_any_depth_and_by_the_names_of_its_fields() {
+    let secret = noise(9, 32);
+    let mut value: Value = serde_json::from_str(&format!(
+        r#"{{"a":[{{"apiToken":"{secret}","token_id":"{secret}"}}],"b":"see {0}","{0}":1,
+            "env_vars":{{"PATH":"/bin","MY_FLAG":"on","LANG":"C"}},"n":7}}"#,
+        github(10)
+    ))
+    .unwrap();
+    let found = Redactor::new().keep_variables(["OTHER_*"]).clean_value(&mut value);
+    assert_eq!(
+        serde_json::to_string(&value).unwrap(),
+        format!(
+            r#"{{"[redacted:github-token]":1,"a":[{{"apiToken":"[redacted:token]","token_id":"{secret}"}}],"b":"see [redacted:github-token]","env_vars":{{"LANG":"C","MY_FLAG":"[redacted:environment]","PATH":"/bin"}},"n":7}}"#
+        )
+    );
+    assert_eq!(
+        found.into_iter().collect::<Vec<_>>(),
+        [("environment", 1), ("github-token", 2), ("token", 1)]
+    );
+    assert!(Redactor::new().keep_variables(["OTHER_*"]).keeps_variable("OTHER_ONE"));
+}
+
+#[test]
+fn the_entropy_is_shannons() {
+    assert!((judge::bits(b"abcd") - 2.0).abs() < 1e-9);
+    assert!(judge::bits(b"aaaa").abs() < 1e-9);
+}
+
+/// A text handed in part by part gives what the whole gives, wherever it is cut.
+fn in_parts(text: &[u8], form: Form, cuts: &[usize]) -> Vec<u8> {
+    let redactor = Redactor::new();
+    let mut clean = Vec::new();
+    let mut held: Vec<u8> = Vec::new();
+    let mut from = 0;
+    for cut in cuts.iter().copied().chain([text.len()]) {
+        let cut = cut.clamp(from, text.len());
+        held.extend_from_slice(&text[from..cut]);
+        from = cut;
+        let ending = match held.last() {
+            _ if cut == text.len() => Ending::End,
+            Some(b'\n') => Ending::Line,
+            _ => Ending::More,
+        };
+        let part = redactor.clean_part(&held, form, ending);
+        clean.extend_from_slice(&part.bytes);
+        let taken = part.taken;
+        held.drain(..taken);
+    }
+    clean
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn no_secret_is_missed_at_the_edge_of_a_part(
+        seeds in prop::collection::vec((0_u64..1000, 0_usize..400, 0_u8..4), 1..6),
+        cuts in prop::collection::vec(0_usize..40_000, 0..12),
+    ) {
+        let mut text = String::new();
+        for (seed, gap, what) in seeds {
+            text.push_str(&"some words go here\n".repeat(gap));
+            match what {
+                0 => text.push_str(&github(seed)),
+                1 => text.push_str(&private_key("\n").0),
+                2 => text.push_str(&format!("API_KEY={}", noise(seed, 40))),
+                _ => text.push_str(&format!("https://me:{}@host/", noise(seed, 20))),
+            }
+            text.push('\n');
+        }
+        let mut cuts = cuts;
+        cuts.sort_unstable();
+        let whole = Redactor::new().clean(&text, Form::Plain).into_owned();
+        let parts = String::from_utf8(in_parts(text.as_bytes(), Form::Plain, &cuts)).unwrap();
+        prop_assert!(parts == whole, "cut at {cuts:?}");
+    }
+
+    #[test]
+    fn cleaning_is_done_once_and_never_panics(text in ".{0,300}", form in prop::bool::ANY) {
+        let form = if form { Form::Json } else { Form::Plain };
+        let once = Redactor::new().clean(&text, form).into_owned();
+        prop_assert_eq!(Redactor::new().clean(&once, form).into_owned(), once);
+    }
+}
+
+#[test]
+fn the_page_lists_every_kind() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/redaction.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let (text, _) = page.split_once("## Kinds\n").unwrap();
+    let rows: Vec<String> = kinds()
+        .into_iter()
+        .map(|(kind, what)| format!("| `{kind}` | {} |\n", what.replace('|', "\\|")))
+        .collect();
+    let wanted = format!("{text}## Kinds\n\n| kind | what |\n|---|---|\n{}", rows.concat());
+    if std::env::var_os("FORGE_UPDATE_DOCS").is_some() {
+        std::fs::write(path, &wanted).unwrap();
+    } else {
+        assert_eq!(page, wanted, "write it with FORGE_UPDATE_DOCS=1");
+    }
+}

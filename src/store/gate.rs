@@ -1,0 +1,185 @@
+//! The one way in for text from outside: what the rules call a secret is taken out here, before anything is hashed,
+//! compared with what is stored, or written.
+//!
+//! Every verb of the facade hands what it was given to the gate first. A source that is kept byte for byte comes in
+//! as [`Clean`], which only the gate makes, so that whoever reads facts in it reads them without its secrets.
+
+use super::session::NewSession;
+use super::write::NewCheckpoint;
+use super::{Options, Store};
+use crate::engine::revise::ClaimChange;
+use crate::error::{Error, Result};
+use crate::model::{BranchMetadata, Checkpoint, Fact, Value};
+use crate::redact::{Ending, Form, Redactor};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// How many secrets of which kind were taken out.
+pub(crate) type Removed = BTreeMap<&'static str, u64>;
+
+/// A part of a source as it comes in: its bytes, and the same without secrets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Clean<'a> {
+    source: Cow<'a, [u8]>,
+    /// `None`: nothing was taken out.
+    clean: Option<Vec<u8>>,
+    removed: u64,
+}
+
+impl Clean<'_> {
+    /// The bytes of the source. What was handed in and is not among them is to be handed in again with what follows.
+    #[must_use]
+    pub fn source(&self) -> &[u8] {
+        &self.source
+    }
+
+    /// The bytes to read facts in: these are kept.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.clean.as_deref().unwrap_or(&self.source)
+    }
+
+    /// How many secrets were taken out.
+    #[must_use]
+    pub const fn removed(&self) -> u64 {
+        self.removed
+    }
+
+    /// The same with bytes of its own.
+    #[must_use]
+    pub fn into_owned(self) -> Clean<'static> {
+        let source = Cow::Owned(self.source.into_owned());
+        Clean { source, clean: self.clean, removed: self.removed }
+    }
+}
+
+impl Store {
+    /// Takes the secrets out of a part of a source that is kept byte for byte (a transcript), as this store was opened
+    /// to do. `ending` says what follows the part.
+    #[must_use]
+    pub fn clean<'a>(&self, source: &'a [u8], form: Form, ending: Ending) -> Clean<'a> {
+        let Some(redactor) = &self.engine.options.redaction else {
+            return Clean { source: Cow::Borrowed(source), clean: None, removed: 0 };
+        };
+        let part = redactor.clean_part(source, form, ending);
+        Clean {
+            source: Cow::Borrowed(source.get(..part.taken).unwrap_or_default()),
+            removed: part.findings.len() as u64,
+            clean: match part.bytes {
+                Cow::Borrowed(_) => None,
+                Cow::Owned(bytes) => Some(bytes),
+            },
+        }
+    }
+
+    pub(crate) fn gate(&self) -> Gate<'_> {
+        Gate::of(&self.engine.options)
+    }
+}
+
+/// Takes secrets out of what a verb was given; lets everything through where the store was opened so.
+#[derive(Clone, Copy)]
+pub(crate) struct Gate<'a>(Option<&'a Redactor>);
+
+impl<'a> Gate<'a> {
+    pub(crate) fn of(options: &'a Options) -> Self {
+        Self(options.redaction.as_deref())
+    }
+
+    /// Whether anything may be taken out.
+    pub(crate) fn is_closed(self) -> bool {
+        self.0.is_some()
+    }
+
+    pub(crate) fn value(self, value: &mut Value, removed: &mut Removed) {
+        if let Some(redactor) = self.0 {
+            for (kind, count) in redactor.clean_value(value) {
+                *removed.entry(kind).or_default() += count;
+            }
+        }
+    }
+
+    pub(crate) fn text(self, text: &mut String, removed: &mut Removed) {
+        if let Some(redactor) = self.0 {
+            redactor.clean_text(text, removed);
+        }
+    }
+
+    /// A line of a stream.
+    pub(crate) fn json(self, text: &str) -> Cow<'_, str> {
+        self.0.map_or(Cow::Borrowed(text), |redactor| redactor.clean(text, Form::Json))
+    }
+
+    fn maybe(self, text: &mut Option<String>, removed: &mut Removed) {
+        if let Some(text) = text {
+            self.text(text, removed);
+        }
+    }
+
+    fn texts(self, texts: &mut [String], removed: &mut Removed) {
+        texts.iter_mut().for_each(|text| self.text(text, removed));
+    }
+
+    /// A name by which others refer to a thing is never changed: one that is a secret is refused.
+    pub(crate) fn name(self, what: &str, name: &str) -> Result<()> {
+        match self.0.and_then(|redactor| redactor.secret_in_name(name)) {
+            None => Ok(()),
+            Some(kind) => Err(Error::invalid(format!(
+                "the {what} holds what looks like a secret ({kind}): choose another, or let it through"
+            ))),
+        }
+    }
+
+    pub(crate) fn claim(self, change: &mut ClaimChange, removed: &mut Removed) -> Result<()> {
+        if let Some(value) = &mut change.value {
+            self.name("id", &change.key.id)?;
+            self.value(value, removed);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn fact(self, fact: &mut Fact, removed: &mut Removed) {
+        self.text(&mut fact.id, removed);
+        self.value(&mut fact.value, removed);
+    }
+
+    pub(crate) fn checkpoint(self, checkpoint: &mut NewCheckpoint, removed: &mut Removed) {
+        self.text(&mut checkpoint.message, removed);
+        self.texts(&mut checkpoint.tags, removed);
+        self.value(&mut checkpoint.body, removed);
+        self.maybe(&mut checkpoint.key, removed);
+    }
+
+    /// A checkpoint that is said something else of.
+    pub(crate) fn made(self, checkpoint: &mut Checkpoint) {
+        let removed = &mut Removed::new();
+        self.text(&mut checkpoint.message, removed);
+        self.texts(&mut checkpoint.tags, removed);
+        self.value(&mut checkpoint.body, removed);
+    }
+
+    pub(crate) fn branch(self, metadata: &mut BranchMetadata) {
+        let removed = &mut Removed::new();
+        self.maybe(&mut metadata.hypothesis, removed);
+        self.maybe(&mut metadata.approach, removed);
+        self.texts(&mut metadata.success_criteria, removed);
+        self.texts(&mut metadata.results, removed);
+        self.value(&mut metadata.extra, removed);
+    }
+
+    pub(crate) fn session(self, new: &mut NewSession) {
+        let removed = &mut Removed::new();
+        self.text(&mut new.name, removed);
+        self.maybe(&mut new.agent, removed);
+        self.maybe(&mut new.agent_session, removed);
+    }
+}
+
+/// What to tell of what was taken out.
+pub(crate) fn warning(removed: &Removed) -> Option<String> {
+    let count: u64 = removed.values().sum();
+    let kinds: Vec<&str> = removed.keys().copied().collect();
+    let (secrets, were) = if count == 1 { ("secret", "was") } else { ("secrets", "were") };
+    (count > 0)
+        .then(|| format!("{count} {secrets} {were} taken out before storing: {}", kinds.join(", ")))
+}

@@ -1,0 +1,285 @@
+//! Words in all that was ever said: messages, commands and what they printed, claims as they stood in each revision,
+//! code, checkpoints.
+//!
+//! What is searched is a copy of the texts beside the store (`search/`, a file a session), derived and private: it may
+//! be deleted at any time, and is made again by the next search. Only a search brings it up to date, so no write waits
+//! for it. `docs/search.md` says why it is no index of words.
+
+mod collect;
+mod corpus;
+
+use super::stream::Resolve;
+use super::{Session, Store};
+use crate::engine::refs::session as session_refs;
+use crate::engine::timeline;
+use crate::error::{Error, Result};
+use crate::model::{Kind, SessionNumber, Timestamp};
+use aho_corasick::{AhoCorasick, MatchKind};
+use corpus::{Entry, Source};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// No page has more hits than this.
+pub const MAX_HITS: usize = 200;
+/// No query has more words than this.
+pub const MAX_WORDS: usize = 32;
+/// About so many bytes of a text are shown around what was found.
+const SNIPPET_BYTES: usize = 160;
+
+/// What is searched for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query {
+    words: Vec<String>,
+    /// Only these kinds; empty: all, checkpoints too.
+    pub kinds: BTreeSet<Kind>,
+    /// Nothing before this.
+    pub since: Option<Timestamp>,
+    /// Nothing after this.
+    pub until: Option<Timestamp>,
+    /// How many hits at most; 0 means 20.
+    pub limit: usize,
+    /// Where a page before this one ended ([`Hits::cursor`]).
+    pub cursor: Option<String>,
+}
+
+impl Query {
+    /// All of these words; what stands between double quotes is one. Parts of words are found too; the case of ASCII
+    /// letters does not matter.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there is no word, or too many.
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut words = BTreeSet::new();
+        for (place, part) in text.split('"').enumerate() {
+            if place % 2 == 1 {
+                words.insert(part.trim().to_owned());
+            } else {
+                words.extend(part.split_whitespace().map(str::to_owned));
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        if words.is_empty() || words.len() > MAX_WORDS {
+            return Err(Error::invalid(format!("search for 1 to {MAX_WORDS} words")));
+        }
+        Ok(Self { words: words.into_iter().collect(), ..Self::default() })
+    }
+
+    fn takes(&self, entry: &Entry) -> bool {
+        let kind = match &entry.source {
+            Source::Checkpoint => self.kinds.is_empty(),
+            Source::Fact { .. } | Source::Claim => {
+                self.kinds.is_empty() || entry.kind.is_some_and(|kind| self.kinds.contains(&kind))
+            }
+        };
+        kind && self.since.is_none_or(|since| entry.at >= since)
+            && self.until.is_none_or(|until| entry.at <= until)
+    }
+}
+
+/// Something in which all words stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// The name of its session.
+    pub session: String,
+    /// What it is; `None` for a checkpoint.
+    pub kind: Option<Kind>,
+    /// Its id.
+    pub id: String,
+    /// When the words first stood in it.
+    pub at: Timestamp,
+    /// The number of the revision that first said so, of the checkpoint, or, of a fact, of the last revision by then;
+    /// `None` if there was none.
+    pub revision: Option<u64>,
+    /// In how many versions of it all words stand.
+    pub versions: u64,
+    /// The text around the first word, on one line.
+    pub snippet: String,
+    /// Where words stand in that, in bytes.
+    pub found: Vec<Range<usize>>,
+}
+
+/// A page of hits, the latest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hits {
+    /// The hits.
+    pub hits: Vec<Hit>,
+    /// Hand this in for the next page; `None`: there is none.
+    pub cursor: Option<String>,
+    /// How many things have all words, on all pages.
+    pub total: u64,
+    /// How many texts were looked at.
+    pub texts: u64,
+}
+
+/// The place of a hit in the order of hits.
+type Place = (Timestamp, SessionNumber, Option<Kind>, String);
+
+struct Candidate {
+    revision: Option<u64>,
+    versions: u64,
+    is_fact: bool,
+    snippet: (String, Vec<Range<usize>>),
+}
+
+impl Store {
+    /// What holds all words of a query in these sessions, the latest first. `resolve` reads long texts of imported
+    /// sources.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a cursor that is none; as every read.
+    pub fn search(
+        &self,
+        sessions: &[Session],
+        query: &Query,
+        resolve: Resolve<'_>,
+    ) -> Result<Hits> {
+        let search = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::Standard)
+            .build(&query.words)
+            .map_err(|error| Error::invalid(error.to_string()))?;
+        let after = query.cursor.as_deref().map(place_of).transpose()?;
+        let mut hits = Hits::default();
+        let mut found: BTreeMap<Place, Candidate> = BTreeMap::new();
+        for session in sessions {
+            let corpus = collect::current(self, session, resolve)?;
+            hits.texts += corpus.entries.len() as u64;
+            let mut firsts: BTreeMap<(Option<Kind>, String), (Timestamp, Candidate)> =
+                BTreeMap::new();
+            for (entry, text) in corpus.texts().filter(|(entry, _)| query.takes(entry)) {
+                let Some(places) = all_words(&search, query.words.len(), text) else { continue };
+                let key = (entry.kind, entry.id.clone());
+                let is_fact = matches!(entry.source, Source::Fact { .. });
+                let made = |versions| Candidate {
+                    revision: entry.sequence,
+                    versions,
+                    is_fact,
+                    snippet: snippet(text, &places),
+                };
+                match firsts.get_mut(&key) {
+                    None => {
+                        firsts.insert(key, (entry.at, made(1)));
+                    }
+                    Some((at, known)) => {
+                        known.versions += 1;
+                        if (entry.at, entry.sequence) < (*at, known.revision) {
+                            (*at, *known) = (entry.at, made(known.versions));
+                        }
+                    }
+                }
+            }
+            found.extend(
+                firsts.into_iter().map(|((kind, id), (at, candidate))| {
+                    ((at, session.number, kind, id), candidate)
+                }),
+            );
+        }
+        hits.total = found.len() as u64;
+        let limit = if query.limit == 0 { 20 } else { query.limit.min(MAX_HITS) };
+        let view = self.engine.live.view()?;
+        let mut rest = found
+            .into_iter()
+            .rev()
+            .skip_while(|(place, _)| after.as_ref().is_some_and(|after| place >= after))
+            .peekable();
+        while let Some((place, candidate)) = rest.next_if(|_| hits.hits.len() < limit) {
+            let (at, number, kind, id) = &place;
+            let mut revision = candidate.revision;
+            if candidate.is_fact {
+                let branch = timeline::branch_at(&view, *number, *at)?;
+                let there = timeline::revision_at(&view, &view.refs, *number, branch, *at)?;
+                revision = there.map(|(at, _)| at.sequence);
+            }
+            hits.hits.push(Hit {
+                session: session_refs(&view.refs, *number)?.info.name.clone(),
+                kind: *kind,
+                id: id.clone(),
+                at: *at,
+                revision,
+                versions: candidate.versions,
+                snippet: candidate.snippet.0,
+                found: candidate.snippet.1,
+            });
+            if rest.peek().is_some() {
+                hits.cursor = Some(cursor_of(&place));
+            }
+        }
+        if hits.hits.len() < limit {
+            hits.cursor = None;
+        }
+        Ok(hits)
+    }
+}
+
+fn cursor_of((at, session, kind, id): &Place) -> String {
+    let kind = kind.map_or("-", Kind::name);
+    format!("{}:{session}:{kind}:{id}", at.as_micros())
+}
+
+fn place_of(cursor: &str) -> Result<Place> {
+    let read = || {
+        let mut parts = cursor.splitn(4, ':');
+        let at = Timestamp::from_micros(parts.next()?.parse().ok()?);
+        let session = parts.next()?.parse().ok()?;
+        let kind = match parts.next()? {
+            "-" => None,
+            name => Some(name.parse().ok()?),
+        };
+        Some((at, session, kind, parts.next()?.to_owned()))
+    };
+    read().ok_or_else(|| {
+        Error::invalid("this is no cursor of a search: hand in what a page before said")
+    })
+}
+
+/// Where words stand in a text, if all of them do.
+fn all_words(search: &AhoCorasick, words: usize, text: &str) -> Option<Vec<Range<usize>>> {
+    let mut seen = 0_u64;
+    let mut places = Vec::new();
+    for hit in search.find_overlapping_iter(text) {
+        seen |= 1 << hit.pattern().as_u32();
+        if places.len() < 64 {
+            places.push(hit.range());
+        }
+    }
+    (seen.count_ones() as usize == words).then_some(places)
+}
+
+/// The text around the first place, its white space narrowed, and where words stand in it.
+fn snippet(text: &str, places: &[Range<usize>]) -> (String, Vec<Range<usize>>) {
+    let first = places.first().map_or(0, |place| place.start);
+    let from = text.floor_char_boundary(first.saturating_sub(SNIPPET_BYTES / 3));
+    let to = text.ceil_char_boundary((from + SNIPPET_BYTES).min(text.len()));
+    let mut shown = String::with_capacity(SNIPPET_BYTES + 8);
+    if from > 0 {
+        shown.push('…');
+    }
+    // Where each byte of the part went.
+    let mut went = Vec::with_capacity(to - from + 1);
+    let part = text.get(from..to).unwrap_or_default();
+    for character in part.chars() {
+        went.extend(std::iter::repeat_n(shown.len(), character.len_utf8()));
+        if !character.is_whitespace() {
+            shown.push(character);
+        } else if !shown.ends_with(' ') {
+            shown.push(' ');
+        }
+    }
+    went.push(shown.len());
+    if to < text.len() {
+        shown.push('…');
+    }
+    let place = |at: usize| at.checked_sub(from).and_then(|at| went.get(at)).copied();
+    let found = places.iter().filter_map(|range| Some(place(range.start)?..place(range.end)?));
+    let mut apart: Vec<Range<usize>> = Vec::new();
+    for range in found {
+        match apart.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => apart.push(range),
+        }
+    }
+    (shown, apart)
+}
+
+#[cfg(test)]
+mod tests;

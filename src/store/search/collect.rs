@@ -1,0 +1,190 @@
+//! What a session says, as texts.
+
+use super::corpus::{Corpus, Entry, Seen, Source};
+use crate::backend::{Direction, Snapshot as _};
+use crate::engine::fact;
+use crate::engine::refs::session as session_refs;
+use crate::error::{Error, Result};
+use crate::format::FactRow;
+use crate::format::key::{self, of};
+use crate::model::{Fact, Kind, TextRef, Value};
+use crate::store::Store;
+use crate::store::history::LogItem;
+use crate::store::session::Session;
+use crate::store::stream::Resolve;
+use std::collections::HashSet;
+
+/// Fields that say nothing a person would search for.
+const SILENT: [&str; 14] = [
+    "parent",
+    "message_id",
+    "model",
+    "cwd",
+    "git_branch",
+    "agent",
+    "call",
+    "called_at",
+    "outcome",
+    "streams",
+    "role",
+    "source",
+    "working_dir",
+    "tool_calls",
+];
+const RECORDS: usize = 500;
+
+/// The texts of a session as it is now; the copy beside the store is brought up to date where that can be done.
+pub(super) fn current(store: &Store, session: &Session, resolve: Resolve<'_>) -> Result<Corpus> {
+    let view = session.view()?;
+    let refs = session_refs(&view.refs, session.number)?;
+    let now = Seen { facts: refs.facts, pages: refs.pages, sequence: refs.next_sequence };
+    let path = store.path().map(|path| path.join("search").join(format!("{}.text", refs.info.id)));
+    let (mut corpus, good) = match &path {
+        Some(path) => Corpus::read(path)?,
+        None => (Corpus::default(), 0),
+    };
+    if corpus.seen != now {
+        let known = corpus.entries.iter().filter_map(|entry| match entry.source {
+            Source::Fact { row, .. } => Some(row),
+            _ => None,
+        });
+        let known: HashSet<u64> = known.collect();
+        let sequenced = corpus.entries.iter().filter_map(|entry| match entry.source {
+            Source::Fact { .. } => None,
+            _ => entry.sequence,
+        });
+        let from = sequenced.max().map_or(0, |last| last + 1);
+        facts(session, &known, resolve, &mut corpus)?;
+        records(session, from, &mut corpus)?;
+        corpus.seen = now;
+        if let Some(path) = &path
+            && !store.engine.options.read_only
+            && let Err(error) = corpus.write(path, good)
+        {
+            tracing::info!(%error, "the texts for searching were not kept");
+        }
+    }
+    // What was taken back is not found.
+    let hidden: HashSet<_> = refs.hidden.iter().copied().collect();
+    if !hidden.is_empty() {
+        corpus.forget(|entry| {
+            matches!(&entry.source, Source::Fact { operation, .. } if hidden.contains(operation))
+        });
+    }
+    Ok(corpus)
+}
+
+fn facts(
+    session: &Session,
+    known: &HashSet<u64>,
+    resolve: Resolve<'_>,
+    corpus: &mut Corpus,
+) -> Result<()> {
+    let view = session.view()?;
+    let mut reader = fact::Reader::default();
+    for kind in Kind::facts() {
+        let place = of(session.number).kind(kind);
+        let (from, to) = (place.clone().build(), place.end());
+        for (key, row) in view.scan(key::FACTS, &from, &to, Direction::Ascending, usize::MAX)? {
+            let hash = row_hash(&key);
+            if known.contains(&hash) {
+                continue;
+            }
+            let row = FactRow::decode(&row).map_err(Error::corrupt("a fact's place"))?;
+            let found = reader.read(&view, &row)?;
+            let Fact { id, at, value, .. } = found.fact;
+            let mut text = String::new();
+            let source = found.source.as_deref();
+            put(&value, &mut text, &mut |reference| read(session, source, reference, resolve));
+            let source = Source::Fact { row: hash, operation: row.operation };
+            corpus
+                .add(Entry { kind: Some(kind), id, at, sequence: None, source, length: 0 }, &text);
+        }
+    }
+    Ok(())
+}
+
+/// The whole text, or its beginning if that is all there is.
+fn read(session: &Session, source: Option<&str>, text: &TextRef, resolve: Resolve<'_>) -> String {
+    let whole = session.text_bytes(source, text).ok().and_then(|bytes| {
+        if text.place.is_some() && source.is_some() {
+            resolve(&bytes, &text.pointer)
+        } else {
+            String::from_utf8(bytes).ok()
+        }
+    });
+    whole.unwrap_or_else(|| text.preview.clone())
+}
+
+fn row_hash(key: &[u8]) -> u64 {
+    let hash = blake3::hash(key);
+    u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("8 of 32 bytes"))
+}
+
+fn records(session: &Session, from: u64, corpus: &mut Corpus) -> Result<()> {
+    let mut from = from;
+    loop {
+        let items = session.records(from, RECORDS)?;
+        let Some(last) = items.last() else { return Ok(()) };
+        from = last.sequence() + 1;
+        for item in items {
+            match item {
+                LogItem::Checkpoint(checkpoint) => {
+                    let mut text = checkpoint.message.clone();
+                    for tag in &checkpoint.tags {
+                        text.push('\n');
+                        text.push_str(tag);
+                    }
+                    let entry = Entry {
+                        kind: None,
+                        id: checkpoint.id.to_string(),
+                        at: checkpoint.time,
+                        sequence: Some(checkpoint.sequence),
+                        source: Source::Checkpoint,
+                        length: 0,
+                    };
+                    corpus.add(entry, &text);
+                }
+                LogItem::Revision(entry) => {
+                    for change in session.changes_of(entry.sequence)? {
+                        let Some(new) = change.new else { continue };
+                        let mut text = String::new();
+                        put(&new.value, &mut text, &mut |text| text.preview.clone());
+                        let entry = Entry {
+                            kind: Some(change.key.kind),
+                            id: change.key.id,
+                            at: entry.time,
+                            sequence: Some(entry.sequence),
+                            source: Source::Claim,
+                            length: 0,
+                        };
+                        corpus.add(entry, &text);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds the texts of a value, a line each.
+fn put(value: &Value, text: &mut String, long: &mut dyn FnMut(&TextRef) -> String) {
+    match value {
+        Value::Text(said) => line(said, text),
+        Value::List(items) => items.iter().for_each(|item| put(item, text, long)),
+        Value::Map(fields) => {
+            if let Some(reference) = TextRef::from_value(value) {
+                return line(&long(&reference), text);
+            }
+            let loud = fields.iter().filter(|(name, _)| !SILENT.contains(&name.as_str()));
+            loud.for_each(|(_, field)| put(field, text, long));
+        }
+        _ => {}
+    }
+}
+
+fn line(said: &str, text: &mut String) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(said);
+}

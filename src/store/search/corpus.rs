@@ -1,0 +1,197 @@
+//! The copy of a session's texts: blocks that are only added, each with its hash. Whatever cannot be read is made again.
+
+use crate::backend;
+use crate::error::{Error, Result};
+use crate::format::{pack_derived, unpack_bytes};
+use crate::model::{Kind, OperationId, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+const MAGIC: &[u8; 8] = b"forgeSe1";
+/// Length of the content, and the beginning of its hash.
+const HEAD_BYTES: usize = 4 + 16;
+/// A block holds about this much text.
+const BLOCK_BYTES: usize = 1 << 20;
+const ZSTD_LEVEL: i32 = 3;
+
+/// What a text is of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Source {
+    /// A version of a fact: its key in the table, and what recorded it.
+    Fact { row: u64, operation: OperationId },
+    /// A claim as a revision made it.
+    Claim,
+    /// A checkpoint's message and tags.
+    Checkpoint,
+}
+
+/// What is known of a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub(super) kind: Option<Kind>,
+    pub(super) id: String,
+    pub(super) at: Timestamp,
+    pub(super) sequence: Option<u64>,
+    pub(super) source: Source,
+    pub(super) length: usize,
+}
+
+/// How much of a session has been taken in: if it is as much as there is, nothing is new.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Seen {
+    pub(super) facts: u64,
+    pub(super) pages: u64,
+    pub(super) sequence: u64,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Block {
+    seen: Seen,
+    entries: Vec<Entry>,
+    text: String,
+}
+
+/// The texts of a session.
+#[derive(Default)]
+pub(super) struct Corpus {
+    pub(super) seen: Seen,
+    pub(super) entries: Vec<Entry>,
+    text: String,
+    /// Those that are not in the file yet begin here.
+    fresh: (usize, usize),
+}
+
+impl Corpus {
+    /// What is in a file, as far as it can be read; nothing if there is none.
+    pub(super) fn read(path: &Path) -> Result<(Self, u64)> {
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Default::default());
+            }
+            Err(error) => return Err(backend::Error::io("read", path)(error).into()),
+        };
+        let mut corpus = Self::default();
+        let Some(mut rest) = bytes.strip_prefix(MAGIC) else { return Ok((corpus, 0)) };
+        let mut good = MAGIC.len() as u64;
+        while let Some((block, behind)) = block(rest) {
+            corpus.seen = block.seen;
+            corpus.entries.extend(block.entries);
+            corpus.text.push_str(&block.text);
+            good += (rest.len() - behind.len()) as u64;
+            rest = behind;
+        }
+        corpus.fresh = (corpus.entries.len(), corpus.text.len());
+        Ok((corpus, good))
+    }
+
+    pub(super) fn add(&mut self, mut entry: Entry, text: &str) {
+        entry.length = text.len();
+        self.entries.push(entry);
+        self.text.push_str(text);
+    }
+
+    /// Leaves entries out; not in the file.
+    pub(super) fn forget(&mut self, gone: impl Fn(&Entry) -> bool) {
+        let mut kept = Self { seen: self.seen, ..Self::default() };
+        for (entry, text) in self.texts().filter(|(entry, _)| !gone(entry)) {
+            kept.add(entry.clone(), text);
+        }
+        *self = kept;
+    }
+
+    pub(super) fn texts(&self) -> impl Iterator<Item = (&Entry, &str)> {
+        let mut at = 0;
+        self.entries.iter().map(move |entry| {
+            let from = at;
+            at += entry.length;
+            (entry, self.text.get(from..at).unwrap_or_default())
+        })
+    }
+
+    /// Adds to the file what is not in it yet, behind its first `good` bytes. Nobody waits: where somebody else is at
+    /// it, it is left to them.
+    pub(super) fn write(&self, path: &Path, good: u64) -> Result<()> {
+        let io = |action| backend::Error::io(action, path);
+        if let Some(folder) = path.parent() {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io("make"))?;
+        }
+        let mut file: File = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)
+            .map_err(io("open"))?;
+        if file.try_lock().is_err() {
+            return Ok(());
+        }
+        // Somebody may have added the same meanwhile.
+        let length = file.metadata().map_err(io("look at"))?.len();
+        let mut magic = [0; MAGIC.len()];
+        let begun = file.read_exact(&mut magic).is_ok() && magic == *MAGIC;
+        if begun && length > good && good > 0 && next_is_whole(&mut file, good) {
+            return Ok(());
+        }
+        let mut out = Vec::new();
+        let mut good = good;
+        if good == 0 {
+            out.extend_from_slice(MAGIC);
+        }
+        let (mut block, mut at) = (Block::default(), self.fresh.1);
+        let fresh = self.entries.get(self.fresh.0..).unwrap_or_default();
+        for entry in fresh {
+            block.entries.push(entry.clone());
+            block.text.push_str(self.text.get(at..at + entry.length).unwrap_or_default());
+            at += entry.length;
+            if block.text.len() >= BLOCK_BYTES {
+                put(&std::mem::take(&mut block), &mut out)?;
+            }
+        }
+        // Only the last block says that all was taken.
+        block.seen = self.seen;
+        put(&block, &mut out)?;
+        file.set_len(good).map_err(io("cut"))?;
+        file.seek(SeekFrom::Start(good)).map_err(io("write"))?;
+        file.write_all(&out).map_err(io("write"))?;
+        good += out.len() as u64;
+        tracing::debug!(bytes = good, "the texts for searching were brought up to date");
+        Ok(())
+    }
+}
+
+fn next_is_whole(file: &mut File, at: u64) -> bool {
+    let mut rest = Vec::new();
+    file.seek(SeekFrom::Start(at)).is_ok()
+        && file.read_to_end(&mut rest).is_ok()
+        && block(&rest).is_some()
+}
+
+/// The first block, and what follows; `None` if it is not whole.
+fn block(bytes: &[u8]) -> Option<(Block, &[u8])> {
+    let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
+    let (length, hash) = head.split_at_checked(4)?;
+    let length = u32::from_le_bytes(length.try_into().ok()?) as usize;
+    let (content, behind) = rest.split_at_checked(length)?;
+    if !blake3::hash(content).as_bytes().starts_with(hash) {
+        return None;
+    }
+    let plain = zstd::decode_all(content).ok()?;
+    Some((unpack_bytes("texts for searching", &plain).ok()?, behind))
+}
+
+fn put(block: &Block, out: &mut Vec<u8>) -> Result<()> {
+    let plain = pack_derived(block);
+    let content = zstd::encode_all(plain.as_slice(), ZSTD_LEVEL)
+        .map_err(|error| Error::Internal(format!("texts cannot be compressed: {error}")))?;
+    let length = u32::try_from(content.len())
+        .map_err(|_| Error::Internal("a block of texts is too large".to_owned()))?;
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(blake3::hash(&content).as_bytes().get(..16).unwrap_or_default());
+    out.extend_from_slice(&content);
+    Ok(())
+}

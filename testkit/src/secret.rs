@@ -1,0 +1,240 @@
+//! Made-up secrets in the shapes of real ones, the same in every run.
+//!
+//! No one was ever valid. The source holds no whole one, so that no scanner takes it for a leak.
+
+/// A made-up secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fake {
+    /// Its shape.
+    pub shape: &'static str,
+    /// The part that must never be stored.
+    pub secret: String,
+    /// A text in which it stands, as it is meant.
+    pub text: String,
+}
+
+impl Fake {
+    /// Whether its shape alone says what it is, without what stands around it.
+    #[must_use]
+    pub fn speaks_for_itself(&self) -> bool {
+        self.text == said(self.secret.clone()).1
+    }
+}
+
+const ALNUM: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+const BASE32: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+const HEX: &str = "0123456789abcdef";
+const DIGITS: &str = "0123456789";
+const URL64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Random enough, and the same in every run (Marsaglia's xorshift).
+struct Dice(u64);
+
+impl Dice {
+    fn of(shape: &str, number: u64) -> Self {
+        let seed = shape.bytes().fold(number.wrapping_add(0x9e37_79b9_7f4a_7c15), |seed, byte| {
+            (seed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        let mut dice = Self(seed | 1);
+        for _ in 0..8 {
+            dice.roll();
+        }
+        dice
+    }
+
+    fn roll(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn draw(&mut self, from: &str, count: usize) -> String {
+        let from = from.as_bytes();
+        (0..count)
+            .map(|_| char::from(from[((self.roll() >> 11) % from.len() as u64) as usize]))
+            .collect()
+    }
+
+    /// With at least one digit and one letter, first and last a letter or digit.
+    fn mixed(&mut self, from: &str, count: usize) -> String {
+        loop {
+            let text = self.draw(from, count);
+            let both = text.bytes().any(|b| b.is_ascii_digit())
+                && text.bytes().any(|b| b.is_ascii_alphabetic());
+            let edges = [text.bytes().next(), text.bytes().last()];
+            if both && edges.iter().flatten().all(u8::is_ascii_alphanumeric) {
+                return text;
+            }
+        }
+    }
+}
+
+type Make = fn(&mut Dice) -> (String, String);
+
+/// The token itself, in a sentence.
+fn said(token: String) -> (String, String) {
+    let text = format!("it answered with {token} and went on");
+    (token, text)
+}
+
+fn base64(text: &str) -> String {
+    let mut out = String::new();
+    for chunk in text.as_bytes().chunks(3) {
+        let bytes =
+            [chunk[0], chunk.get(1).copied().unwrap_or(0), chunk.get(2).copied().unwrap_or(0)];
+        let group = u32::from(bytes[0]) << 16 | u32::from(bytes[1]) << 8 | u32::from(bytes[2]);
+        for place in 0..=chunk.len() {
+            out.push(char::from(BASE64.as_bytes()[(group >> (18 - 6 * place) & 63) as usize]));
+        }
+        out.extend(std::iter::repeat_n('=', 3 - chunk.len()));
+    }
+    out
+}
+
+fn key(dice: &mut Dice, label: &str, lines: usize) -> (String, String) {
+    let body: Vec<String> = (0..lines).map(|_| dice.draw(BASE64, 64)).collect();
+    let dashes = "-".repeat(5);
+    let text = format!(
+        "here it is:\n{dashes}BEGIN {label}{dashes}\n{}\n{dashes}END {label}{dashes}\nthat was it",
+        body.join("\n")
+    );
+    (body[lines / 2].clone(), text)
+}
+
+static SHAPES: &[(&str, Make)] = &[
+    ("age", |d| said(format!("AGE-SECRET-{}-1{}", "KEY", d.draw(UPPER, 58)))),
+    ("airtable", |d| said(format!("{}{}.{}", "pat", d.mixed(ALNUM, 14), d.draw(HEX, 64)))),
+    ("anthropic", |d| said(format!("sk-{}-api03-{}", "ant", d.mixed(URL64, 93)))),
+    ("atlassian", |d| said(format!("AT{}{}", "ATT3", d.mixed(URL64, 180)))),
+    ("aws access key", |d| said(format!("AK{}{}", "IA", d.draw(BASE32, 16)))),
+    ("aws secret key", |d| {
+        let secret = d.mixed(BASE64, 40);
+        (secret.clone(), format!("aws_secret_access_key = {secret}"))
+    }),
+    ("azure client secret", |d| said(format!("{}8Q~{}", d.mixed(ALNUM, 3), d.mixed(ALNUM, 34)))),
+    ("azure storage", |d| {
+        let secret = format!("{}==", d.mixed(BASE64, 86));
+        (
+            secret.clone(),
+            format!("DefaultEndpointsProtocol=https;Account{}={secret};EndpointSuffix=core", "Key"),
+        )
+    }),
+    ("basic", |d| {
+        let secret = base64(&format!("deploy:{}", d.mixed(ALNUM, 16)));
+        (secret.clone(), format!("Authorization: Basic {secret}"))
+    }),
+    ("bearer", |d| {
+        let secret = d.mixed(URL64, 40);
+        (secret.clone(), format!("curl -H 'Authorization: Bearer {secret}' https://api.test"))
+    }),
+    ("databricks", |d| said(format!("da{}{}", "pi", d.draw(HEX, 32)))),
+    ("digitalocean", |d| said(format!("dop_{}_{}", "v1", d.draw(HEX, 64)))),
+    ("docker", |d| said(format!("dckr_{}_{}", "pat", d.mixed(URL64, 27)))),
+    ("doppler", |d| said(format!("dp.{}.{}", "pt", d.mixed(ALNUM, 43)))),
+    ("env key", |d| {
+        let secret = d.mixed(ALNUM, 32);
+        (secret.clone(), format!("PORT=80\nPAYMENT_API_KEY={secret}\nDEBUG=1"))
+    }),
+    ("env password", |d| {
+        let secret = d.mixed("ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789!^*", 24);
+        (secret.clone(), format!("export DB_PASSWORD='{secret}'"))
+    }),
+    ("figma", |d| said(format!("fi{}_{}", "gd", d.mixed(URL64, 40)))),
+    ("flag", |d| {
+        let secret = d.mixed(ALNUM, 30);
+        (secret.clone(), format!("deploy --auth-token {secret} --verbose"))
+    }),
+    ("github", |d| said(format!("gh{}_{}", "p", d.mixed(ALNUM, 36)))),
+    ("github pat", |d| {
+        said(format!("github_{}_{}_{}", "pat", d.mixed(ALNUM, 22), d.mixed(ALNUM, 59)))
+    }),
+    ("gitlab", |d| said(format!("gl{}-{}", "pat", d.mixed(URL64, 20)))),
+    ("google api", |d| said(format!("AI{}{}", "za", d.mixed(URL64, 35)))),
+    ("google oauth", |d| said(format!("GOC{}-{}", "SPX", d.mixed(URL64, 28)))),
+    ("grafana", |d| said(format!("gl{}_{}_{}", "sa", d.mixed(ALNUM, 32), d.draw(HEX, 8)))),
+    ("groq", |d| said(format!("gs{}_{}", "k", d.mixed(ALNUM, 52)))),
+    ("huggingface", |d| said(format!("h{}_{}", "f", d.mixed(ALNUM, 34)))),
+    ("json password", |d| {
+        let secret = d.mixed(ALNUM, 28);
+        (secret.clone(), format!("{{\"user\": \"app\", \"password\": \"{secret}\"}}"))
+    }),
+    ("jwt", |d| {
+        said(format!(
+            "ey{}{}.eyJ{}.{}",
+            "J",
+            d.mixed(ALNUM, 33),
+            d.mixed(URL64, 60),
+            d.mixed(URL64, 43)
+        ))
+    }),
+    ("linear", |d| said(format!("lin_{}_{}", "api", d.mixed(ALNUM, 40)))),
+    ("mailchimp", |d| said(format!("{}-{}{}", d.draw(HEX, 32), "us", d.draw("123456789", 1)))),
+    ("mailgun", |d| said(format!("{}-{}", "key", d.draw(HEX, 32)))),
+    ("netrc", |d| {
+        let secret = d.mixed(ALNUM, 18);
+        (secret.clone(), format!("machine git.test login deploy password {secret}"))
+    }),
+    ("newrelic", |d| said(format!("NR{}-{}", "AK", d.mixed(UPPER, 27)))),
+    ("notion", |d| said(format!("nt{}_{}{}", "n", d.draw(DIGITS, 11), d.mixed(ALNUM, 35)))),
+    ("npm", |d| said(format!("np{}_{}", "m", d.mixed(ALNUM, 36)))),
+    ("openai", |d| said(format!("sk-{}-{}", "proj", d.mixed(URL64, 74)))),
+    ("openssh key", |d| key(d, &format!("OPENSSH {} KEY", "PRIVATE"), 6)),
+    ("pgp key", |d| key(d, &format!("PGP {} KEY BLOCK", "PRIVATE"), 40)),
+    ("planetscale", |d| said(format!("pscale_{}_{}", "tkn", d.mixed(URL64, 43)))),
+    ("postman", |d| said(format!("PM{}-{}-{}", "AK", d.draw(HEX, 24), d.draw(HEX, 34)))),
+    ("pypi", |d| said(format!("py{}-AgEIcHlwaS5vcmc{}", "pi", d.mixed(URL64, 80)))),
+    ("replicate", |d| said(format!("r{}_{}", "8", d.mixed(ALNUM, 37)))),
+    ("rsa key", |d| key(d, &format!("RSA {} KEY", "PRIVATE"), 25)),
+    ("sendgrid", |d| said(format!("S{}.{}.{}", "G", d.mixed(URL64, 22), d.mixed(URL64, 43)))),
+    ("sentry", |d| said(format!("sntr{}_{}", "yu", d.draw(HEX, 64)))),
+    ("shopify", |d| said(format!("shp{}_{}", "at", d.draw(HEX, 32)))),
+    ("slack", |d| {
+        said(format!(
+            "xo{}-{}-{}-{}",
+            "xb",
+            d.draw(DIGITS, 12),
+            d.draw(DIGITS, 12),
+            d.mixed(ALNUM, 24)
+        ))
+    }),
+    ("slack webhook", |d| {
+        let secret =
+            format!("T{}/B{}/{}", d.draw(UPPER, 10), d.draw(UPPER, 10), d.mixed(ALNUM, 24));
+        (secret.clone(), format!("post to https://hooks.{}.com/services/{secret} now", "slack"))
+    }),
+    ("square", |d| said(format!("sq0{}-{}", "csp", d.mixed(URL64, 43)))),
+    ("stripe", |d| said(format!("sk_{}_{}", "live", d.mixed(ALNUM, 24)))),
+    ("supabase", |d| said(format!("sb{}_{}", "p", d.draw(HEX, 40)))),
+    ("telegram", |d| said(format!("{}:A{}{}", d.draw("123456789", 10), "A", d.mixed(URL64, 33)))),
+    ("terraform", |d| said(format!("{}.{}.{}", d.mixed(ALNUM, 14), "atlasv1", d.mixed(URL64, 67)))),
+    ("twilio", |d| said(format!("S{}{}", "K", d.draw(HEX, 32)))),
+    ("url password", |d| {
+        let secret = d.mixed(ALNUM, 16);
+        (secret.clone(), format!("postgres://app:{secret}@db.test:5432/main"))
+    }),
+    ("vault", |d| said(format!("hv{}.{}", "s", d.mixed(URL64, 90)))),
+    ("webhook", |d| said(format!("wh{}_{}", "sec", d.mixed(BASE64, 32)))),
+    ("yaml secret", |d| {
+        let secret = d.mixed(URL64, 32);
+        (secret.clone(), format!("oauth:\n  client_secret: {secret}\n  scope: all"))
+    }),
+];
+
+/// How many shapes there are.
+#[must_use]
+pub fn shapes() -> usize {
+    SHAPES.len()
+}
+
+/// So many secrets of every shape.
+#[must_use]
+pub fn fakes(of_each: u64) -> Vec<Fake> {
+    let make = |(shape, make): &(&'static str, Make), number| {
+        let (secret, text) = make(&mut Dice::of(shape, number));
+        Fake { shape, secret, text }
+    };
+    SHAPES.iter().flat_map(|shape| (0..of_each).map(move |number| make(shape, number))).collect()
+}

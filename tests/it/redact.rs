@@ -1,0 +1,289 @@
+//! Secrets: what is found, what is left alone, and that nothing of it reaches a store's files.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use forge_store::error::Error;
+use forge_store::model::rule::Outcome;
+use forge_store::model::{BranchMetadata, Checkpoint, Fact, Key, Kind, Origin, Timestamp, Value};
+use forge_store::redact::{Ending, Form, Redactor};
+use forge_store::store::{
+    Act, Bookmark, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Session,
+    Store, Stream, Taken,
+};
+use forge_testkit::secret::{Fake, fakes, shapes};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[test]
+fn made_up_secrets_of_every_shape_are_found_plain_and_in_json() {
+    assert!(shapes() >= 40);
+    let redactor = Redactor::new();
+    let mut missed: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for fake in fakes(25) {
+        let json = serde_json::json!({ "text": fake.text }).to_string();
+        let nested = serde_json::json!({ "text": json }).to_string();
+        for (text, form) in [(&fake.text, Form::Plain), (&json, Form::Json), (&nested, Form::Json)]
+        {
+            let clean = redactor.clean(text, form);
+            if clean.contains(&fake.secret) {
+                missed.entry(fake.shape).or_default().push(text.clone());
+            }
+            if form == Form::Json {
+                serde_json::from_str::<serde_json::Value>(&clean)
+                    .unwrap_or_else(|error| panic!("{}: {error}: {clean}", fake.shape));
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+const FACT: &str = "what happened";
+
+fn act(second: i64) -> Act {
+    let start = Timestamp::parse_rfc3339("2026-03-01T10:00:00Z").unwrap();
+    Act::asked("test", start.plus_micros(second * 1_000_000))
+}
+
+/// One word: the secret alone, if that says what it is.
+fn word(fake: &Fake) -> String {
+    if fake.speaks_for_itself() { fake.secret.clone() } else { fake.shape.replace(' ', "-") }
+}
+
+/// Where a made-up secret is put, by every verb that takes text from outside.
+fn plant(store: &Store, fakes: &[Fake]) {
+    let session = NewSession {
+        agent: Some(fakes[0].text.clone()),
+        agent_session: Some(word(&fakes[0])),
+        ..NewSession::named(word(&fakes[0]))
+    };
+    let session = store.create_named(&act(0), session).unwrap();
+    let mut transcript = Vec::new();
+    let mut stream = String::new();
+    for (second, fake) in (0..).zip(fakes) {
+        let act = act(second);
+        let text = || Value::from(fake.text.as_str());
+        let id = format!("n{second}");
+        let name = fake.text.clone();
+        let note = Value::Map([("description".to_owned(), text()), (name, 1_i64.into())].into());
+        let long = format!("{}{}", fake.text, " and so on".repeat(500));
+        let mut write = session.write(&act);
+        if second >= 3 {
+            // One sync for all of them.
+            write = write.imported();
+        }
+        let output = write.text(&long);
+        let fact = Fact {
+            kind: Kind::Command,
+            id: id.clone(),
+            at: act.now,
+            origin: Origin::Recorded,
+            place: 0,
+            recorded_at: act.now,
+            value: Value::from([
+                ("command", text()),
+                ("stdout_preview", output),
+                (
+                    "env_vars",
+                    Value::from([("NOT_LISTED", fake.secret.as_str().into()), ("PATH", text())]),
+                ),
+            ]),
+        };
+        let checkpoint = NewCheckpoint {
+            body: Value::from([("said", text())]),
+            // The same event twice would be one checkpoint.
+            key: Some(format!("{second} {}", fake.text)),
+            ..NewCheckpoint::manual(fake.text.clone())
+        };
+        let made = write
+            .change(ClaimChange::add(Key::new(Kind::Note, id.clone()), note))
+            .rule(|_| {
+                let value = Value::from([("description", FACT.into()), ("reason", text())]);
+                let changes = vec![(Key::new(Kind::Hypothesis, format!("h{second}")), value)];
+                Ok(Outcome { changes, ..Outcome::default() })
+            })
+            .fact(fact)
+            .checkpoint(checkpoint)
+            .commit()
+            .unwrap();
+        // These cost most, and a few of each shape show the same.
+        if second < 3 {
+            by_rarer_verbs(&session, &act, fake, &made.checkpoint.unwrap(), second);
+        }
+        transcript.extend_from_slice(
+            format!("{}\n", json!({ "text": fake.text, "n": second })).as_bytes(),
+        );
+        let at = act.now.to_string();
+        for event in [
+            json!({"at": at, "put": {"kind": "note", "id": format!("s{second}"), "value": {"description": fake.text}}}),
+            json!({"at": at, "put": {"kind": "message", "id": format!("m{second}"), "value": {"text": fake.text, "env_vars": {"NOT_LISTED": fake.secret}}}}),
+            json!({"at": at, "checkpoint": {"message": fake.text, "tags": ["x"]}}),
+        ] {
+            stream.push_str(&format!("{event}\n"));
+        }
+    }
+    // A transcript comes in pieces that end anywhere.
+    let mut bookmark = Bookmark::default();
+    let mut raw = Vec::new();
+    for piece in transcript.chunks(9973) {
+        raw.extend_from_slice(piece);
+        let from = bookmark.bytes as usize;
+        let ends = raw.len() == transcript.len();
+        let clean =
+            store.clean(&raw[from..], Form::Json, if ends { Ending::End } else { Ending::More });
+        let open = raw[bookmark.open_block() as usize..from].to_vec();
+        let taken = Taken { bookmark, open: &open, bytes: clean, keep: true, ..Taken::default() };
+        bookmark = session.take(&act(90), store.new_operation().unwrap(), "log", taken).unwrap().1;
+    }
+    assert_eq!(bookmark.bytes, transcript.len() as u64);
+    let name = format!("stream of {}", fakes[0].shape);
+    let source = format!("events:{name}");
+    let stream = stream.into_bytes();
+    store
+        .import_events(
+            &act(95),
+            Stream { source: &source, name: &name, session: None },
+            &mut || Ok(Box::new(std::io::Cursor::new(stream.clone()))),
+            &|_| {},
+        )
+        .unwrap();
+    store.sync().unwrap();
+}
+
+/// By the verbs that name things, and by a whole snapshot.
+fn by_rarer_verbs(session: &Session, act: &Act, fake: &Fake, checkpoint: &Checkpoint, number: i64) {
+    let text = || Value::from(fake.text.as_str());
+    let word = word(fake);
+    // Longer ones are no tags.
+    let _ = session.tag(act, &checkpoint.id, std::slice::from_ref(&word), &[]);
+    let metadata = BranchMetadata {
+        hypothesis: Some(fake.text.clone()),
+        approach: Some(fake.text.clone()),
+        success_criteria: vec![fake.text.clone()],
+        results: vec![fake.text.clone()],
+        extra: Value::from([("more", text())]),
+    };
+    session.create_branch(act, &format!("b{number}"), None, metadata.clone()).unwrap();
+    session.update_branch(act, &format!("b{number}"), |_, new| new.clone_from(&metadata)).unwrap();
+    let _ = session.create_branch(act, &word, None, metadata);
+    let change = ClaimChange::add(Key::new(Kind::Note, fake.text.replace('\n', " ")), text());
+    let _ = session.write(act).change(change).commit();
+    let whole = vec![(Key::new(Kind::Gap, "g"), Value::from([("description", text())]))];
+    session.write(act).whole([Kind::Gap].into(), whole).commit().unwrap();
+}
+
+/// Every file of a folder.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            files(&entry.path(), found);
+        } else {
+            found.push(entry.path());
+        }
+    }
+}
+
+/// Everything the store can be made to say, and its files as they lie.
+fn everything(store: &Store, folder: &Path) -> Vec<u8> {
+    let mut all = Vec::new();
+    for summary in store.sessions().unwrap() {
+        let session = store.session(&summary.info.id.to_string()).unwrap();
+        all.extend_from_slice(format!("{summary:?}").as_bytes());
+        let head = session.head().unwrap();
+        all.extend_from_slice(format!("{:?}", session.branches(&head).unwrap()).as_bytes());
+        all.extend_from_slice(
+            format!("{:?}", session.checkpoints(&CheckpointFilter::default()).unwrap()).as_bytes(),
+        );
+        let whole = |_: &[u8], _: &str| None;
+        session
+            .export_events::<Error>(&whole, &mut |line| {
+                all.extend_from_slice(line);
+                Ok(())
+            })
+            .unwrap();
+        if session.bookmark("log").unwrap().is_some() {
+            session
+                .write_source::<Error>("log", &mut |part| {
+                    all.extend_from_slice(part);
+                    Ok(())
+                })
+                .unwrap();
+        }
+    }
+    let mut paths = Vec::new();
+    files(folder, &mut paths);
+    assert!(paths.len() > 2);
+    for path in paths {
+        all.extend_from_slice(&std::fs::read(path).unwrap());
+    }
+    all
+}
+
+fn planted(redaction: Option<Arc<Redactor>>, of_each: u64) -> (Vec<Fake>, Vec<u8>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let store = Store::create(&path, Options { redaction, ..Options::default() }).unwrap();
+    let fakes = fakes(of_each);
+    for of_one_shape in fakes.chunks(of_each as usize) {
+        plant(&store, of_one_shape);
+        store.maintain(forge_store::store::APPLY_BYTES).unwrap();
+    }
+    let half = everything(&store, &path);
+    // The same once the index holds what the journal held.
+    store.maintain(0).unwrap();
+    let all = [half, everything(&store, &path)].concat();
+    (fakes, all)
+}
+
+/// The shapes of which something is there, with how often.
+fn left(fakes: &[Fake], all: &[u8]) -> BTreeMap<&'static str, usize> {
+    let search = aho_corasick::AhoCorasick::new(fakes.iter().map(|fake| &fake.secret)).unwrap();
+    let mut left = BTreeMap::new();
+    for found in search.find_overlapping_iter(all) {
+        *left.entry(fakes[found.pattern().as_usize()].shape).or_default() += 1;
+    }
+    left
+}
+
+#[test]
+fn no_secret_reaches_the_files_by_any_verb() {
+    let (fakes, all) = planted(Some(Arc::new(Redactor::new())), 25);
+    assert_eq!(fakes.len(), 25 * shapes());
+    assert_eq!(left(&fakes, &all), BTreeMap::new());
+}
+
+#[test]
+fn without_redaction_the_same_search_finds_every_shape() {
+    let (fakes, all) = planted(None, 1);
+    let left = left(&fakes, &all);
+    let verbs = left.values().min().copied().unwrap_or_default();
+    assert_eq!(left.len(), shapes());
+    assert!(verbs > 20, "{left:?}");
+}
+
+#[test]
+fn what_was_taken_out_is_told_and_names_that_are_secrets_are_refused() {
+    let options = Options { redaction: Some(Arc::new(Redactor::new())), ..Options::default() };
+    let store = Store::in_memory_with(options).unwrap();
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    let fake = &fakes(1).into_iter().find(|fake| fake.shape == "github").unwrap();
+    let act = act(1);
+    let note = Value::from([("description", fake.text.as_str().into())]);
+    let add = |id: &str| ClaimChange::add(Key::new(Kind::Note, id), note.clone());
+    let done = session.write(&act).change(add("n")).commit().unwrap();
+    assert_eq!(done.warnings, ["1 secret was taken out before storing: github-token"]);
+    let value = done.changed[0].1.clone().unwrap();
+    assert_eq!(
+        value.field("description"),
+        Some(&"it answered with [redacted:github-token] and went on".into())
+    );
+    for refused in [
+        session.write(&act).change(add(&fake.secret)).commit().unwrap_err(),
+        session.create_branch(&act, &fake.secret, None, BranchMetadata::default()).unwrap_err(),
+    ] {
+        let said = refused.to_string();
+        assert!(said.contains("looks like a secret (github-token)"), "{said}");
+        assert!(!said.contains(&fake.secret), "{said}");
+    }
+}
