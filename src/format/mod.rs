@@ -26,8 +26,8 @@ pub use codec::DecodeError;
 pub(crate) use codec::{pack as pack_derived, unpack as unpack_bytes};
 pub use delta::{ChangeRange, Delta, DeltaChange, Side, SideRange};
 pub use entry::{
-    EntryBytes, decode_entry, decode_key, encode_entry, encode_key, encode_value, entity_hash,
-    entry_hash, value_bytes,
+    EntryBytes, added_at, decode_entry, decode_key, encode_entry, encode_key, encode_value,
+    entity_hash, entry_hash, has_value,
 };
 pub use event::{
     BranchEvent, CheckpointEvent, Event, EventError, EventLine, OfBranch, Put, Remove,
@@ -37,7 +37,7 @@ pub use header::{Header, Parent, Reset};
 pub use marker::{FORMAT_VERSION, Marker, MarkerError};
 pub use mend::mend;
 pub use object::{
-    MAX_OBJECT_BYTES, ObjectKind, compress_sealed, content_length, is_whole, open,
+    Effort, MAX_OBJECT_BYTES, ObjectKind, compress_sealed, content_length, is_whole, open,
     open_with_prefix, opens, seal, seal_raw, seal_with_prefix, sealed_id, sealed_kind,
 };
 pub use page::Page;
