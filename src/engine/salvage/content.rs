@@ -7,8 +7,10 @@ use crate::engine::object;
 use crate::engine::revise;
 use crate::engine::rows::Rows;
 use crate::error::Result;
-use crate::format::key;
-use crate::format::{Effect, Header, ObjectKind, OperationRow, RevisionRow, SegmentRow, sealed_id};
+use crate::format::key::{self, of};
+use crate::format::{
+    BookmarkRow, Effect, Header, ObjectKind, OperationRow, RevisionRow, SegmentRow, sealed_id,
+};
 use crate::model::ObjectId;
 use std::collections::HashMap;
 
@@ -17,6 +19,8 @@ impl Salvage {
     pub(super) fn segments(&mut self) -> Result<()> {
         let (mut changed, mut lost) = (Rows::default(), Vec::new());
         let (mut blob, mut before) = (Vec::new(), Some(Vec::new()));
+        // Where each blob has come to.
+        let mut ends: HashMap<Vec<u8>, u64> = HashMap::new();
         let view = self.view();
         derive::each(&view, key::SEGMENTS, |place, bytes| {
             let Ok(row) = SegmentRow::decode(bytes) else { return Ok(()) };
@@ -25,6 +29,13 @@ impl Salvage {
             if name != blob || crate::engine::blob::restart_before(offset) == offset {
                 (blob, before) = (name.to_vec(), Some(Vec::new()));
             }
+            let end = ends.entry(blob.clone()).or_default();
+            if *end < offset {
+                let session = self.session_name(key::short_at(place, 0).unwrap_or(0));
+                lost.push(format!("the bytes {end} to {offset} of a source of {session}"));
+                changed.put(key::SEGMENTS, at(&blob, *end), gap(*end, offset));
+            }
+            *end = offset + row.length;
             let content = before.as_ref().and_then(|before: &Vec<u8>| {
                 let prefix = usize::try_from(row.prefix).ok()?;
                 let prefix = before.get(before.len().checked_sub(prefix)?..)?;
@@ -40,6 +51,20 @@ impl Salvage {
                 lost.push(format!("the bytes {offset} to {to} of a source of {session}"));
                 let row = SegmentRow { object: LOST_OBJECT, ..row };
                 changed.put(key::SEGMENTS, place.to_vec(), row.encode());
+            }
+            Ok(())
+        })?;
+        // A bookmark knows how much of a source was kept.
+        derive::each(&view, key::BOOKMARKS, |place, bytes| {
+            let Ok(row) = BookmarkRow::decode(bytes) else { return Ok(()) };
+            let number = key::short_at(place, 0).unwrap_or(0);
+            let blob = of(number).text(&row.blob).build();
+            let end = ends.get(&blob).copied().unwrap_or(0);
+            let kept = row.cleaned.map_or(row.bytes, |cleaned| cleaned.bytes);
+            if !row.blob.is_empty() && end < kept {
+                let session = self.session_name(number);
+                lost.push(format!("the bytes {end} to {kept} of a source of {session}"));
+                changed.put(key::SEGMENTS, at(&blob, end), gap(end, kept));
             }
             Ok(())
         })?;
@@ -111,4 +136,14 @@ impl Salvage {
         self.lost.append(&mut lost);
         Ok(())
     }
+}
+
+/// The key of a part of a blob.
+fn at(blob: &[u8], offset: u64) -> Vec<u8> {
+    [blob, &offset.to_be_bytes()].concat()
+}
+
+/// What stands in the place of a part that is gone.
+fn gap(from: u64, to: u64) -> Vec<u8> {
+    SegmentRow { object: LOST_OBJECT, length: to - from, prefix: 0 }.encode()
 }

@@ -6,6 +6,8 @@ mod head;
 mod number;
 mod table;
 mod tail;
+#[cfg(test)]
+mod tests;
 
 use super::rebuild::complete;
 use super::rows::{Merged, Nothing, Rows};

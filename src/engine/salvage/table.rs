@@ -11,8 +11,8 @@ use crate::format::{
     BookmarkRow, CheckpointRow, Header, KeyframeRow, OperationRow, RevisionRow, SegmentRow,
     SequenceRow, TotalsRow, is_whole, opens,
 };
-use crate::model::SessionNumber;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::model::{OperationId, SessionNumber};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 impl Salvage {
     /// Takes over the primary rows of the index that are whole.
@@ -48,10 +48,39 @@ impl Salvage {
                 self.rows.put(key::SEQUENCES, place, value);
             }
         }
+        self.checkpoints()?;
         self.missed(totals)?;
         self.deltas()?;
         self.segments()?;
         self.named(named)
+    }
+
+    /// Puts each checkpoint under the key that it says itself, in the session of its operation.
+    fn checkpoints(&mut self) -> Result<()> {
+        let mut sessions: HashMap<OperationId, SessionNumber> = HashMap::new();
+        derive::each(&self.view(), key::OPERATIONS, |_, row| {
+            if let Ok(row) = OperationRow::decode(row) {
+                sessions.insert(row.operation.id, row.session);
+            }
+            Ok(())
+        })?;
+        let mut moved = Vec::new();
+        derive::each(&self.view(), key::CHECKPOINTS, |place, bytes| {
+            let row = CheckpointRow::decode(bytes).map_err(Error::corrupt("a checkpoint"))?;
+            let said = sessions.get(&row.operation).copied();
+            let session = said.or_else(|| key::short_at(place, 0)).unwrap_or(0);
+            let (time, sequence) = (row.checkpoint.time, row.checkpoint.sequence);
+            let own = of(session).time(time).number(sequence).build();
+            if own != place {
+                moved.push((place.to_vec(), own, bytes.to_vec()));
+            }
+            Ok(())
+        })?;
+        for (place, own, row) in moved {
+            self.rows.delete(key::CHECKPOINTS, place);
+            self.rows.put(key::CHECKPOINTS, own, row);
+        }
+        Ok(())
     }
 
     fn totals(&mut self, index: &Rescued) -> Option<TotalsRow> {

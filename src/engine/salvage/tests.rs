@@ -1,0 +1,50 @@
+use super::*;
+use crate::backend::rocks::Rescued;
+use crate::format::key::of;
+use crate::format::{CheckpointRow, TotalsRow};
+use crate::model::{Checkpoint, CheckpointId, SessionId, SessionInfo, SessionKind, Trigger, Value};
+
+const NOW: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
+
+/// A wrong bit in the key of a checkpoint put it where nobody looks, and nothing said that it was lost.
+#[test]
+fn a_checkpoint_under_a_wrong_key_is_put_where_it_says_it_belongs() {
+    let mut refs = Refs::default();
+    let info = SessionInfo {
+        id: SessionId::from_bytes([1; 16]),
+        name: "s".to_owned(),
+        kind: SessionKind::Debug,
+        agent: None,
+        agent_session: None,
+        started_at: NOW,
+    };
+    crate::engine::refs::advance_by(&mut refs, &RecordChange::Session { info }).unwrap();
+    let checkpoint = Checkpoint {
+        id: CheckpointId::from_bytes([2; 16]),
+        sequence: 1,
+        time: NOW,
+        branch: 0,
+        revision: None,
+        message: "here".to_owned(),
+        tags: Vec::new(),
+        trigger: Trigger::Manual,
+        body: Value::Null,
+        key: None,
+    };
+    let made = RecordChange::Checkpoint { session: 0, checkpoint: Box::new(checkpoint.clone()) };
+    crate::engine::refs::advance_by(&mut refs, &made).unwrap();
+    let operation = OperationId::from_bytes([3; 16]);
+    let row = CheckpointRow { checkpoint, operation }.encode();
+    let right = of(0).time(NOW).number(1).build();
+    let mut wrong = right.clone();
+    wrong[9] ^= 4;
+    let mut index = Rescued { position: 100, ..Rescued::default() };
+    index.rows.insert((key::COUNTERS, key::REFS.to_vec()), RefsRow { refs }.encode());
+    let totals = TotalsRow::default().encode();
+    index.rows.insert((key::COUNTERS, key::TOTALS.to_vec()), totals);
+    index.rows.insert((key::CHECKPOINTS, wrong.clone()), row);
+    let saved = salvage(index, Vec::new(), 0, NOW).unwrap();
+    assert_eq!(saved.lost, [""; 0]);
+    assert!(saved.rows.contains(key::CHECKPOINTS, &right));
+    assert!(!saved.rows.contains(key::CHECKPOINTS, &wrong));
+}
