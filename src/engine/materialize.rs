@@ -12,9 +12,11 @@ use crate::format::{
     SideRange, open,
 };
 use crate::model::SessionNumber;
+use std::num::NonZero;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::available_parallelism;
 
 /// Below this many objects one thread is faster than two.
 const PARALLEL_OBJECTS: usize = 12;
@@ -183,6 +185,12 @@ pub(crate) fn scan(view: &dyn Objects, wanted: &[(ObjectKind, u64)]) -> Result<V
     Ok(found.into_iter().flatten().collect())
 }
 
+/// How many threads share a piece of work. Asked of the system once: it reads files to answer.
+pub(crate) fn workers() -> usize {
+    static WORKERS: OnceLock<usize> = OnceLock::new();
+    *WORKERS.get_or_init(|| available_parallelism().map_or(1, NonZero::get).min(MAX_WORKERS))
+}
+
 /// What one thread opened, each with its place among what was asked for.
 type Done = Vec<(usize, Arc<Scanned>)>;
 
@@ -190,8 +198,7 @@ fn open_all(view: &dyn Objects, missing: &[(usize, ObjectKind, u64)]) -> Result<
     let one = |(_, kind, number): &(usize, ObjectKind, u64)| -> Result<Arc<Scanned>> {
         Scanned::open(view, *kind, *number).map(Arc::new)
     };
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    if missing.len() < PARALLEL_OBJECTS || cores == 1 {
+    if missing.len() < PARALLEL_OBJECTS || workers() == 1 {
         return missing.iter().map(one).collect();
     }
     // Chunks are larger than deltas by far: whoever is free takes the next object.
@@ -205,7 +212,7 @@ fn open_all(view: &dyn Objects, missing: &[(usize, ObjectKind, u64)]) -> Result<
         }
     };
     let parts = std::thread::scope(|scope| -> Result<Vec<Done>> {
-        let others: Vec<_> = (1..cores.min(MAX_WORKERS)).map(|_| scope.spawn(work)).collect();
+        let others: Vec<_> = (1..workers()).map(|_| scope.spawn(work)).collect();
         let mine = work();
         let mut parts = Vec::with_capacity(others.len() + 1);
         for other in others {

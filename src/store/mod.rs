@@ -63,6 +63,7 @@ use crate::engine::checkpoint;
 use crate::engine::commit::{Durability, Engine, operation_id, random};
 use crate::engine::live::Live;
 use crate::engine::maintain::refs_record;
+use crate::engine::refs;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Marker, Record, RecordChange, Refs};
 use crate::model::{Checkpoint, OperationId, SessionKind, SessionNumber};
@@ -358,7 +359,7 @@ impl Store {
         checkpoint::list_all(&view, filter)?
             .into_iter()
             .map(|(number, checkpoint)| {
-                let session = crate::engine::refs::session(&view.refs, number)?;
+                let session = refs::session(&view.refs, number)?;
                 Ok((session.info.name.clone(), checkpoint))
             })
             .collect()
@@ -460,7 +461,7 @@ fn find_session(refs: &Refs, name: &str) -> Result<SessionNumber> {
     }
     let mut found: Vec<_> = by_name(false).collect();
     if found.is_empty()
-        && let Some(number) = join::number_of(refs, name)
+        && let Some(number) = refs::agent_session(refs, name)
     {
         return Ok(number);
     }

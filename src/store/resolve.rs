@@ -209,7 +209,7 @@ impl Session {
         Ok(Point { branch, at: Some(at), time: Some(head.effective), checkpoint: None })
     }
 
-    fn of_sequence(&self, view: &View, sequence: u64) -> Result<Point> {
+    pub(super) fn of_sequence(&self, view: &View, sequence: u64) -> Result<Point> {
         let none = || Error::not_found("revision or checkpoint", format!("#{sequence}"));
         match timeline::sequence(view, self.number, sequence)?.ok_or_else(none)? {
             SequenceRow::Revision(branch) => {

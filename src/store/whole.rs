@@ -2,6 +2,7 @@
 //! that nothing is decoded, and only what differs is looked at more closely.
 
 use super::write::{HeadClaims, check_claim};
+use crate::engine::materialize::workers;
 use crate::engine::revise::ClaimChange;
 use crate::error::{Error, Result};
 use crate::format::{EntryBytes, decode_key, encode_key, encode_value, value_bytes};
@@ -21,12 +22,11 @@ const PARALLEL_CLAIMS: usize = 1000;
 
 /// The claims in the order of their keys; of two with one key the later one.
 fn encoded(claims: &[(Key, Value)]) -> Vec<Encoded<'_>> {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let mut all: Vec<Encoded<'_>> = if claims.len() < PARALLEL_CLAIMS || cores == 1 {
+    let mut all: Vec<Encoded<'_>> = if claims.len() < PARALLEL_CLAIMS || workers() == 1 {
         claims.iter().map(one).collect()
     } else {
         std::thread::scope(|scope| {
-            let parts = claims.chunks(claims.len().div_ceil(cores));
+            let parts = claims.chunks(claims.len().div_ceil(workers()));
             let workers: Vec<_> =
                 parts.map(|part| scope.spawn(move || part.iter().map(one).collect())).collect();
             let joined = workers.into_iter().map(|worker| -> Vec<Encoded<'_>> {

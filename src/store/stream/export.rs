@@ -544,14 +544,10 @@ impl Writer<'_> {
     /// A fact's value with its long texts in place.
     fn expanded(&self, value: Value, source: Option<&str>) -> Result<Value> {
         if let Some(text) = TextRef::from_value(&value) {
-            let bytes = self.session.text_bytes(source, &text)?;
-            let whole = match (text.place.is_some() && source.is_some(), self.resolve) {
-                (true, Some(resolve)) => resolve(&bytes, &text.pointer),
-                _ => String::from_utf8(bytes).ok(),
-            };
-            return whole
-                .map(Value::Text)
-                .ok_or_else(|| Error::missing(format!("the text at '{}'", text.pointer)));
+            return self
+                .session
+                .text(source, &text, self.resolve.unwrap_or(&|_, _| None))
+                .map(Value::Text);
         }
         Ok(match value {
             Value::Map(fields) => Value::Map(
