@@ -137,7 +137,12 @@ pub(crate) fn advance_by(refs: &mut Refs, change: &RecordChange) -> Result<()> {
         RecordChange::Switched { session, branch, .. } => {
             session_mut(refs, *session)?.current_branch = *branch;
         }
-        RecordChange::Object { .. } | RecordChange::Segment { .. } => {}
+        RecordChange::Object { .. }
+        | RecordChange::Segment { .. }
+        | RecordChange::Pruned { .. }
+        | RecordChange::Folded { .. }
+        | RecordChange::Unfolded { .. }
+        | RecordChange::Swept { .. } => {}
         RecordChange::Revision { session, header, .. } => {
             let id = Header::id_of(&header.0);
             let header =

@@ -165,6 +165,7 @@ impl Session {
                     let found = checkpoint::by_sequence(view, self.number, sequence)?;
                     items.extend(found.map(LogItem::Checkpoint));
                 }
+                SequenceRow::Folded(..) => {}
             }
         }
         Ok(items)
@@ -182,11 +183,7 @@ impl Session {
     pub(super) fn changes_at(&self, view: &View, sequence: u64) -> Result<Vec<Change>> {
         let point = self.of_sequence(view, sequence)?;
         let at = point.at.ok_or_else(|| Error::not_found("revision", format!("#{sequence}")))?;
-        let parent = timeline::head_at(view, self.number, at)?.1.parents.first().copied();
-        let from = match parent {
-            None => None,
-            Some(parent) => self.of_sequence(view, parent.sequence)?.at,
-        };
+        let from = timeline::before(view, &view.refs, self.number, at)?;
         crate::engine::compare::compare(view, &view.refs, self.number, from, Some(at))
     }
 
