@@ -63,7 +63,7 @@ impl Retention {
                 let rules = [
                     (place == 0, Reason::Newest),
                     (place < self.last, Reason::Last),
-                    (now.micros_since(one.time) < self.within, Reason::Within),
+                    (self.within > 0 && now.micros_since(one.time) < self.within, Reason::Within),
                     (self.manual && one.trigger == Trigger::Manual, Reason::Manual),
                     (self.significant && is_significant(one), Reason::Significant),
                     (hours.begins(one.time), Reason::Hourly),

@@ -352,6 +352,16 @@ impl Store {
         Ok(swept)
     }
 
+    /// Whether something was pruned after a time that can still be taken back.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn pruned_since(&self, time: Timestamp) -> Result<bool> {
+        let pending =
+            retain::prunings(&self.engine.live.view()?, Timestamp::from_micros(i64::MAX))?;
+        Ok(pending.last().is_some_and(|newest| newest.time > time))
+    }
+
     fn sweep_one(&self, now: Timestamp, view: &View, pruning: &Pruning) -> Result<u64> {
         let operation = Act::hook("sweep", now).operation()?;
         // Looking through all objects takes long: it is done before the lock is taken, and what came since is looked
