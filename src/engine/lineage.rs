@@ -91,7 +91,7 @@ pub(crate) fn revisions(
         .map(|(place, row)| {
             let sequence = key::last_number(&place).unwrap_or(0);
             let row = RevisionRow::decode(&row)
-                .map_err(Error::corrupt(format!("revision #{sequence}")))?;
+                .map_err(Error::corrupt(format_args!("revision #{sequence}")))?;
             Ok((sequence, row))
         })
         .collect()
@@ -112,5 +112,5 @@ pub(crate) fn find(
     view.get(key::REVISIONS, &place)?
         .map(|row| RevisionRow::decode(&row))
         .transpose()
-        .map_err(Error::corrupt(format!("revision #{}", at.sequence)))
+        .map_err(Error::corrupt(format_args!("revision #{}", at.sequence)))
 }

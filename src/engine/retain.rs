@@ -299,15 +299,12 @@ fn keep_named(
         }
     };
     for table in [key::CHECKPOINTS, key::OPERATIONS, key::BOOKMARKS] {
-        each(view, table, &mut |_, row| {
-            look(row);
-            Ok(())
-        })?;
+        each(view, table, |_, row| look(row))?;
     }
-    each(view, key::OBJECTS, &mut |place, sealed| {
+    each(view, key::OBJECTS, |place, sealed| {
         let number = key::last_number(place).unwrap_or(0);
         if going.contains(&number) {
-            return Ok(());
+            return;
         }
         // Chunks are whole entries and blobs whole values: what they name is named by a delta too.
         for kind in [ObjectKind::Delta, ObjectKind::Page] {
@@ -315,7 +312,6 @@ fn keep_named(
                 look(&content);
             }
         }
-        Ok(())
     })
 }
 
@@ -323,7 +319,7 @@ fn keep_named(
 fn each(
     view: &dyn Snapshot,
     table: crate::backend::Table,
-    then: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>,
+    mut then: impl FnMut(&[u8], &[u8]),
 ) -> Result<()> {
     let mut from = Vec::new();
     loop {
@@ -332,7 +328,7 @@ fn each(
         from.clone_from(last);
         from.push(0);
         for (place, row) in &rows {
-            then(place, row)?;
+            then(place, row);
         }
     }
 }

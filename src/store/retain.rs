@@ -120,8 +120,7 @@ impl Session {
         let mut pruned = Pruned::default();
         let began = self.hide_checkpoints(act.now, &operation, retention, &mut pruned)?;
         let mut prune = Folding { operation: &operation, retention, now: act.now, began };
-        let branches =
-            session_refs(&*self.store.engine.live.refs()?.0, self.number)?.branches.len();
+        let branches = session_refs(&self.store.engine.live.refs()?.0, self.number)?.branches.len();
         for branch in 0..branches as BranchNumber {
             let mut at = At { branch, sequence: 0 };
             while let ControlFlow::Continue(next) = prune.step(self, at, &mut pruned)? {
@@ -325,7 +324,7 @@ impl Folding<'_> {
         })?;
         let Some((run, planned)) = planned else { return Ok(ControlFlow::Break(())) };
         self.began = true;
-        pruned.add(&*session.store.engine.live.refs()?.0, session.number, &planned)?;
+        pruned.add(&session.store.engine.live.refs()?.0, session.number, &planned)?;
         // Whoever reads holds the tail in memory.
         session.store.engine.apply_if_long(crate::engine::maintain::APPLY_BYTES)?;
         Ok(ControlFlow::Continue(At { sequence: run.last - 1, ..at }))

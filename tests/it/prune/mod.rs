@@ -105,8 +105,8 @@ fn what_stays_is_what_it_was_and_all_comes_back_until_it_is_swept() {
     let pruned = session.prune(&act(60), &bare()).unwrap();
     assert_eq!(
         (pruned.dropped(), pruned.folded()),
-        (9, 38),
-        "the newest checkpoint and the head stay"
+        (9, 39),
+        "the newest checkpoint names the head"
     );
     let after = all(&session);
     assert_eq!(after.len(), 1);
