@@ -198,7 +198,7 @@ mod tests {
         };
         session.take(&act, OperationId::from_bytes([1; 16]), "source", taken).unwrap();
         // Another source that says something else at that place.
-        let other = line.replace('x', "z").replace('y', "z");
+        let other = line.replace(['x', 'y'], "z");
         let taken = Taken {
             bytes: store.clean(other.as_bytes(), Form::Json, Ending::End),
             lines: 1,

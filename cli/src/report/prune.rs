@@ -1,5 +1,6 @@
 //! What was pruned.
 
+use super::import::bytes;
 use crate::output::{Report, Screen, Tone};
 use forge_store::model::{CheckpointId, OperationId, Timestamp};
 use forge_store::store;
@@ -125,7 +126,11 @@ impl PrunedSession {
         screen.put(Tone::Plain, &format!("{} of ", self.dropped.len()));
         let all = self.dropped.len() + self.kept.len();
         screen.put(Tone::Plain, &format!("{all} checkpoints {drops}, {} revisions ", self.folded));
-        screen.put(Tone::Plain, &format!("{folds} ({} bytes)", self.bytes));
+        screen.put(Tone::Plain, folds);
+        // Of little the bytes depend on chance.
+        if self.bytes >= 1000 {
+            screen.put(Tone::Plain, &format!(" ({})", bytes(self.bytes)));
+        }
         screen.line(Tone::Dim, &format!(" (session {})", self.session));
         if dry_run {
             for (tone, word, some) in
@@ -167,10 +172,10 @@ impl Report for Pruned {
             session.tell(screen, self.dry_run);
         }
         if let Some(freed) = self.freed.as_ref().filter(|freed| freed.prunings > 0) {
-            let (before, now) = (freed.bytes_before, freed.bytes);
+            let (before, now) = (bytes(freed.bytes_before), bytes(freed.bytes));
             screen.line(
                 Tone::Plain,
-                &format!("{} prunings are gone for good; {before} -> {now} bytes", freed.prunings),
+                &format!("{} prunings are gone for good; {before} -> {now}", freed.prunings),
             );
         }
     }

@@ -1,4 +1,5 @@
 //! kill -9 at calls that change a file, while a store is pruned, applied and swept.
+#![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
 
 use super::{act, all, bare, create, history, open, time};
 use forge_store::store::{CheckpointFilter, Options, Store};
