@@ -78,7 +78,7 @@ pub(crate) type Triple = (Vec<u8>, Option<EntryBytes>, Option<EntryBytes>);
 /// Larger entries are blobs of their own.
 const MAX_INLINE_ENTRY_BYTES: usize = 4096;
 /// Deltas are cut into pieces of about this many bytes.
-const PIECE_BYTES: usize = 256 << 10;
+const PIECE_BYTES: usize = 64 << 10;
 
 /// Smaller deltas stand in the journal as they are.
 const MAX_RAW_BYTES: usize = 32 << 10;
