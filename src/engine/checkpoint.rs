@@ -4,7 +4,7 @@ use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::CheckpointRow;
 use crate::format::key::{self, of};
-use crate::model::{Checkpoint, CheckpointId, SessionNumber, Timestamp};
+use crate::model::{Checkpoint, CheckpointId, SessionNumber, Timestamp, Value};
 
 fn decode(bytes: &[u8]) -> Result<Checkpoint> {
     CheckpointRow::decode(bytes).map(|row| row.checkpoint).map_err(Error::corrupt("a checkpoint"))
@@ -50,6 +50,21 @@ pub(crate) fn by_key(
     };
     let Some(id) = id.first_chunk() else { return Ok(None) };
     by_id(view, session, &CheckpointId::from_bytes(*id))
+}
+
+/// A checkpoint of an event that has one already: it keeps the id and the number. Of the body a new field replaces an
+/// old one of its name, the others stay.
+pub(crate) fn completing(known: &Checkpoint, new: Checkpoint) -> Checkpoint {
+    let body = match (&known.body, new.body) {
+        (Value::Map(old), Value::Map(new)) => {
+            let mut fields = old.clone();
+            fields.extend(new);
+            Value::Map(fields)
+        }
+        (old, Value::Null) => old.clone(),
+        (_, new) => new,
+    };
+    Checkpoint { id: known.id, sequence: known.sequence, body, ..new }
 }
 
 /// Which checkpoints a list asks for.

@@ -216,9 +216,12 @@ impl Planning<'_> {
             None => None,
         };
         if let Some(known) = known {
-            wanted.id = known.id;
-            wanted.sequence = known.sequence;
-            return Ok((wanted != known).then_some(wanted));
+            // What happens now and has its checkpoint already was reported twice.
+            if !waiting.past {
+                return Ok(None);
+            }
+            let completed = checkpoint::completing(&known, wanted);
+            return Ok((completed != known).then_some(completed));
         }
         Ok(Some(wanted))
     }

@@ -747,27 +747,12 @@ impl<'a> Write<'a> {
             if wanted.at.is_none() {
                 return Ok(None);
             }
-            checkpoint.id = known.id;
-            checkpoint.sequence = known.sequence;
-            checkpoint.body = completed(&known.body, checkpoint.body);
+            checkpoint = checkpoints::completing(&known, checkpoint);
             if checkpoint == known {
                 return Ok(None);
             }
         }
         Ok(Some(checkpoint))
-    }
-}
-
-/// What is known of an event with what is new of it: a new field replaces an old one of its name, the others stay.
-fn completed(old: &Value, new: Value) -> Value {
-    match (old, new) {
-        (Value::Map(old), Value::Map(new)) => {
-            let mut fields = old.clone();
-            fields.extend(new);
-            Value::Map(fields)
-        }
-        (old, Value::Null) => old.clone(),
-        (_, new) => new,
     }
 }
 
