@@ -52,10 +52,20 @@ pub(crate) fn by_key(
     by_id(view, session, &CheckpointId::from_bytes(*id))
 }
 
-/// A checkpoint of an event that has one already: it keeps the id and the number. Of the body a new field replaces an
-/// old one of its name, the others stay.
-pub(crate) fn completing(known: &Checkpoint, new: Checkpoint) -> Checkpoint {
-    let body = match (&known.body, new.body) {
+/// What a checkpoint of an event becomes where the event has one already: what is said of the past completes that one,
+/// what happens now was reported twice. `None`: nothing changes.
+pub(crate) fn onto(known: &Checkpoint, mut new: Checkpoint, past: bool) -> Option<Checkpoint> {
+    if !past {
+        return None;
+    }
+    (new.id, new.sequence) = (known.id, known.sequence);
+    new.body = completed(&known.body, new.body);
+    (new != *known).then_some(new)
+}
+
+/// What is known of an event with what is new of it: a new field replaces an old one of its name, the others stay.
+fn completed(old: &Value, new: Value) -> Value {
+    match (old, new) {
         (Value::Map(old), Value::Map(new)) => {
             let mut fields = old.clone();
             fields.extend(new);
@@ -63,8 +73,7 @@ pub(crate) fn completing(known: &Checkpoint, new: Checkpoint) -> Checkpoint {
         }
         (old, Value::Null) => old.clone(),
         (_, new) => new,
-    };
-    Checkpoint { id: known.id, sequence: known.sequence, body, ..new }
+    }
 }
 
 /// Which checkpoints a list asks for.

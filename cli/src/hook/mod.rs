@@ -11,6 +11,7 @@ pub mod process;
 pub mod saving;
 pub mod tail;
 
+use crate::commands::prune;
 use crate::context::{Context, Environment};
 use crate::discovery;
 use crate::error::{CommandError, ErrorKind};
@@ -43,6 +44,8 @@ struct Done {
     handover: Option<Handover>,
     /// The store to bring up to date afterwards.
     worked: Option<Store>,
+    /// Whether the agent's session ended with it.
+    ended: bool,
 }
 
 /// An event as an agent told of it, and whose store it is about.
@@ -88,6 +91,11 @@ pub fn run(agent: &str, event: &str, context: &mut Context) {
     call.end(done.store.as_deref());
     if let Some(store) = &done.worked {
         workplace::finish(store);
+        if done.ended
+            && let Err(error) = prune::by_itself(context, store)
+        {
+            tracing::info!(error = error.message(), "it was not pruned");
+        }
     }
     // Last of all: an agent takes no answer from a hook that is stopped before its end.
     if let (Ok(()), Some(handover)) = (told, done.handover)
@@ -199,6 +207,7 @@ impl Call<'_> {
         }
         desk.conclude(&mut self.line)?;
         done.worked = Some(desk.store.clone());
+        done.ended = matches!(event.happening, Happening::SessionEnd { .. });
         if let Some(handover) = handover::take_over(&mut desk, event)? {
             done.answer = answer(event, Some(&handover.text));
             done.handover = Some(handover);
