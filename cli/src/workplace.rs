@@ -109,11 +109,7 @@ pub fn session(context: &Context, store: &Store, need: Need) -> Result<Session, 
             (None, Need::Existing) => None,
         };
         if let Some(session) = session {
-            context.out.say(&format!(
-                "In session '{}', that of the agent ({}) this was called from.",
-                session.summary()?.info.name,
-                process.agent
-            ));
+            context.out.say_session_of(&process.agent, &session.summary()?.info.name);
             return Ok(session);
         }
     }
