@@ -3,6 +3,7 @@
 use crate::backend;
 use crate::format::{DecodeError, MarkerError};
 use crate::model::Timestamp;
+use std::fmt;
 use std::path::PathBuf;
 
 /// What to do next about an error. Exhaustive on purpose: the compiler then points at every edge when one is added.
@@ -158,9 +159,9 @@ impl Error {
     }
 
     /// Says what is damaged.
-    pub fn corrupt(what: impl Into<String>) -> impl FnOnce(DecodeError) -> Self {
-        let what = what.into();
-        move |source| Self::Corrupt { what, source: Box::new(source) }
+    pub fn corrupt(what: impl fmt::Display) -> impl FnOnce(DecodeError) -> Self {
+        // Nothing is put into words unless it comes to that.
+        move |source| Self::Corrupt { what: what.to_string(), source: Box::new(source) }
     }
 
     /// Says that a row is missing that another one points to.

@@ -9,7 +9,6 @@ mod output;
 mod tests;
 
 use crate::claude_code::call::hash;
-use crate::claude_code::carry::Compaction;
 use crate::claude_code::scene::{Scene, Work, fields, flag};
 use crate::lenient::Word;
 use crate::text::{self, Place};
@@ -70,13 +69,6 @@ struct Payload<'a> {
 struct Git<'a> {
     #[serde(borrow)]
     branch: Word<'a>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Block<'a> {
-    #[serde(borrow)]
-    text: Word<'a>,
 }
 
 /// Reads a line: what it says goes into the work.
@@ -179,7 +171,7 @@ fn is_injected(text: &str) -> bool {
 
 fn message(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, payload: &Payload<'_>) {
     let role = payload.role.text().unwrap_or("assistant");
-    let Some((text, pointer)) = said(payload.content, "/content") else { return };
+    let Some((text, pointer)) = text::of_content(payload.content, "/content") else { return };
     let injected = role != "assistant" && (role != "user" || is_injected(&text));
     let value = fields([
         ("role", role.into()),
@@ -197,7 +189,8 @@ fn message(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, payload: &Payload<'
 
 fn thought(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, payload: &Payload<'_>) {
     // Most of it is encrypted; the summary is not.
-    let said = said(payload.summary, "/summary").or_else(|| said(payload.content, "/content"));
+    let said = text::of_content(payload.summary, "/summary")
+        .or_else(|| text::of_content(payload.content, "/content"));
     let Some((text, pointer)) = said else { return };
     let value = fields([
         ("role", "assistant".into()),
@@ -263,23 +256,5 @@ fn compacted(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, payload: &Payload
         ("compact_summary", flag(summary.is_some())),
     ]);
     speak(work, scene, id, value);
-    let body = fields([("boundary", id.into()), ("summary", summary.into())]);
-    let compaction = Compaction { uuid: id.to_owned(), at: scene.at, body };
-    work.checkpoint(scene.at, compaction.draft());
-}
-
-/// What a list of blocks, or a text, says, with the pointer to it.
-fn said(raw: Option<&RawValue>, pointer: &str) -> Option<(String, String)> {
-    let raw = raw?;
-    if let Ok(text) = serde_json::from_str::<String>(raw.get()) {
-        return (!text.is_empty()).then(|| (text, pointer.to_owned()));
-    }
-    let blocks: Vec<Block<'_>> = serde_json::from_str(raw.get()).ok()?;
-    let texts: Vec<&str> = blocks.iter().filter_map(|block| block.text.0.as_deref()).collect();
-    let pointer = match blocks.as_slice() {
-        [_] => format!("{pointer}/0/text"),
-        _ => pointer.to_owned(),
-    };
-    let text = text::join(texts.into_iter());
-    (!text.is_empty()).then_some((text, pointer))
+    work.compacted(scene, id, summary);
 }

@@ -8,7 +8,6 @@ mod call;
 #[cfg(test)]
 mod tests;
 
-use crate::claude_code::carry::Compaction;
 use crate::claude_code::scene::{Scene, Work, fields};
 use crate::lenient::{Name, Word};
 use crate::text::{self, Place};
@@ -58,13 +57,6 @@ struct Thought<'a> {
     subject: Word<'a>,
     #[serde(borrow)]
     description: Word<'a>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Part<'a> {
-    #[serde(borrow)]
-    text: Word<'a>,
 }
 
 /// Reads a line: what it says goes into the work.
@@ -117,7 +109,7 @@ fn rewritten(
     for (index, raw) in set.messages.iter().flatten().enumerate() {
         let message: Line<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
         let base = format!("/$set/messages/{index}");
-        let Some((text, pointer)) = said(message.content, "/content") else { continue };
+        let Some((text, pointer)) = text::of_content(message.content, "/content") else { continue };
         if !text.trim_start().starts_with(SNAPSHOT) {
             continue;
         }
@@ -128,7 +120,7 @@ fn rewritten(
         let at = message.timestamp.text().or(set.last_updated.text());
         let at = at.and_then(Timestamp::parse_rfc3339).ok_or("has a summary without a time")?;
         let summary = text::value(&text, place, || format!("{base}{pointer}"));
-        compacted(work, &scene(place, at, recorded_at, None), &id, summary);
+        work.compacted(&scene(place, at, recorded_at, None), &id, Some(summary));
     }
     Ok(())
 }
@@ -140,12 +132,6 @@ fn scene<'a>(
     cwd: Option<&'a str>,
 ) -> Scene<'a> {
     Scene { place, at, recorded_at, agent: None, base: "", cwd, git_branch: None }
-}
-
-fn compacted(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, summary: Value) {
-    let body = fields([("boundary", id.into()), ("summary", summary)]);
-    let compaction = Compaction { uuid: id.to_owned(), at: scene.at, body };
-    work.checkpoint(scene.at, compaction.draft());
 }
 
 fn message_at(
@@ -167,7 +153,7 @@ fn message_at(
     let cwd = work.carry.session.cwd.clone();
     let scene = scene(place, at, recorded_at, cwd.as_deref());
     let shown = |text: &str, pointer: &str| text::value(text, place, || format!("{base}{pointer}"));
-    let told = said(message.content, "/content");
+    let told = text::of_content(message.content, "/content");
     let text = told.as_ref().map(|(text, pointer)| shown(text, pointer));
     let thoughts: Vec<Thought<'_>> =
         message.thoughts.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
@@ -202,7 +188,7 @@ fn message_at(
     work.facts.push(scene.fact(Kind::Message, id, value));
     if !work.carry.other.tell(id) {
         if let (true, Some(text)) = (summary, &text) {
-            compacted(work, &scene, id, text.clone());
+            work.compacted(&scene, id, Some(text.clone()));
         } else if let ("user", Some((words, _)), Some(text)) = (kind, &told, &text) {
             prompt(work, &scene, id, words, text, message.display_content);
         }
@@ -222,7 +208,7 @@ fn prompt(
     text: &Value,
     display: Option<&RawValue>,
 ) {
-    let shown = said(display, "").map(|(text, _)| text);
+    let shown = text::of_content(display, "").map(|(text, _)| text);
     let words = shown.as_deref().unwrap_or(words);
     // What the agent or a hook puts in front of the conversation.
     if words.trim_start().starts_with('<') {
@@ -234,25 +220,4 @@ fn prompt(
     let tags = words.starts_with('/').then(|| Value::from(vec!["slash"]));
     let value = fields([("text", text.clone()), ("tags", tags.into()), ("cwd", scene.cwd.into())]);
     work.facts.push(scene.fact(Kind::Prompt, id, value));
-}
-
-/// What a text, a part or a list of parts says, with the pointer to it.
-fn said(raw: Option<&RawValue>, pointer: &str) -> Option<(String, String)> {
-    let raw = raw?.get();
-    if let Ok(text) = serde_json::from_str::<String>(raw) {
-        return (!text.is_empty()).then(|| (text, pointer.to_owned()));
-    }
-    // A list would be read as the fields of a part in their order.
-    if raw.starts_with('{') {
-        let part: Part<'_> = serde_json::from_str(raw).ok()?;
-        return part.text.text().map(|text| (text.to_owned(), format!("{pointer}/text")));
-    }
-    // A part may be a text alone; then the list is no list of blocks, and its first text is what is pointed at.
-    let parts: Vec<&RawValue> = serde_json::from_str(raw).ok()?;
-    if let [part] = parts.as_slice() {
-        return said(Some(part), &format!("{pointer}/0"));
-    }
-    let parts: Vec<Part<'_>> = serde_json::from_str(raw).ok()?;
-    let text = text::join(parts.iter().filter_map(|part| part.text.0.as_deref()));
-    (!text.is_empty()).then(|| (text, pointer.to_owned()))
 }

@@ -1,13 +1,15 @@
 //! Long texts: a reference in the fact, the text itself where it stands in the source.
 //!
 //! A pointer (RFC 6901) leads to a value of the JSON document at the reference's place. What that value says as text:
-//! a string says itself; a list of content blocks says their texts, one after the other with a line break between; an
-//! edit (an object with a patch, replacements or content) says its unified patch. `#from-to` behind the pointer
+//! a string says itself; a list of texts and content blocks says theirs, one after the other with a line break between;
+//! an edit (an object with a patch, replacements or content) says its unified patch. `#from-to` behind the pointer
 //! takes these bytes of that text. `#json` and a second pointer lead into the JSON that a string holds.
 
+use crate::lenient::Word;
 use crate::patch::Edit;
 use forge_store::model::{ObjectId, TextRef, Value};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -97,7 +99,10 @@ fn said(value: &serde_json::Value) -> Option<String> {
     match value {
         serde_json::Value::String(text) => Some(text.clone()),
         serde_json::Value::Array(blocks) => {
-            let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
+            let texts = blocks.iter().filter_map(|item| match item {
+                serde_json::Value::String(text) => Some(text.as_str()),
+                block => block.get("text")?.as_str(),
+            });
             Some(join(texts))
         }
         object => Some(Edit::deserialize(object).ok()?.patch()?.text),
@@ -145,6 +150,46 @@ fn half(json: &str, at: usize) -> Option<Half> {
         0xdc00..=0xdfff => Some(Half::Low),
         _ => None,
     }
+}
+
+/// A content block, as far as it says something.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Block<'a> {
+    #[serde(borrow)]
+    text: Word<'a>,
+}
+
+/// What a text, a content block or a list of these says, with the pointer to it, as [`resolve`] reads it; `pointer` leads
+/// to the whole. `None` if it says nothing.
+pub(crate) fn of_content(content: Option<&RawValue>, pointer: &str) -> Option<(String, String)> {
+    let content = content?.get();
+    let (text, below) = if content.starts_with('[') {
+        let items: Vec<&RawValue> = serde_json::from_str(content).ok()?;
+        if let [item] = items.as_slice() {
+            let (text, below) = of_item(item.get())?;
+            (text.into_owned(), format!("/0{below}"))
+        } else {
+            let texts: Vec<_> = items.iter().filter_map(|item| of_item(item.get())).collect();
+            (join(texts.iter().map(|(text, _)| &**text)), String::new())
+        }
+    } else {
+        let (text, below) = of_item(content)?;
+        (text.into_owned(), below.to_owned())
+    };
+    (!text.is_empty()).then(|| (text, format!("{pointer}{below}")))
+}
+
+/// What a text or a content block says, and what leads to it from there.
+fn of_item(json: &str) -> Option<(Cow<'_, str>, &'static str)> {
+    let (word, below) = match json.as_bytes().first()? {
+        b'"' => (serde_json::from_str(json).ok()?, ""),
+        b'{' => (serde_json::from_str::<Block<'_>>(json).ok()?.text, "/text"),
+        // A list would be read as the fields of a block in their order.
+        _ => return None,
+    };
+    let Word(text) = word;
+    Some((text?, below))
 }
 
 /// The texts of several content blocks as one.
@@ -201,6 +246,39 @@ mod tests {
             assert_eq!(resolve(br#"{"a":"text","n":1}"#, pointer), None, "{pointer}");
         }
         assert_eq!(resolve(b"{", "/a"), None);
+    }
+
+    #[test]
+    fn what_content_says_is_found_again_by_its_pointer() {
+        let long = "z".repeat(300);
+        for (content, says, points) in [
+            (serde_json::json!("a\nb"), Some("a\nb"), "/c"),
+            (serde_json::json!({"type": "text", "text": "a"}), Some("a"), "/c/text"),
+            (serde_json::json!(["a"]), Some("a"), "/c/0"),
+            (serde_json::json!([{"text": "a"}]), Some("a"), "/c/0/text"),
+            (serde_json::json!([{"text": "a"}, {"image": 1}, {"text": "b"}]), Some("a\nb"), "/c"),
+            // A text may stand beside blocks.
+            (serde_json::json!(["a", {"text": long}]), Some(&*format!("a\n{long}")), "/c"),
+            (serde_json::json!([{"text": "a"}, "b", 3, null, ["c"]]), Some("a\nb"), "/c"),
+            (serde_json::json!([["a"]]), None, ""),
+            (serde_json::json!([{"image": 1}]), None, ""),
+            (serde_json::json!([]), None, ""),
+            (serde_json::json!(""), None, ""),
+            (serde_json::json!(7), None, ""),
+        ] {
+            let raw = serde_json::value::to_raw_value(&content).unwrap();
+            let said = of_content(Some(&raw), "/c");
+            let expected = says.map(|says| (says.to_owned(), points.to_owned()));
+            assert_eq!(said, expected, "{content}");
+            let document = serde_json::json!({ "c": content }).to_string();
+            if let Some((text, pointer)) = said {
+                assert_eq!(resolve(document.as_bytes(), &pointer), Some(text), "{content}");
+            }
+        }
+        // However deep lists stand in each other.
+        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        let deep: Box<RawValue> = serde_json::from_str(&deep).unwrap();
+        assert_eq!(of_content(Some(&deep), "/c"), None);
     }
 
     #[test]

@@ -113,6 +113,14 @@ pub trait Log: Send + Sync {
         Ok(())
     }
 
+    /// As [`Log::make_room`], in the segment that [`Log::rotate`] begins next: appends are not held up by it.
+    ///
+    /// # Errors
+    /// As [`Log::append`].
+    fn make_room_in_next(&self, _bytes: u64) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Gives back the room that is left.
     ///
     /// # Errors

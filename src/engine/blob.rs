@@ -5,13 +5,16 @@ use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    Bytes, ObjectKind, RecordChange, SegmentRow, open_with_prefix, seal_with_prefix,
+    Bytes, Effort, ObjectKind, RecordChange, SegmentRow, open_with_prefix, seal_with_prefix,
 };
 use crate::model::SessionNumber;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A segment holds at most this much.
 const SEGMENT_BYTES: usize = 2 << 20;
+/// So much at once repeats itself near: it is compressed quickly, with no more of what precedes it than this.
+const MUCH_BYTES: usize = 1 << 20;
+const NEAR_BYTES: usize = 512 << 10;
 /// Every so many bytes a segment stands alone, so that reading in the middle need not begin at the beginning.
 const RESTART_BYTES: u64 = 8 << 20;
 
@@ -35,8 +38,13 @@ pub(crate) fn segments(
             rest.len().min(SEGMENT_BYTES).min(usize::try_from(room).unwrap_or(SEGMENT_BYTES));
         let (part, behind) = rest.split_at(length);
         let since = usize::try_from(at % RESTART_BYTES).unwrap_or(0).min(window.len());
+        let (effort, since) = if length < MUCH_BYTES {
+            (Effort::Thorough, since)
+        } else {
+            (Effort::Quick, since.min(NEAR_BYTES))
+        };
         let prefix = window.get(window.len() - since..).unwrap_or_default();
-        let (_, sealed) = seal_with_prefix(ObjectKind::Blob, prefix, part);
+        let (_, sealed) = seal_with_prefix(ObjectKind::Blob, prefix, part, effort);
         changes.push(RecordChange::Segment {
             session,
             blob: blob.to_owned(),
@@ -96,8 +104,8 @@ impl BlobCache {
             }
             let place = of(session).text(blob).number(at).build();
             let Some(row) = view.get(key::SEGMENTS, &place)? else { break };
-            let row =
-                SegmentRow::decode(&row).map_err(Error::corrupt(format!("the blob '{blob}'")))?;
+            let row = SegmentRow::decode(&row)
+                .map_err(Error::corrupt(format_args!("the blob '{blob}'")))?;
             let prefix = usize::try_from(row.prefix)
                 .ok()
                 .and_then(|length| group.len().checked_sub(length))
@@ -105,7 +113,7 @@ impl BlobCache {
                 .ok_or_else(|| Error::missing(format!("the beginning of the blob '{blob}'")))?;
             let sealed = object::sealed(view, row.object)?;
             let part = open_with_prefix(ObjectKind::Blob, prefix, &sealed)
-                .map_err(Error::corrupt(format!("the blob '{blob}' at {at}")))?;
+                .map_err(Error::corrupt(format_args!("the blob '{blob}' at {at}")))?;
             if part.is_empty() {
                 break;
             }
@@ -125,7 +133,8 @@ pub(crate) fn stored_bytes(view: &dyn Snapshot, session: SessionNumber, blob: &s
     let (from, to) = (of(session).text(blob).build(), of(session).text(blob).end());
     let mut bytes = 0;
     for (_, row) in view.scan(key::SEGMENTS, &from, &to, Direction::Ascending, usize::MAX)? {
-        let row = SegmentRow::decode(&row).map_err(Error::corrupt(format!("the blob '{blob}'")))?;
+        let row =
+            SegmentRow::decode(&row).map_err(Error::corrupt(format_args!("the blob '{blob}'")))?;
         bytes += object::sealed(view, row.object)?.len() as u64;
     }
     Ok(bytes)

@@ -26,7 +26,9 @@ pub(crate) fn compare(
             let key = decode_key(key).map_err(Error::corrupt("a delta"))?;
             let decode = |bytes: Option<&[u8]>| -> Result<Option<Entry>> {
                 bytes
-                    .map(|bytes| decode_entry(bytes).map_err(Error::corrupt(format!("the {key}"))))
+                    .map(|bytes| {
+                        decode_entry(bytes).map_err(Error::corrupt(format_args!("the {key}")))
+                    })
                     .transpose()
             };
             Ok(Change { old: decode(old)?, new: decode(new)?, key: key.clone() })
@@ -103,7 +105,10 @@ fn along(
                 costs += cost(row);
                 parts.extend(row.parts.iter().rev().map(|part| (ObjectKind::Delta, *part)));
             }
-            if rows > MIN_ROWS && costs > bound {
+            // What is still to be read costs about as much a number as what was: far apart, that is known early.
+            let (read, ahead) = (to.sequence - left.to, left.to.saturating_sub(from.sequence));
+            let all = costs.saturating_add(costs / read.max(1) * ahead);
+            if rows >= MIN_ROWS && all > bound {
                 return Ok(None);
             }
         }
@@ -155,7 +160,11 @@ struct Side<'a> {
 /// The net changes of deltas, oldest first.
 fn net(view: &dyn Objects, parts: &[(ObjectKind, u64)]) -> Result<Differences> {
     let scanned = scan(view, parts)?;
-    let mut sides: Vec<Side<'_>> = Vec::new();
+    let count = scanned.iter().map(|one| match &one.content {
+        Content::Changes(changes) => changes.len(),
+        Content::Entries(_) => 0,
+    });
+    let mut sides: Vec<Side<'_>> = Vec::with_capacity(count.sum());
     for (delta, one) in (0..).zip(&scanned) {
         if let Content::Changes(changes) = &one.content {
             for change in changes {
@@ -170,9 +179,10 @@ fn net(view: &dyn Objects, parts: &[(ObjectKind, u64)]) -> Result<Differences> {
             }
         }
     }
-    sides.sort_unstable_by(|a, b| a.key.cmp(b.key).then(a.delta.cmp(&b.delta)));
+    // A stable sort: the sides of one key stay in the order of their deltas.
+    sides.sort_by(|a, b| a.key.cmp(b.key));
     let buffers = scanned.iter().map(|one| Arc::clone(&one.bytes)).collect();
-    let mut differences = Differences::with_buffers(buffers);
+    let mut differences = Differences::with_buffers(buffers, sides.len());
     for same in sides.chunk_by(|a, b| a.key == b.key) {
         let (Some(first), Some(last)) = (same.first(), same.last()) else { continue };
         let old = place(view, &mut differences, first.delta, first.old)?;

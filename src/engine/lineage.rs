@@ -91,7 +91,7 @@ pub(crate) fn revisions(
         .map(|(place, row)| {
             let sequence = key::last_number(&place).unwrap_or(0);
             let row = RevisionRow::decode(&row)
-                .map_err(Error::corrupt(format!("revision #{sequence}")))?;
+                .map_err(Error::corrupt(format_args!("revision #{sequence}")))?;
             Ok((sequence, row))
         })
         .collect()
@@ -103,5 +103,5 @@ pub(crate) fn revision(view: &dyn Snapshot, number: SessionNumber, at: At) -> Re
     let row = view
         .get(key::REVISIONS, &place)?
         .ok_or_else(|| Error::missing(format!("revision #{}", at.sequence)))?;
-    RevisionRow::decode(&row).map_err(Error::corrupt(format!("revision #{}", at.sequence)))
+    RevisionRow::decode(&row).map_err(Error::corrupt(format_args!("revision #{}", at.sequence)))
 }

@@ -281,15 +281,17 @@ impl Live {
     /// is behind it stays, so that the next writer need not read it again.
     pub(crate) fn published(&self, position: Position) {
         let mut known = self.known();
-        if !known.loaded || !(known.start..=known.end).contains(&position) {
-            *known = Known::default();
-            return;
+        let mut next = Known::default();
+        if known.loaded && (known.start..=known.end).contains(&position) {
+            let applied = known.records.partition_point(|placed| placed.position < position);
+            next.records = known.records.split_off(applied);
+            (next.start, next.end, next.loaded) = (position, known.end, true);
+            next.refs = std::mem::take(&mut known.refs);
         }
-        let applied = known.records.partition_point(|placed| placed.position < position);
-        let records = known.records.split_off(applied);
-        let (end, refs) = (known.end, Arc::clone(&known.refs));
-        let loaded = true;
-        *known = Known { start: position, end, records, refs, loaded, ..Known::default() };
+        let old = std::mem::replace(&mut *known, next);
+        drop(known);
+        // To close a generation and to free what was read of it takes longer than a writer should wait.
+        drop(old);
     }
 
     /// As [`Live::written`], but of what is known, without reading the journal: for use under the append lock, after
@@ -343,7 +345,7 @@ impl Live {
                 continue;
             }
             let record = Record::decode(&frame.payload)
-                .map_err(Error::corrupt(format!("the record at {}", frame.position)))?;
+                .map_err(Error::corrupt(format_args!("the record at {}", frame.position)))?;
             advance(Arc::make_mut(&mut known.refs), &record)?;
             known.records.push(Arc::new(Placed {
                 position: frame.position,

@@ -55,12 +55,15 @@ impl Engine {
         if end <= from || only_refs {
             return Ok(false);
         }
+        if self.lives_long()
+            && self.writes_much()
+            && let Err(error) = self.live.log.make_room_in_next(ROOM_BYTES)
+        {
+            tracing::debug!(%error, "no room was made in the next segment");
+        }
         // Everything before the new segment is synced by the rotation, so only durable records are ever applied.
         let rotated = self.rotate()?;
         let Some(position) = rotated else { return Ok(false) };
-        if self.lives_long() {
-            self.make_room();
-        }
         let distances = BTreeMap::new();
         let mut work = Work { refs: Refs::default(), distances, max_state_bytes };
         let mut at = from;
@@ -79,7 +82,7 @@ impl Engine {
                 }
                 at = frame.end;
                 let record = Record::decode(&frame.payload)
-                    .map_err(Error::corrupt(format!("the record at {}", frame.position)))?;
+                    .map_err(Error::corrupt(format_args!("the record at {}", frame.position)))?;
                 let mut placed = Placed { position: frame.position, hash: frame.hash, record };
                 compress(&mut placed.record)?;
                 work.record(applier.view(), &mut rows, &placed)?;

@@ -1,5 +1,7 @@
 //! Makes the state of a revision: from the nearest keyframe, with the deltas between replayed.
 
+use super::cores::cores;
+use super::keyframe::MIN_REPLAY_COST;
 use super::lineage::{self, At, Stretch};
 use super::object;
 use super::opened::Opened;
@@ -68,37 +70,83 @@ fn keyframe_near(
 }
 
 fn plan(view: &dyn Snapshot, refs: &Refs, session: SessionNumber, at: At) -> Result<Plan> {
-    let mut forward = Vec::new();
+    let mut way = Vec::new();
     let mut keyframe = None;
+    let mut count = 0;
     for stretch in lineage::stretches(view, refs, session, at)? {
         let found = keyframe_near(view, session, stretch, Direction::Descending)?;
         let after = found.as_ref().map_or(stretch.after, |(sequence, _)| *sequence);
-        let rest = Stretch { after, ..stretch };
-        forward.extend(rows(view, session, rest, Direction::Descending)?);
+        count += stretch.to - after;
+        way.push(Stretch { after, ..stretch });
         if let Some((_, row)) = found {
             keyframe = Some(row);
             break;
         }
     }
-    let replayed: u64 = forward.iter().map(cost).sum();
-    // A later keyframe on the same branch may be nearer: deltas know both ways. Not across a reset, whose claims
-    // come from elsewhere.
-    let later = Stretch { branch: at.branch, after: at.sequence, to: u64::MAX - 1 };
-    if let Some((sequence, row)) = keyframe_near(view, session, later, Direction::Ascending)? {
-        let between = Stretch { branch: at.branch, after: at.sequence, to: sequence };
-        let from = of(session).branch(at.branch).number(at.sequence + 1).build();
-        let to = of(session).branch(at.branch).number(sequence + 1).build();
-        let reset = view.scan(key::RESETS, &from, &to, Direction::Ascending, 1)?;
-        let first = keyframe.as_ref().map_or(0, |row: &KeyframeRow| row.bytes);
-        if reset.is_empty() {
-            let backward = rows(view, session, between, Direction::Descending)?;
-            if backward.iter().map(cost).sum::<u64>() + row.bytes < replayed + first {
-                return Ok(Plan { keyframe: Some(row), forward: Vec::new(), backward });
-            }
+    let start = keyframe.as_ref().map_or(0, |row: &KeyframeRow| row.bytes);
+    let forward = || -> Result<Way> {
+        let mut rows = Vec::new();
+        for stretch in &way {
+            rows.extend(rows_of(view, session, *stretch)?);
         }
+        rows.reverse();
+        Ok(Way::of(rows, start))
+    };
+    let Some((between, later)) = later(view, session, at)? else {
+        return Ok(Plan { keyframe, forward: forward()?.rows, backward: Vec::new() });
+    };
+    let backward = || Ok(Way::of(rows_of(view, session, between)?, later.bytes));
+    // The way with fewer revisions is mostly the cheaper one. The other one is read only if there is much to gain.
+    let is_back = between.to - between.after < count;
+    let near = if is_back { backward()? } else { forward()? };
+    let other = || if is_back { forward() } else { backward() };
+    let far = if near.is_short() { None } else { Some(other()?) };
+    let (chosen, is_back) = match far {
+        Some(far) if far.cost < near.cost => (far, !is_back),
+        _ => (near, is_back),
+    };
+    Ok(if is_back {
+        Plan { keyframe: Some(later), forward: Vec::new(), backward: chosen.rows }
+    } else {
+        Plan { keyframe, forward: chosen.rows, backward: Vec::new() }
+    })
+}
+
+/// The nearest keyframe behind a revision on its branch, and what lies between: deltas know both ways. `None` if there
+/// is none, or a reset before it, whose claims come from elsewhere.
+fn later(
+    view: &dyn Snapshot,
+    session: SessionNumber,
+    at: At,
+) -> Result<Option<(Stretch, KeyframeRow)>> {
+    let behind = Stretch { branch: at.branch, after: at.sequence, to: u64::MAX - 1 };
+    let Some((sequence, row)) = keyframe_near(view, session, behind, Direction::Ascending)? else {
+        return Ok(None);
+    };
+    let from = of(session).branch(at.branch).number(at.sequence + 1).build();
+    let to = of(session).branch(at.branch).number(sequence + 1).build();
+    let reset = view.scan(key::RESETS, &from, &to, Direction::Ascending, 1)?;
+    let between = Stretch { branch: at.branch, after: at.sequence, to: sequence };
+    Ok(reset.is_empty().then_some((between, row)))
+}
+
+/// What is replayed from a keyframe, or from nothing, and what that costs.
+struct Way {
+    rows: Vec<RevisionRow>,
+    cost: u64,
+}
+
+impl Way {
+    fn of(rows: Vec<RevisionRow>, keyframe_bytes: u64) -> Self {
+        let cost = keyframe_bytes + rows.iter().map(cost).sum::<u64>();
+        Self { rows, cost }
     }
-    forward.reverse();
-    Ok(Plan { keyframe, forward, backward: Vec::new() })
+
+    /// Whether it costs so little that no other can save much.
+    fn is_short(&self) -> bool {
+        let state = self.rows.first().map_or(u64::MAX, |row| row.state_bytes);
+        self.cost <= state.saturating_mul(2).max(MIN_REPLAY_COST)
+    }
 }
 
 /// What replaying a revision costs, in bytes read at memory speed.
@@ -107,13 +155,13 @@ pub(crate) const fn cost(row: &RevisionRow) -> u64 {
     row.bytes + REVISION_BYTES
 }
 
-fn rows(
+/// Newest first.
+fn rows_of(
     view: &dyn Snapshot,
     session: SessionNumber,
     stretch: Stretch,
-    direction: Direction,
 ) -> Result<Vec<RevisionRow>> {
-    Ok(lineage::revisions(view, session, stretch, direction, usize::MAX)?
+    Ok(lineage::revisions(view, session, stretch, Direction::Descending, usize::MAX)?
         .into_iter()
         .map(|(_, row)| row)
         .collect())
@@ -141,7 +189,8 @@ impl Scanned {
     }
 
     fn open(view: &dyn Snapshot, kind: ObjectKind, number: u64) -> Result<Self> {
-        let wrong = || Error::corrupt(format!("the object number {number}"));
+        let what = format_args!("the object number {number}");
+        let wrong = || Error::corrupt(what);
         let bytes = open(kind, &object::sealed(view, number)?).map_err(wrong())?;
         let content = match kind {
             ObjectKind::Chunk => Chunk::decode(&bytes).map(Content::Entries),
@@ -190,8 +239,7 @@ fn open_all(view: &dyn Objects, missing: &[(usize, ObjectKind, u64)]) -> Result<
     let one = |(_, kind, number): &(usize, ObjectKind, u64)| -> Result<Arc<Scanned>> {
         Scanned::open(view, *kind, *number).map(Arc::new)
     };
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    if missing.len() < PARALLEL_OBJECTS || cores == 1 {
+    if missing.len() < PARALLEL_OBJECTS || cores() == 1 {
         return missing.iter().map(one).collect();
     }
     // Chunks are larger than deltas by far: whoever is free takes the next object.
@@ -205,7 +253,7 @@ fn open_all(view: &dyn Objects, missing: &[(usize, ObjectKind, u64)]) -> Result<
         }
     };
     let parts = std::thread::scope(|scope| -> Result<Vec<Done>> {
-        let others: Vec<_> = (1..cores.min(MAX_WORKERS)).map(|_| scope.spawn(work)).collect();
+        let others: Vec<_> = (1..cores().min(MAX_WORKERS)).map(|_| scope.spawn(work)).collect();
         let mine = work();
         let mut parts = Vec::with_capacity(others.len() + 1);
         for other in others {
@@ -220,17 +268,19 @@ fn open_all(view: &dyn Objects, missing: &[(usize, ObjectKind, u64)]) -> Result<
 }
 
 /// What became of a key: its place, and its side, in the last delta that says so.
+#[derive(Clone, Copy)]
 struct Override<'a> {
+    key: &'a [u8],
     buffer: u32,
-    key: &'a Range<u32>,
+    place: &'a Range<u32>,
     side: &'a SideRange,
 }
 
-fn bytes<'a>(scanned: &'a [Arc<Scanned>], buffer: u32, range: &Range<u32>) -> &'a [u8] {
-    scanned
-        .get(buffer as usize)
-        .and_then(|one| one.bytes.get(range.start as usize..range.end as usize))
-        .expect("scanned ranges lie inside their object")
+impl Scanned {
+    fn at(&self, range: &Range<u32>) -> &[u8] {
+        let bytes = self.bytes.get(range.start as usize..range.end as usize);
+        bytes.expect("scanned ranges lie inside their object")
+    }
 }
 
 fn build(view: &dyn Objects, plan: &Plan) -> Result<State> {
@@ -249,16 +299,23 @@ fn build(view: &dyn Objects, plan: &Plan) -> Result<State> {
     for (place, one) in scanned.iter().take(deltas).enumerate() {
         if let Content::Changes(changes) = &one.content {
             overrides.extend(changes.iter().map(|change| Override {
+                key: one.at(&change.key),
                 buffer: place as u32,
-                key: &change.key,
+                place: &change.key,
                 side: if place < forward { &change.new } else { &change.old },
             }));
         }
     }
-    let key = |one: &Override<'_>| bytes(&scanned, one.buffer, one.key);
-    // Of one key the last delta counts.
-    overrides.sort_unstable_by(|a, b| key(a).cmp(key(b)).then(b.buffer.cmp(&a.buffer)));
-    overrides.dedup_by(|later, first| key(later) == key(first));
+    // A stable sort: it finds the keys of a large delta sorted already, and leaves those of a later delta behind those
+    // of an earlier one. Of one key the last delta counts.
+    overrides.sort_by(|a, b| a.key.cmp(b.key));
+    overrides.dedup_by(|later, first| {
+        let same = later.key == first.key;
+        if same {
+            *first = *later;
+        }
+        same
+    });
 
     let count = plan.keyframe.as_ref().map_or(0, |row| row.count as usize);
     let mut builder = StateBuilder::with_capacity(count.min(1 << 24) + overrides.len());
@@ -269,10 +326,10 @@ fn build(view: &dyn Objects, plan: &Plan) -> Result<State> {
     for (place, one) in scanned.iter().enumerate().skip(deltas) {
         let Content::Entries(entries) = &one.content else { continue };
         for entry in entries {
-            let own = bytes(&scanned, place as u32, &entry.key);
+            let own = one.at(&entry.key);
             let mut replaced = false;
             while let Some(other) = overrides.peek() {
-                let order = key(other).cmp(own);
+                let order = other.key.cmp(own);
                 if order.is_gt() {
                     break;
                 }
@@ -293,7 +350,7 @@ fn build(view: &dyn Objects, plan: &Plan) -> Result<State> {
 }
 
 fn push(view: &dyn Snapshot, builder: &mut StateBuilder, one: &Override<'_>) -> Result<()> {
-    let key = Place::new(one.buffer, one.key);
+    let key = Place::new(one.buffer, one.place);
     match one.side {
         SideRange::Absent => {}
         SideRange::Inline(entry) => builder.push(key, Place::new(one.buffer, entry)),

@@ -4,6 +4,7 @@ pub(crate) mod blob;
 pub(crate) mod checkpoint;
 pub(crate) mod commit;
 pub(crate) mod compare;
+pub(crate) mod cores;
 pub(crate) mod fact;
 pub(crate) mod head;
 pub(crate) mod index;

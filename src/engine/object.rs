@@ -56,7 +56,7 @@ pub(crate) fn sealed(view: &dyn Snapshot, number: u64) -> Result<Vec<u8>> {
 /// The content of an object, checked against its name.
 pub(crate) fn content(view: &dyn Snapshot, kind: ObjectKind, number: u64) -> Result<Vec<u8>> {
     format::open(kind, &sealed(view, number)?)
-        .map_err(Error::corrupt(format!("the object number {number}")))
+        .map_err(Error::corrupt(format_args!("the object number {number}")))
 }
 
 /// The content of the object of this name.

@@ -5,7 +5,7 @@ use super::refs::{effective, session};
 use crate::error::{Error, Result};
 use crate::format::{
     Body, Bytes, Delta, DeltaChange, DeltaPart, EntryBytes, Head, Header, ObjectKind, Parent,
-    RecordChange, Refs, Reset, Side, decode_entry, encode_key, encode_value, entry_hash, seal,
+    RecordChange, Refs, Reset, Side, added_at, encode_key, encode_value, entry_hash, seal,
     seal_raw,
 };
 use crate::model::claim;
@@ -207,7 +207,7 @@ fn new_entry(
     let added_at = match (change.added_at, old) {
         (Some(time), _) => time,
         (None, Some(old)) => {
-            decode_entry(old).map_err(Error::corrupt(format!("the {}", change.key)))?.added_at
+            added_at(old).map_err(Error::corrupt(format_args!("the {}", change.key)))?
         }
         (None, None) => place.time,
     };

@@ -107,13 +107,13 @@ impl State {
     /// If what is stored cannot be decoded.
     pub fn entry(&self, key: &Key) -> Result<Option<Entry>> {
         let Some(bytes) = self.encoded_entry(&encode_key(key)) else { return Ok(None) };
-        decode_entry(bytes).map(Some).map_err(Error::corrupt(format!("the {key}")))
+        decode_entry(bytes).map(Some).map_err(Error::corrupt(format_args!("the {key}")))
     }
 }
 
 fn decode(key: &[u8], entry: &[u8]) -> Result<(Key, Entry)> {
     let key = decode_key(key).map_err(Error::corrupt("a state"))?;
-    let entry = decode_entry(entry).map_err(Error::corrupt(format!("the {key}")))?;
+    let entry = decode_entry(entry).map_err(Error::corrupt(format_args!("the {key}")))?;
     Ok((key, entry))
 }
 
@@ -195,8 +195,8 @@ impl Differences {
         Self { buffers, rows }
     }
 
-    pub(crate) fn with_buffers(buffers: Vec<Buffer>) -> Self {
-        Self { buffers, rows: Vec::new() }
+    pub(crate) fn with_buffers(buffers: Vec<Buffer>, most: usize) -> Self {
+        Self { buffers, rows: Vec::with_capacity(most) }
     }
 
     /// Takes bytes that lie in no buffer yet.

@@ -1,7 +1,8 @@
 //! Keys and entries of a state.
 
-use super::codec::{DecodeError, Reader, pack_into, put_signed, unpack};
+use super::codec::{DecodeError, Reader, is_packed_into, pack_into, put_signed, unpack};
 use crate::model::{Entry, Key, Kind, SessionId, Timestamp, Value};
+use std::io;
 use std::sync::Arc;
 
 /// An entry as it is stored; shared, since many states hold it.
@@ -49,10 +50,43 @@ pub fn encode_value(added_at: Timestamp, value: &Value) -> EntryBytes {
 }
 
 /// The bytes of an entry without those of its time: equal values have equal bytes.
-#[must_use]
-pub fn value_bytes(entry: &[u8]) -> &[u8] {
+fn value_bytes(entry: &[u8]) -> &[u8] {
     let time = entry.iter().take_while(|byte| **byte >= 0x80).count() + 1;
     entry.get(time..).unwrap_or_default()
+}
+
+/// Whether an entry has exactly these fields, whatever its time: told by comparing what would be written with what
+/// stands there, up to the first byte that differs.
+#[must_use]
+pub fn has_value(entry: &[u8], value: &Value) -> bool {
+    let mut rest = Unwritten(value_bytes(entry));
+    is_packed_into(&mut rest, value) && rest.0.is_empty()
+}
+
+/// Takes only the bytes that stand in it, and is shorter by them then.
+struct Unwritten<'a>(&'a [u8]);
+
+impl io::Write for Unwritten<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes).map(|()| bytes.len())
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0 = self.0.strip_prefix(bytes).ok_or(io::ErrorKind::InvalidData)?;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The time of an entry, without its value.
+///
+/// # Errors
+/// If it does not begin with one.
+pub fn added_at(entry: &[u8]) -> Result<Timestamp, DecodeError> {
+    Reader::new("entry", entry).signed().map(Timestamp::from_micros)
 }
 
 /// The entry these bytes stand for.
@@ -112,6 +146,24 @@ mod tests {
             assert_eq!(value_bytes(&entry), super::super::codec::pack(&value), "{time}");
         }
         assert_eq!(value_bytes(&[0x80]), b"");
+    }
+
+    #[test]
+    fn an_entry_has_its_own_value_and_no_other() {
+        let value = |text: &str| Value::from([("confidence", 0.5.into()), ("note", text.into())]);
+        let entry =
+            encode_value(Timestamp::from_micros(1_700_000_000_000_000), &value("as it was"));
+        assert_eq!(added_at(&entry).unwrap(), Timestamp::from_micros(1_700_000_000_000_000));
+        assert!(has_value(&entry, &value("as it was")));
+        for other in ["as it is", "as it", "as it was then", ""] {
+            assert!(!has_value(&entry, &value(other)), "{other}");
+        }
+        assert!(!has_value(&entry, &Value::from([("confidence", 0.5.into())])));
+        assert!(!has_value(entry.split_last().unwrap().1, &value("as it was")));
+        let longer = [&*entry, &[0]].concat();
+        assert!(!has_value(&longer, &value("as it was")));
+        assert!(!has_value(b"", &Value::Null));
+        assert!(added_at(b"").is_err());
     }
 
     #[test]

@@ -25,8 +25,8 @@ pub use codec::DecodeError;
 pub(crate) use codec::{pack as pack_derived, unpack as unpack_bytes};
 pub use delta::{ChangeRange, Delta, DeltaChange, Side, SideRange};
 pub use entry::{
-    EntryBytes, decode_entry, decode_key, encode_entry, encode_key, encode_value, entity_hash,
-    entry_hash, value_bytes,
+    EntryBytes, added_at, decode_entry, decode_key, encode_entry, encode_key, encode_value,
+    entity_hash, entry_hash, has_value,
 };
 pub use event::{
     BranchEvent, CheckpointEvent, Event, EventError, EventLine, OfBranch, Put, Remove,
@@ -35,8 +35,8 @@ pub use event::{
 pub use header::{Header, Parent, Reset};
 pub use marker::{FORMAT_VERSION, Marker, MarkerError};
 pub use object::{
-    MAX_OBJECT_BYTES, ObjectKind, compress_sealed, content_length, open, open_with_prefix, seal,
-    seal_raw, seal_with_prefix, sealed_id,
+    Effort, MAX_OBJECT_BYTES, ObjectKind, compress_sealed, content_length, open, open_with_prefix,
+    seal, seal_raw, seal_with_prefix, sealed_id,
 };
 pub use page::Page;
 pub use record::{Body, Bytes, DeltaPart, Record, RecordChange};

@@ -40,6 +40,7 @@ const CODEC_ZSTD: u8 = 1;
 const CODEC_ZSTD_PREFIX: u8 = 2;
 const HEADER_BYTES: usize = 4 + 1 + 1 + 4 + 4 + 32;
 const LEVEL: i32 = 3;
+const THOROUGH_LEVEL: i32 = 6;
 /// Below this compressing costs more than it saves.
 const MIN_COMPRESSED_BYTES: usize = 64;
 
@@ -131,28 +132,43 @@ pub fn compress_sealed(sealed: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
         .map(|stored| put_together(object.kind, CODEC_ZSTD, object.length, &object.id, &stored)))
 }
 
+/// How much is done to make something small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// What is repeated near.
+    Quick,
+    /// What is repeated anywhere, for three times the work a byte.
+    Thorough,
+}
+
 /// As [`seal`], compressed with what precedes it: to open it takes the same prefix.
 ///
 /// # Panics
 /// As [`seal`].
 #[must_use]
-pub fn seal_with_prefix(kind: ObjectKind, prefix: &[u8], content: &[u8]) -> (ObjectId, Vec<u8>) {
+pub fn seal_with_prefix(
+    kind: ObjectKind,
+    prefix: &[u8],
+    content: &[u8],
+    effort: Effort,
+) -> (ObjectId, Vec<u8>) {
     assert!(content.len() <= MAX_OBJECT_BYTES, "an object is cut before it is sealed");
-    if prefix.is_empty() {
+    let thorough = effort == Effort::Thorough;
+    if prefix.is_empty() && !thorough {
         return seal(kind, content);
     }
+    let level = if thorough { THOROUGH_LEVEL } else { LEVEL };
     let compressed = || -> std::io::Result<Vec<u8>> {
-        let mut encoder = zstd::stream::Encoder::with_ref_prefix(Vec::new(), LEVEL, prefix)?;
+        let mut encoder = zstd::stream::Encoder::with_ref_prefix(Vec::new(), level, prefix)?;
         encoder.window_log(WINDOW_LOG)?;
-        encoder.long_distance_matching(true)?;
+        encoder.long_distance_matching(thorough && !prefix.is_empty())?;
         encoder.set_pledged_src_size(Some(content.len() as u64))?;
         encoder.write_all(content)?;
         encoder.finish()
     };
+    let codec = if prefix.is_empty() { CODEC_ZSTD } else { CODEC_ZSTD_PREFIX };
     match compressed() {
-        Ok(smaller) if smaller.len() < content.len() => {
-            assemble(kind, CODEC_ZSTD_PREFIX, content, &smaller)
-        }
+        Ok(smaller) if smaller.len() < content.len() => assemble(kind, codec, content, &smaller),
         _ => seal(kind, content),
     }
 }
@@ -275,10 +291,16 @@ mod tests {
         fn a_prefix_is_needed_to_open_what_was_sealed_with_it(words in prop::collection::vec("[a-z]{1,9}", 200..300)) {
             let prefix = words.join(" ").into_bytes();
             let content = [prefix.as_slice(), b"and a little more"].concat();
-            let (_, sealed) = seal_with_prefix(ObjectKind::Blob, &prefix, &content);
+            let (id, sealed) = seal_with_prefix(ObjectKind::Blob, &prefix, &content, Effort::Quick);
             prop_assert!(sealed.len() < 200);
-            prop_assert_eq!(open_with_prefix(ObjectKind::Blob, &prefix, &sealed).unwrap(), content);
+            prop_assert_eq!(&open_with_prefix(ObjectKind::Blob, &prefix, &sealed).unwrap(), &content);
             prop_assert!(open(ObjectKind::Blob, &sealed).is_err());
+            let (same, smaller) =
+                seal_with_prefix(ObjectKind::Blob, &prefix, &content, Effort::Thorough);
+            prop_assert!(same == id && smaller.len() <= sealed.len());
+            prop_assert_eq!(&open_with_prefix(ObjectKind::Blob, &prefix, &smaller).unwrap(), &content);
+            let (_, alone) = seal_with_prefix(ObjectKind::Blob, &[], &content, Effort::Thorough);
+            prop_assert_eq!(&open(ObjectKind::Blob, &alone).unwrap(), &content);
         }
     }
 

@@ -516,7 +516,9 @@ fn first_changes(view: &dyn Snapshot, row: &RevisionRow) -> Result<Vec<Change>> 
             let key = decode_key(&change.key).map_err(Error::corrupt("a delta"))?;
             let entry = |side| -> Result<Option<Entry>> {
                 lookup::bytes(view, side)?
-                    .map(|bytes| decode_entry(&bytes).map_err(Error::corrupt(format!("the {key}"))))
+                    .map(|bytes| {
+                        decode_entry(&bytes).map_err(Error::corrupt(format_args!("the {key}")))
+                    })
                     .transpose()
             };
             Ok(Change { old: entry(&change.old)?, new: entry(&change.new)?, key: key.clone() })

@@ -93,7 +93,7 @@ impl Session {
                 let decode = |side| -> Result<Option<Entry>> {
                     lookup::bytes(&view, side)?
                         .map(|bytes| {
-                            decode_entry(&bytes).map_err(Error::corrupt(format!("the {key}")))
+                            decode_entry(&bytes).map_err(Error::corrupt(format_args!("the {key}")))
                         })
                         .transpose()
                 };

@@ -27,7 +27,7 @@ impl Store {
         let thread = thread::spawn(move || {
             while rung.recv().is_ok() {
                 match engine.apply_if_long(APPLY_BYTES) {
-                    // Room was made in the segment that was begun.
+                    // The segment that was begun has room.
                     Ok(true) => {}
                     Ok(false) => engine.make_room(),
                     Err(error) => tracing::warn!(%error, "the index was not brought up to date"),

@@ -334,7 +334,8 @@ impl Session {
         for change in touched {
             let had = |side: &Side| -> Result<bool> {
                 let Some(bytes) = lookup::bytes(view, side)? else { return Ok(false) };
-                let entry = decode_entry(&bytes).map_err(Error::corrupt(format!("the {key}")))?;
+                let entry =
+                    decode_entry(&bytes).map_err(Error::corrupt(format_args!("the {key}")))?;
                 Ok(entry.value.field("status").and_then(Value::as_text) == Some(status))
             };
             if had(&change.new)? && !had(&change.old)? {

@@ -110,7 +110,7 @@ impl Session {
         let view = self.view()?;
         let Some(at) = point.at else { return Ok(None) };
         lookup::entry(&view, &view.refs, self.number, at, &encode_key(key))?
-            .map(|bytes| decode_entry(&bytes).map_err(Error::corrupt(format!("the {key}"))))
+            .map(|bytes| decode_entry(&bytes).map_err(Error::corrupt(format_args!("the {key}"))))
             .transpose()
     }
 
@@ -125,7 +125,9 @@ impl Session {
         keys.iter()
             .map(|key| {
                 lookup::entry_in(&view, &view.refs, self.number, &stretches, &encode_key(key))?
-                    .map(|bytes| decode_entry(&bytes).map_err(Error::corrupt(format!("the {key}"))))
+                    .map(|bytes| {
+                        decode_entry(&bytes).map_err(Error::corrupt(format_args!("the {key}")))
+                    })
                     .transpose()
             })
             .collect()

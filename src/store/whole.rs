@@ -1,52 +1,64 @@
-//! A whole snapshot beside the claims that are held: what of it changed. Values are compared as they would be stored, so
-//! that nothing is decoded, and only what differs is looked at more closely.
+//! A whole snapshot beside the claims that are held: what of it changed. Values are compared with what stands there, so
+//! that nothing is decoded and nothing encoded, and only what differs is looked at more closely.
 
 use super::write::{HeadClaims, check_claim};
+use crate::engine::cores::cores;
 use crate::engine::revise::ClaimChange;
 use crate::error::{Error, Result};
-use crate::format::{EntryBytes, decode_key, encode_key, encode_value, value_bytes};
-use crate::model::{Key, Kind, Timestamp, Value};
+use crate::format::{decode_key, has_value};
+use crate::model::{Key, Kind, Value};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
-
-/// One claim of a snapshot as it would be stored.
-struct Encoded<'a> {
-    key: Vec<u8>,
-    entry: EntryBytes,
-    claim: &'a (Key, Value),
-}
 
 /// Below this many claims one thread is faster than two.
 const PARALLEL_CLAIMS: usize = 1000;
 
-/// The claims in the order of their keys; of two with one key the later one.
-fn encoded(claims: &[(Key, Value)]) -> Vec<Encoded<'_>> {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let mut all: Vec<Encoded<'_>> = if claims.len() < PARALLEL_CLAIMS || cores == 1 {
-        claims.iter().map(one).collect()
-    } else {
-        std::thread::scope(|scope| {
-            let parts = claims.chunks(claims.len().div_ceil(cores));
-            let workers: Vec<_> =
-                parts.map(|part| scope.spawn(move || part.iter().map(one).collect())).collect();
-            let joined = workers.into_iter().map(|worker| -> Vec<Encoded<'_>> {
-                worker.join().expect("a worker only encodes")
-            });
-            joined.flatten().collect()
-        })
-    };
-    all.reverse();
-    all.sort_by(|a, b| a.key.cmp(&b.key));
-    all.dedup_by(|a, b| a.key == b.key);
+/// The claims in the order of their keys, which is that of what is stored; of two with one key the later one.
+fn sorted(claims: &[(Key, Value)]) -> Vec<&(Key, Value)> {
+    let mut all: Vec<_> = claims.iter().collect();
+    // Where they come sorted, as they mostly do, nothing is moved.
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    all.dedup_by(|later, first| {
+        let same = later.0 == first.0;
+        if same {
+            *first = *later;
+        }
+        same
+    });
     all
 }
 
-fn one(claim: &(Key, Value)) -> Encoded<'_> {
-    Encoded {
-        key: encode_key(&claim.0),
-        entry: encode_value(Timestamp::default(), &claim.1),
-        claim,
+/// How the key of a claim compares with a stored one.
+fn compare(key: &Key, stored: &[u8]) -> Ordering {
+    let (kind, id) = stored.split_first().map_or((0, &[][..]), |(kind, id)| (*kind, id));
+    key.kind.code().cmp(&kind).then_with(|| key.id.as_bytes().cmp(id))
+}
+
+/// A claim handed in, beside the entry that is held of it.
+type Pair<'a> = (&'a (Key, Value), Option<&'a [u8]>);
+
+/// Those of these claims whose entries hold something else.
+fn differing<'a>(pairs: &[Pair<'a>]) -> Vec<&'a (Key, Value)> {
+    let some = |part: &[Pair<'a>]| -> Vec<&'a (Key, Value)> {
+        part.iter()
+            .filter(|(claim, entry)| !entry.is_some_and(|entry| has_value(entry, &claim.1)))
+            .map(|(claim, _)| *claim)
+            .collect()
+    };
+    if pairs.len() < PARALLEL_CLAIMS || cores() == 1 {
+        return some(pairs);
     }
+    let some = &some;
+    std::thread::scope(|scope| {
+        let mut parts = pairs.chunks(pairs.len().div_ceil(cores()));
+        let mine = parts.next().unwrap_or_default();
+        let others: Vec<_> = parts.map(|part| scope.spawn(move || some(part))).collect();
+        let mut all = some(mine);
+        for other in others {
+            all.extend(other.join().expect("a worker only compares"));
+        }
+        all
+    })
 }
 
 /// The changes that make the claims of these kinds be these.
@@ -55,46 +67,36 @@ pub(super) fn changes(
     kinds: &BTreeSet<Kind>,
     claims: &[(Key, Value)],
 ) -> Result<Vec<ClaimChange>> {
-    let mut wanted = encoded(claims).into_iter().peekable();
-    let mut changes = Vec::new();
-    let mut put = |claim: &(Key, Value)| -> Result<()> {
-        let mut change = ClaimChange::put(claim.0.clone(), claim.1.clone());
-        check_claim(&mut change)?;
-        changes.push(change);
-        Ok(())
-    };
+    let wanted = sorted(claims);
+    let mut pairs: Vec<Pair<'_>> = Vec::with_capacity(wanted.len());
     let mut gone = Vec::new();
+    let mut next = wanted.iter().copied().peekable();
     for kind in kinds {
         for (key, entry) in held.state().encoded_of(*kind) {
-            loop {
-                let order =
-                    wanted.peek().map_or(Ordering::Greater, |next| next.key.as_slice().cmp(key));
-                if order.is_gt() {
-                    gone.push(key.to_vec());
-                    break;
-                }
-                let Some(next) = wanted.next() else { break };
-                let same = order.is_eq()
-                    && value_bytes(&next.entry) == value_bytes(entry)
-                    && !held.changed().contains_key(&next.claim.0);
-                if !same {
-                    put(next.claim)?;
-                }
-                if order.is_eq() {
-                    break;
-                }
+            while let Some(new) = next.next_if(|claim| compare(&claim.0, key).is_lt()) {
+                pairs.push((new, None));
+            }
+            match next.next_if(|claim| compare(&claim.0, key).is_eq()) {
+                // What this write has changed already is not what is held.
+                Some(claim) if held.changed().contains_key(&claim.0) => pairs.push((claim, None)),
+                Some(claim) => pairs.push((claim, Some(entry))),
+                None => gone.push(key),
             }
         }
     }
-    wanted.try_for_each(|next| put(next.claim))?;
-    let decoded = gone.iter().map(|key| decode_key(key).map_err(Error::corrupt("a state")));
+    pairs.extend(next.map(|claim| (claim, None)));
+    let mut changes = Vec::new();
+    for (key, value) in differing(&pairs) {
+        let mut change = ClaimChange::put(key.clone(), value.clone());
+        check_claim(&mut change)?;
+        changes.push(change);
+    }
+    let decoded = gone.into_iter().map(|key| decode_key(key).map_err(Error::corrupt("a state")));
     let mut gone = decoded.collect::<Result<Vec<Key>>>()?;
-    let kept: BTreeSet<&Key> =
-        claims.iter().map(|(key, _)| key).filter(|key| held.changed().contains_key(key)).collect();
-    let added = held
-        .changed()
-        .iter()
-        .filter(|(key, value)| value.is_some() && kinds.contains(&key.kind) && !kept.contains(key));
+    let added = held.changed().iter().filter(|(key, value)| {
+        let kept = || wanted.binary_search_by(|claim| claim.0.cmp(key)).is_ok();
+        value.is_some() && kinds.contains(&key.kind) && !kept()
+    });
     gone.extend(added.map(|(key, _)| key.clone()));
     changes.extend(gone.into_iter().map(ClaimChange::remove));
     Ok(changes)

@@ -146,6 +146,23 @@ fn the_screen_of_the_readme_has_its_marks() {
 }
 
 #[test]
+fn what_each_promise_is_shown_by_is_there() {
+    let readme = read(&root().join("README.md"));
+    let (_, rest) = readme.split_once("## What it promises").expect("there are promises");
+    let (promises, _) = rest.split_once("\n## ").expect("something follows them");
+    let rows: Vec<&str> = promises.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    assert!(rows.len() > 8, "{rows:?}");
+    for row in rows {
+        let shown = row.split('|').nth(2).unwrap_or_default();
+        let paths: Vec<&str> = shown.split('`').skip(1).step_by(2).collect();
+        assert!(!paths.is_empty(), "nothing shows it: {row}");
+        for path in paths {
+            assert!(root().join(path).exists(), "{path} is not there: {row}");
+        }
+    }
+}
+
+#[test]
 fn the_example_is_a_stream_in_the_order_of_time() {
     let mut before = String::new();
     let mut put = BTreeSet::new();

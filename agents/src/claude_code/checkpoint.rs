@@ -33,6 +33,13 @@ impl Work<'_> {
         self.carry.compaction = Some(pending);
     }
 
+    /// A compaction's checkpoint where all that is known of it, the summary too, stands in one line.
+    pub(crate) fn compacted(&mut self, scene: &Scene<'_>, id: &str, summary: Option<Value>) {
+        let body = fields([("boundary", id.into()), ("summary", summary.into())]);
+        let compaction = Compaction { uuid: id.to_owned(), at: scene.at, body };
+        self.checkpoint(scene.at, compaction.draft());
+    }
+
     /// Completes the compaction before this line with the summary in it.
     pub(crate) fn compaction_summary(&mut self, scene: &Scene<'_>, spoken: &Spoken<'_>) {
         let Some(mut compaction) = self.carry.compaction.take() else { return };

@@ -25,13 +25,14 @@ mod agent;
 pub(crate) mod call;
 pub(crate) mod carry;
 mod checkpoint;
+pub(crate) mod command;
 mod line;
 mod locate;
 mod message;
-pub(crate) mod outcome;
+mod outcome;
 mod reader;
 pub(crate) mod scene;
-pub(crate) mod task;
+mod task;
 #[cfg(test)]
 mod tests;
 

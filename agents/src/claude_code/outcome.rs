@@ -1,12 +1,12 @@
 //! Results of tool calls: commands, edits and checks that happened.
 
 use super::carry::{Asked, OpenCall};
+use super::command::{self, REFUSED, Ran};
 use super::line::{Content, Said};
 use super::message::parsed;
 use super::scene::{Scene, Work, fields, flag};
 use crate::lenient::{Flag, Name, Whole, Word};
 use crate::patch::Edit;
-use crate::text;
 use forge_store::model::{Kind, Map, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -31,7 +31,7 @@ pub(crate) enum Noted<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Ran<'a> {
+struct Printed<'a> {
     #[serde(borrow)]
     stdout: Word<'a>,
     #[serde(borrow)]
@@ -95,19 +95,15 @@ impl Work<'_> {
         else {
             return;
         };
-        let ran: Ran<'_> = match answer.noted {
-            Noted::Object(raw) => parsed(Some(raw)).unwrap_or_default(),
-            _ => Ran::default(),
-        };
-        let refused = answer.refused();
+        let printed: Printed<'_> = answer.object();
         let merged = if matches!(answer.noted, Noted::Object(_)) { None } else { answer.text() };
         let (code, start) =
             answer.text().map_or((None, 0), |(text, _)| exit_code(&text, answer.error));
-        let interrupted = ran.interrupted.0
+        let interrupted = printed.interrupted.0
             || (answer.error && answer.says(|text| text.contains("[Request interrupted by user")));
-        let background = *background || ran.background_task_id.0.is_some();
-        let (outcome, exit_code) = if refused {
-            ("refused", None)
+        let background = *background || printed.background_task_id.0.is_some();
+        let (outcome, exit_code) = if answer.refused() {
+            (REFUSED, None)
         } else if interrupted {
             ("interrupted", code)
         } else if answer.error {
@@ -118,63 +114,47 @@ impl Work<'_> {
             ("finished", Some(0))
         };
         let mut output = String::new();
-        let (mut stdout, mut stderr, mut reason, mut streams) =
-            (Value::Null, Value::Null, Value::Null, Value::Null);
-        if let Some((text, pointer)) = merged.filter(|(text, _)| text.len() > start) {
-            let part = text::part(&text, start..text.len(), scene.place, || {
-                format!("{}{pointer}", scene.base)
-            });
-            if refused {
-                reason = part;
-            } else {
+        let streams = match merged {
+            Some((text, pointer)) if text.len() > start => {
                 output.push_str(text.get(start..).unwrap_or_default());
-                (stdout, streams) = (part, "merged".into());
+                command::merged(scene, outcome, &text, start..text.len(), pointer)
             }
-        } else {
-            if let Some(text) = ran.stdout.text() {
-                output.push_str(text);
-                stdout = scene.text(text, "/toolUseResult/stdout");
+            _ => {
+                let stdout = printed.stdout.text();
+                let stderr = printed.stderr.text();
+                output.push_str(stdout.unwrap_or_default());
+                if let Some(text) = stderr {
+                    output.push('\n');
+                    output.push_str(text);
+                }
+                let shown = |text: Option<&str>, pointer: &str| {
+                    Value::from(text.map(|text| scene.text(text, pointer)))
+                };
+                fields([
+                    ("stdout_preview", shown(stdout, "/toolUseResult/stdout")),
+                    ("stderr_preview", shown(stderr, "/toolUseResult/stderr")),
+                ])
             }
-            if let Some(text) = ran.stderr.text() {
-                output.push('\n');
-                output.push_str(text);
-                stderr = scene.text(text, "/toolUseResult/stderr");
-            }
-        }
-        let agent = Value::from(scene.agent.clone());
-        let common = fields([
-            ("command", command.clone()),
-            ("description", description.clone()),
-            ("exit_code", exit_code.into()),
-            ("agent", agent),
-        ]);
-        let mut value = common.clone();
-        value.append(&mut fields([
-            ("outcome", outcome.into()),
+        };
+        let mut more = fields([
             ("working_dir", call.cwd.clone().into()),
             ("called_at", call.called_at.to_string().into()),
-            ("duration_ms", ran.duration_ms.0.into()),
-            ("stdout_preview", stdout),
-            ("stderr_preview", stderr),
-            ("streams", streams),
-            ("reason", reason),
+            ("duration_ms", printed.duration_ms.0.into()),
             ("interrupted", flag(interrupted)),
-            ("background_task", ran.background_task_id.0.into()),
-        ]));
-        self.facts.push(scene.fact(Kind::Command, id, value));
-        if let Some(verification) = verification {
-            let status = match outcome {
-                "refused" => "skipped",
-                _ => verification.status(exit_code, &output),
-            };
-            let mut value = common;
-            value.append(&mut fields(verification.fields()));
-            value.insert("status".to_owned(), status.into());
-            self.facts.push(scene.fact(Kind::Verification, id, value));
-        }
-        if *commit && !answer.error {
-            self.commit(scene, id, &output);
-        }
+            ("background_task", printed.background_task_id.0.into()),
+        ]);
+        more.extend(streams);
+        let ran = Ran {
+            command: command.clone(),
+            description: description.clone(),
+            exit_code,
+            outcome,
+            more,
+            output: &output,
+            verification: verification.as_ref(),
+            commits: *commit && !answer.error,
+        };
+        self.ran(scene, id, ran);
     }
 
     fn edit(&mut self, scene: &Scene<'_>, id: &str, call: &OpenCall, answer: &Answer<'_>) {

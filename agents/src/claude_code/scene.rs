@@ -6,6 +6,7 @@ use crate::piece::CheckpointDraft;
 use crate::text::{self, Place};
 use forge_store::model::{Fact, Kind, Map, Origin, Timestamp, Value};
 use serde_json::value::RawValue;
+use std::ops::Range;
 
 /// Who wrote a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +75,11 @@ impl Scene<'_> {
     /// A text of this line; `pointer` leads to it from the line's own object.
     pub(crate) fn text(&self, text: &str, pointer: impl AsRef<str>) -> Value {
         text::value(text, self.place, || format!("{}{}", self.base, pointer.as_ref()))
+    }
+
+    /// A part of a text of this line.
+    pub(crate) fn part(&self, text: &str, part: Range<usize>, pointer: &str) -> Value {
+        text::part(text, part, self.place, || format!("{}{pointer}", self.base))
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::Scene;
 use crate::claude_code::carry::{Asked, OpenCall};
+use crate::claude_code::command::{REFUSED, Ran, merged};
 use crate::claude_code::scene::{Work, fields, flag};
 use crate::text;
-use forge_store::model::{Kind, Value};
+use forge_store::model::Kind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -76,45 +77,32 @@ fn command(
         return;
     };
     let output = text.get(told.start..).unwrap_or_default();
-    let refused = told.outcome == "refused";
-    let shown = (!output.is_empty()).then(|| {
-        text::part(text, told.start..text.len(), scene.place, || format!("{}{pointer}", scene.base))
-    });
-    let common = fields([
-        ("command", command.clone()),
-        ("description", description.clone()),
-        ("exit_code", told.exit_code.into()),
-    ]);
-    let mut value = common.clone();
-    value.append(&mut fields([
-        ("outcome", told.outcome.into()),
+    let mut more = fields([
         ("working_dir", call.cwd.clone().into()),
         ("called_at", call.called_at.to_string().into()),
         ("duration_ms", told.duration_ms.into()),
-        ("stdout_preview", shown.clone().filter(|_| !refused).into()),
-        ("streams", if refused { Value::Null } else { "merged".into() }),
-        ("reason", shown.filter(|_| refused).into()),
         ("interrupted", flag(told.outcome == "interrupted")),
-    ]));
-    work.facts.push(scene.fact(Kind::Command, id, value));
-    if let Some(verification) = verification {
-        let status = if refused { "skipped" } else { verification.status(told.exit_code, output) };
-        let mut value = common;
-        value.append(&mut fields(verification.fields()));
-        value.insert("status".to_owned(), status.into());
-        work.facts.push(scene.fact(Kind::Verification, id, value));
-    }
-    if *commit && told.outcome == "finished" {
-        work.commit(scene, id, output);
-    }
+    ]);
+    more.extend(merged(scene, told.outcome, text, told.start..text.len(), pointer));
+    let ran = Ran {
+        command: command.clone(),
+        description: description.clone(),
+        exit_code: told.exit_code,
+        outcome: told.outcome,
+        more,
+        output,
+        verification: verification.as_ref(),
+        commits: *commit && told.outcome == "finished",
+    };
+    work.ran(scene, id, ran);
 }
 
 /// The text of a result, the pointer to it, and what it says of the run.
 fn read(raw: Option<&RawValue>) -> Option<(String, String, Told)> {
-    let raw = raw?.get();
-    let Ok(text) = serde_json::from_str::<String>(raw) else {
+    let json = raw?.get();
+    let Ok(text) = serde_json::from_str::<String>(json) else {
         // Newer ones hold a list of blocks, or an object with the text and whether it went well.
-        let (text, pointer) = match serde_json::from_str::<Structured>(raw) {
+        let (text, pointer) = match serde_json::from_str::<Structured>(json) {
             Ok(Structured { content: Some(text), success, .. }) => {
                 let mut told = told(&text);
                 if success == Some(false) && told.outcome == "finished" {
@@ -122,7 +110,7 @@ fn read(raw: Option<&RawValue>) -> Option<(String, String, Told)> {
                 }
                 return Some((text, "/output/content".to_owned(), told));
             }
-            _ => super::said(serde_json::from_str::<&RawValue>(raw).ok(), "/output")?,
+            _ => text::of_content(raw, "/output")?,
         };
         let told = told(&text);
         return Some((text, pointer, told));
@@ -160,7 +148,7 @@ fn told(text: &str) -> Told {
     let begin = text.trim_start();
     let refusals = ["exec command rejected by user", "patch rejected by user", "rejected by user"];
     if refusals.iter().any(|it| begin.starts_with(it)) {
-        return Told { outcome: "refused", ..Told::default() };
+        return Told { outcome: REFUSED, ..Told::default() };
     }
     if begin.starts_with("aborted by user") || begin.starts_with("command aborted by user") {
         return Told { outcome: "interrupted", ..Told::default() };

@@ -1,9 +1,9 @@
 //! Calls of Gemini CLI's tools, with their results.
 
 use crate::claude_code::call::{commits, hash};
+use crate::claude_code::command::{REFUSED, Ran, merged};
 use crate::claude_code::scene::{Scene, Work, fields, flag};
 use crate::lenient::{Name, Word};
-use crate::text;
 use crate::verification::Verification;
 use forge_store::model::{Kind, Timestamp, Value};
 use serde::Deserialize;
@@ -154,7 +154,7 @@ fn command(
     let code = said("Exit Code:").and_then(|code| code.parse::<i64>().ok());
     let background = said("Background PIDs:").is_some_and(|pids| pids != "(none)");
     let (outcome, exit_code) = match (status, code) {
-        ("cancelled", _) => ("refused", None),
+        ("cancelled", _) => (REFUSED, None),
         (_, Some(0)) => ("finished", code),
         (_, Some(_)) => ("failed", code),
         ("error", None) => ("failed", None),
@@ -163,45 +163,27 @@ fn command(
         (_, None) => ("finished", Some(0)),
     };
     let (start, end) = output_part(told);
-    let shown = (end > start).then(|| {
-        text::part(told, start..end, scene.place, || {
-            format!("{base}/result/0/functionResponse/response/{name}")
-        })
-    });
-    let refused = outcome == "refused";
-    let common = fields([
-        ("command", scene.text(line, format!("{base}/args/command"))),
-        (
-            "description",
-            arguments
-                .description
-                .text()
-                .map_or(Value::Null, |it| scene.text(it, format!("{base}/args/description"))),
-        ),
-        ("exit_code", exit_code.into()),
-    ]);
-    let mut value = common.clone();
     let directory = arguments.dir_path.text().or(arguments.directory.text()).or(scene.cwd);
-    value.append(&mut fields([
-        ("outcome", outcome.into()),
+    let mut more = fields([
         ("working_dir", directory.into()),
-        ("stdout_preview", shown.clone().filter(|_| !refused).into()),
-        ("streams", if refused { Value::Null } else { "merged".into() }),
-        ("reason", shown.filter(|_| refused).into()),
         ("interrupted", flag(told.starts_with("Command was cancelled"))),
-    ]));
-    work.facts.push(scene.fact(Kind::Command, id, value));
-    let output = told.get(start..end).unwrap_or_default();
-    if let Some(verification) = Verification::of(line) {
-        let status = if refused { "skipped" } else { verification.status(exit_code, output) };
-        let mut value = common;
-        value.append(&mut fields(verification.fields()));
-        value.insert("status".to_owned(), status.into());
-        work.facts.push(scene.fact(Kind::Verification, id, value));
-    }
-    if commits(line) && outcome == "finished" {
-        work.commit(scene, id, output);
-    }
+    ]);
+    let pointer = format!("{base}/result/0/functionResponse/response/{name}");
+    more.extend(merged(scene, outcome, told, start..end, &pointer));
+    let description = arguments.description.text();
+    let verification = Verification::of(line);
+    let ran = Ran {
+        command: scene.text(line, format!("{base}/args/command")),
+        description: description
+            .map_or(Value::Null, |it| scene.text(it, format!("{base}/args/description"))),
+        exit_code,
+        outcome,
+        more,
+        output: told.get(start..end).unwrap_or_default(),
+        verification: verification.as_ref(),
+        commits: commits(line) && outcome == "finished",
+    };
+    work.ran(scene, id, ran);
 }
 
 /// Where the output stands in what the model was told: behind `Output: `, up to the next of its fields.

@@ -2,12 +2,13 @@
 //! back, throws away, changes settings, or runs what it is given.
 
 /// The commands, by the words behind `forge`.
-pub const ALLOWED: [&str; 62] = [
+pub const ALLOWED: [&str; 63] = [
     "status",
     "brief",
     "log",
     "blame",
     "why",
+    "search",
     "doctor",
     "session list",
     "session show",

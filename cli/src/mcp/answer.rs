@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 
 /// A page of rows ends before it comes to be larger, in bytes of JSON; a single row may be.
 pub(super) const PAGE_BYTES: usize = 16 * 1024;
+/// The most rows of a page.
+pub(super) const MOST_ROWS: usize = 200;
 /// The largest answer, in bytes of JSON.
 pub(super) const ANSWER_BYTES: usize = 64 * 1024;
 /// Longer texts in a list are cut, in bytes.

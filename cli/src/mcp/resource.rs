@@ -40,6 +40,11 @@ pub(super) fn entity(session: &str, kind: &str, id: &str) -> String {
     format!("{SCHEME}session/{}/entity/{}/{}", part(session), part(kind), part(id))
 }
 
+/// The address of an entity as it stood at a moment.
+pub(super) fn entity_at(session: &str, kind: &str, id: &str, moment: &str) -> String {
+    format!("{}/{}", entity(session, kind, id), part(moment))
+}
+
 /// The address of a comparison.
 pub(super) fn diff(session: &str, from: &str, to: &str) -> String {
     format!("{SCHEME}session/{}/diff/{}/{}", part(session), part(from), part(to))
@@ -112,6 +117,12 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
             "Claim or fact",
             "One claim or fact as it stands now, its texts whole",
         ),
+        (
+            "session/{session}/entity/{kind}/{id}/{moment}",
+            "entity-at",
+            "Claim or fact at a moment",
+            "One claim or fact as it stood at a moment, its texts whole",
+        ),
     ]
     .into_iter()
     .map(|(path, name, title, about)| {
@@ -153,10 +164,11 @@ pub(super) fn read(uri: &str, setting: &Setting) -> Result<Value, CommandError> 
             tool::found::<Diff>(given, setting)
         }
         ["session", session, "entity", kind, id] => {
-            let mut given = arguments([("session", session), ("id", id)]);
-            given.insert("kinds".to_owned(), json!([kind]));
-            given.insert("full".to_owned(), true.into());
-            tool::found::<State>(given, setting)
+            one(kind, arguments([("session", session), ("id", id)]), setting)
+        }
+        ["session", session, "entity", kind, id, moment] => {
+            let given = arguments([("session", session), ("id", id), ("at", moment)]);
+            one(kind, given, setting)
         }
         _ => Err(unknown(uri)),
     }
@@ -164,6 +176,13 @@ pub(super) fn read(uri: &str, setting: &Setting) -> Result<Value, CommandError> 
 
 fn arguments<const N: usize>(given: [(&str, &&str); N]) -> JsonObject {
     given.into_iter().map(|(name, text)| (name.to_owned(), (*text).into())).collect()
+}
+
+/// One entity, its texts whole.
+fn one(kind: &str, mut given: JsonObject, setting: &Setting) -> Result<Value, CommandError> {
+    given.insert("kinds".to_owned(), json!([kind]));
+    given.insert("full".to_owned(), true.into());
+    tool::found::<State>(given, setting)
 }
 
 fn unknown(uri: &str) -> CommandError {

@@ -14,7 +14,11 @@ const NAME: &str = "append.lock";
 /// A holder writes a few KB and is gone: look again a few times before lying down.
 const YIELDS: u32 = 16;
 const SHORTEST_PARK: Duration = Duration::from_micros(50);
-const LONGEST_PARK: Duration = Duration::from_millis(2);
+/// Who looks rarely while others look often waits longest.
+const LONGEST_PARK: Duration = Duration::from_micros(250);
+/// Whoever holds it for longer than this is not just writing.
+const USUAL_WAIT: Duration = Duration::from_millis(100);
+const LONGEST_LATE_PARK: Duration = Duration::from_millis(2);
 /// Bytes of a command line that a message shows.
 const COMMAND_BYTES: usize = 80;
 /// How often the holder is looked for.
@@ -85,15 +89,16 @@ impl AppendLock {
                     return Err(Error::io("lock", &self.path)(error));
                 }
             }
-            let Some(left) = timeout.checked_sub(since.elapsed()).filter(|left| !left.is_zero())
-            else {
+            let waited = since.elapsed();
+            let Some(left) = timeout.checked_sub(waited).filter(|left| !left.is_zero()) else {
                 break;
             };
             if attempt < YIELDS {
                 thread::yield_now();
             } else {
                 thread::park_timeout(park.min(left));
-                park = (park * 3 / 2).min(LONGEST_PARK);
+                let longest = if waited < USUAL_WAIT { LONGEST_PARK } else { LONGEST_LATE_PARK };
+                park = (park * 3 / 2).min(longest);
             }
         }
         Err(self.busy(since))

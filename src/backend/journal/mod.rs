@@ -26,6 +26,7 @@ use crate::backend::{Appended, Error, Log, Position, Tail};
 use lock::AppendLock;
 use mark::MarkFile;
 use scan::{Cursor, Walk};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -45,6 +46,8 @@ pub struct Journal {
     tip: Mutex<Option<Cursor>>,
     /// Where the last read ended.
     place: Mutex<Option<Cursor>>,
+    /// Zeros for the next segment.
+    next: Mutex<Option<File>>,
     progress: Progress,
 }
 
@@ -108,6 +111,7 @@ impl Journal {
             mark,
             tip: Mutex::new(None),
             place: Mutex::new(None),
+            next: Mutex::new(None),
             progress,
         })
     }
@@ -218,6 +222,10 @@ impl Log for Journal {
 
     fn make_room(&self, from: Position, bytes: u64) -> Result<(), Error> {
         self.write_zeros(from, bytes)
+    }
+
+    fn make_room_in_next(&self, bytes: u64) -> Result<(), Error> {
+        self.write_next(bytes)
     }
 
     fn syncs(&self) -> u64 {

@@ -4,11 +4,16 @@
 //! that log with whoever else is writing to the disk. To sync a record written over zeros it writes the record's bytes
 //! and nothing else.
 
-use super::{Journal, sync};
+use super::{Journal, held, segment, sync};
 use crate::backend::{Error, Position};
+use std::fs::File;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
 
 /// So many zeros are written at once: whoever syncs a record meanwhile waits for them.
 const PIECE_BYTES: u64 = 128 << 10;
+/// The file that the next segment will be. The name is no segment's: it holds nothing but zeros.
+const NEXT: &str = "next.room";
 
 impl Journal {
     /// Sees to it that there are at least half of so many zeros behind the end, durably. The append lock is let go
@@ -32,9 +37,41 @@ impl Journal {
         }
     }
 
+    /// Writes the zeros that the next segment begins with, while nobody is held up by it: those who append go on in a
+    /// file of their own.
+    pub(super) fn write_next(&self, bytes: u64) -> Result<(), Error> {
+        let path = self.next_path();
+        let lock = self.writer("make room in")?.acquire(sync::LOCK_TIMEOUT)?;
+        // One that is there was left by a crash, or is another process's: that one's next segment begins without.
+        segment::remove(&path)?;
+        let file = segment::create_private(&path).map_err(Error::io("create", &path))?;
+        drop(lock);
+        let zeros = vec![0; PIECE_BYTES as usize];
+        for piece in 0..bytes.div_ceil(PIECE_BYTES) {
+            let written = file.write_all_at(&zeros, piece * PIECE_BYTES);
+            written.and_then(|()| self.progress.sync(&file)).map_err(Error::io("write", &path))?;
+        }
+        *held(&self.next) = Some(file);
+        Ok(())
+    }
+
+    pub(super) fn next_path(&self) -> PathBuf {
+        self.folder.join(NEXT)
+    }
+
+    /// The file of zeros that this process has written, unless another one has taken its place. The append lock must be
+    /// held.
+    pub(super) fn take_next(&self) -> Option<File> {
+        let file = held(&self.next).take()?;
+        let (own, there) = (file.metadata().ok()?, self.next_path().symlink_metadata().ok()?);
+        ((own.dev(), own.ino()) == (there.dev(), there.ino())).then_some(file)
+    }
+
     /// Ends the last segment's file where its records end.
     pub(super) fn cut_zeros(&self, from: Position) -> Result<(), Error> {
         let _held = self.writer("give back room of")?.acquire(sync::LOCK_TIMEOUT)?;
+        *held(&self.next) = None;
+        segment::remove(&self.next_path())?;
         let (_, tip) = self.catch_up(from)?;
         if tip.segment.extent()?.end > tip.end { tip.segment.cut(tip.end) } else { Ok(()) }
     }

@@ -16,7 +16,9 @@ impl Journal {
         timeout: Duration,
         first: &mut dyn FnMut(&Tail) -> Option<Vec<u8>>,
     ) -> Result<Option<Appended>, Error> {
-        let _lock = self.writer("rotate")?.acquire(timeout)?;
+        let lock = self.writer("rotate")?;
+        self.sync_ahead();
+        let _held = lock.acquire(timeout)?;
         let (tail, tip) = self.catch_up(from)?;
         let Some(payload) = first(&tail) else { return Ok(None) };
         check_size(&payload).map_err(Error::io("rotate", &self.folder))?;
@@ -30,6 +32,17 @@ impl Journal {
         self.flush_or_write_again(&tip)?;
         let (_, tip) = self.catch_up(tip.end)?;
         self.link_next(&tip, &payload).map(Some)
+    }
+
+    /// Syncs what is known to be there, so that whoever waits for the lock waits less. What comes of it is seen under the
+    /// lock.
+    fn sync_ahead(&self) {
+        let known = held(&self.tip).clone().filter(|tip| tip.previous.is_some());
+        if let Some(tip) = known.filter(|tip| tip.end > self.progress.known())
+            && !self.progress.has_failed()
+        {
+            let _ = self.flush(&tip);
+        }
     }
 
     fn flush_or_write_again(&self, tip: &Cursor) -> Result<(), Error> {
@@ -81,9 +94,17 @@ impl Journal {
     /// A new segment with its first record, durable under its name.
     fn write_first(&self, position: Position, frame: &[u8]) -> Result<Segment, Error> {
         let path = self.folder.join(layout::segment_name(position));
-        let next = Segment::create(&self.folder, position).map_err(Error::io("create", &path))?;
+        let roomy = self.take_next();
+        let renamed = roomy.is_some();
+        let next = match roomy {
+            Some(file) => Segment { start: position, path: path.clone(), file },
+            None => Segment::create(&self.folder, position).map_err(Error::io("create", &path))?,
+        };
         next.write_or_cut(position, frame)?;
         self.progress.sync(&next.file).map_err(Error::io("sync", &next.path))?;
+        if renamed {
+            std::fs::rename(self.next_path(), &path).map_err(Error::io("rename", &path))?;
+        }
         segment::sync_folder(&self.folder)?;
         Ok(next)
     }

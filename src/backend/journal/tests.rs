@@ -39,6 +39,10 @@ impl Place {
     fn segment(&self, start: Position) -> PathBuf {
         self.folder().join(layout::segment_name(start))
     }
+
+    fn next_room(&self) -> PathBuf {
+        self.folder().join("next.room")
+    }
 }
 
 fn add(journal: &Journal, from: Position, text: &str) -> Appended {
@@ -223,7 +227,7 @@ fn a_segment_left_by_an_interrupted_rotation_does_not_count() {
         (one, rotate(&journal, one.end, "refs"))
     };
     // As if killed before the link was written, and before the mark was.
-    let old = fs::File::options().write(true).open(place.segment(0)).unwrap();
+    let old = File::options().write(true).open(place.segment(0)).unwrap();
     old.set_len(one.end).unwrap();
     let mark = Mark { position: one.end, hash: one.hash };
     fs::write(place.folder().join("SYNCED"), mark.encode()).unwrap();
@@ -354,6 +358,47 @@ fn room_when_made_changes_nothing_that_is_read_and_is_written_over() {
 
 /// A power cut may keep the end of a record and lose its beginning. What is left of it must not stand behind the next
 /// record as if it belonged there.
+#[test]
+fn room_made_for_the_next_segment_is_there_when_it_begins() {
+    let place = Place::new();
+    let (journal, other) = (place.create(), place.open());
+    let one = add(&journal, 0, "one");
+    journal.make_room_in_next(300_000).unwrap();
+    assert!(place.next_room().exists());
+    assert_eq!(all(&place.open(), 0), ["one"], "nobody reads it before");
+    let refs = rotate(&journal, one.end, "refs");
+    let roomy = fs::metadata(place.segment(refs.position)).unwrap().len();
+    assert!(roomy >= 300_000);
+    assert!(!place.next_room().exists());
+    let two = add(&other, one.end, "two");
+    journal.sync(two.end).unwrap();
+    assert_eq!(fs::metadata(place.segment(refs.position)).unwrap().len(), roomy);
+    for reader in [&journal, &other, &place.open()] {
+        assert_eq!(all(reader, 0), ["one", "refs", "two"]);
+    }
+}
+
+#[test]
+fn room_for_the_next_segment_is_its_makers_alone_and_what_is_left_of_it_goes() {
+    let place = Place::new();
+    let (journal, other) = (place.create(), place.open());
+    let one = add(&journal, 0, "one");
+    journal.make_room_in_next(1000).unwrap();
+    other.make_room_in_next(1000).unwrap();
+    let mine = rotate(&journal, one.end, "mine");
+    assert_eq!(fs::metadata(place.segment(mine.position)).unwrap().len(), mine.end - mine.position);
+    let theirs = rotate(&other, mine.end, "theirs");
+    let length = fs::metadata(place.segment(theirs.position)).unwrap().len();
+    assert!(length > theirs.end - theirs.position);
+    // As a crash leaves it.
+    place.open().make_room_in_next(1000).unwrap();
+    let last = rotate(&journal, theirs.end, "last");
+    assert!(place.next_room().exists());
+    journal.give_back_room(last.end).unwrap();
+    assert!(!place.next_room().exists());
+    assert_eq!(all(&place.open(), 0), ["one", "mine", "theirs", "last"]);
+}
+
 #[test]
 fn bytes_in_the_room_that_follow_nothing_are_cut_by_the_next_writer() {
     let place = Place::new();

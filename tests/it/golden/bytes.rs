@@ -5,8 +5,8 @@ use forge_store::backend::journal::Journal;
 use forge_store::backend::{Frame, Log};
 use forge_store::format::{
     Body, BookmarkRef, BookmarkRow, BranchChange, BranchRefs, Bytes, Chunk, Delta, DeltaChange,
-    DeltaPart, Head, Header, Marker, ObjectKind, Page, Parent, Record, RecordChange, Refs, Reset,
-    SessionRefs, Side, Spooled, SpooledCheckpoint, SpooledNote, SpooledPage, decode_entry,
+    DeltaPart, Effort, Head, Header, Marker, ObjectKind, Page, Parent, Record, RecordChange, Refs,
+    Reset, SessionRefs, Side, Spooled, SpooledCheckpoint, SpooledNote, SpooledPage, decode_entry,
     decode_key, encode_entry, encode_key, entity_hash, entry_hash, open, open_with_prefix, seal,
     seal_with_prefix, sealed_id,
 };
@@ -160,8 +160,10 @@ fn objects_as_they_are_and_compressed() {
     assert!(bytes.len() < 100);
     assert_eq!(open(ObjectKind::Page, &bytes).unwrap(), content);
     let prefix: Vec<u8> = (0..2000_u32).flat_map(|n| (n * n % 251).to_le_bytes()).collect();
-    let bytes =
-        kept("object-prefix", &seal_with_prefix(ObjectKind::Blob, &prefix, &prefix[1000..]).1);
+    let bytes = kept(
+        "object-prefix",
+        &seal_with_prefix(ObjectKind::Blob, &prefix, &prefix[1000..], Effort::Quick).1,
+    );
     assert!(bytes.len() < 100);
     assert_eq!(open_with_prefix(ObjectKind::Blob, &prefix, &bytes).unwrap(), &prefix[1000..]);
 }

@@ -151,6 +151,10 @@ fn write(journal: &Journal, writer: u64, records: u64) {
         let mut payload = format!("{writer} {count} ").into_bytes();
         payload.resize(payload.len() + length as usize, b'a' + (count % 26) as u8);
         let appended = if numbers.below(ROTATION) == 0 {
+            // As often without: another process's room may have taken its place by then too.
+            if numbers.below(2) == 0 {
+                journal.make_room_in_next(200_000).unwrap();
+            }
             journal.rotate(from, WAIT, &mut |_| Some(payload.clone()))
         } else {
             journal.append(from, WAIT, &mut |_| Some(payload.clone()))
@@ -192,6 +196,7 @@ fn exercise(journal: &Journal) {
         count += 1;
         if step == 1 || step == 4 {
             let _ = journal.make_room(appended.end, 1000);
+            let _ = journal.make_room_in_next(1000);
         }
         if step == 6 {
             let _ = journal.give_back_room(appended.end);

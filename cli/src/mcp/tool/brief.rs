@@ -13,8 +13,10 @@ use std::collections::BTreeMap;
 
 /// The bytes of a brief if nobody says.
 const BUDGET_BYTES: usize = 4000;
-/// The least and the most that may be asked for.
-const BUDGETS: (usize, usize) = (500, 12_000);
+/// The least that may be asked for.
+const LEAST_BYTES: usize = 500;
+/// The most that may be asked for.
+const MOST_BYTES: usize = 12_000;
 
 /// `brief`.
 pub(in crate::mcp) struct Brief;
@@ -26,7 +28,7 @@ pub(in crate::mcp) struct BriefArguments {
     /// The moment: '2 hours ago', '#42', a tag, 'before last compaction'. Now if left out.
     at: Option<String>,
     /// About how many bytes of text to use.
-    #[schemars(range(min = 500, max = 12000))]
+    #[schemars(range(min = LEAST_BYTES, max = MOST_BYTES))]
     budget: Option<usize>,
     /// The session, by name or id.
     session: Option<String>,
@@ -133,8 +135,7 @@ impl Does for Brief {
         visit: &mut Visit,
         _: &Client,
     ) -> Result<Outcome<BriefFound>, CommandError> {
-        let (least, most) = BUDGETS;
-        let budget = Some(given.budget.unwrap_or(BUDGET_BYTES).clamp(least, most));
+        let budget = Some(given.budget.unwrap_or(BUDGET_BYTES).clamp(LEAST_BYTES, MOST_BYTES));
         let at = word_if("at", given.at.as_ref())?;
         let brief: Document = visit.found(&Command::Brief(BriefArgs { at, budget }))?;
         let session = brief.session.unwrap_or_default();

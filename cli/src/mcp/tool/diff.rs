@@ -1,6 +1,6 @@
 //! What changed between two moments, page by page.
 
-use super::super::answer::{Answer, Place, TEXT_BYTES, cut, page};
+use super::super::answer::{Answer, MOST_ROWS, Place, TEXT_BYTES, cut, page};
 use super::super::schema::KindWord;
 use super::super::visit::{Visit, name_of};
 use super::super::{cursor, resource};
@@ -19,8 +19,6 @@ use serde_json::Value;
 
 /// How many rows a page has if nobody says.
 const ROWS: usize = 40;
-/// The most rows of a page.
-const MOST_ROWS: usize = 200;
 
 /// `diff`.
 pub(in crate::mcp) struct Diff;
@@ -37,7 +35,7 @@ pub(in crate::mcp) struct DiffArguments {
     #[serde(default)]
     kinds: Vec<KindWord>,
     /// At most this many rows a page.
-    #[schemars(range(min = 1, max = 200))]
+    #[schemars(range(min = 1, max = MOST_ROWS))]
     limit: Option<usize>,
     /// The 'next_cursor' of the page before, with the same arguments.
     cursor: Option<String>,

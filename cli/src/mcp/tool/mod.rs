@@ -5,6 +5,7 @@ mod checkpoint;
 mod diff;
 mod record;
 mod restore;
+mod search;
 mod state;
 mod timeline;
 mod why;
@@ -118,6 +119,7 @@ static TABLE: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         entry::<State>(),
         entry::<Diff>(),
         entry::<why::Why>(),
+        entry::<search::Search>(),
         entry::<restore::Restore>(),
     ]
 });

@@ -1,6 +1,8 @@
 //! What was known at a moment, page by page.
 
-use super::super::answer::{Answer, Place, Stored, TEXT_BYTES, WHOLE_BYTES, cut_fields, page};
+use super::super::answer::{
+    Answer, MOST_ROWS, Place, Stored, TEXT_BYTES, WHOLE_BYTES, cut_fields, page,
+};
 use super::super::schema::KindWord;
 use super::super::visit::{Visit, name_of};
 use super::super::{cursor, resource};
@@ -19,8 +21,6 @@ use std::collections::BTreeMap;
 
 /// How many rows a page has if nobody says.
 const ROWS: usize = 30;
-/// The most rows of a page.
-const MOST_ROWS: usize = 200;
 
 /// `state`.
 pub(in crate::mcp) struct State;
@@ -44,7 +44,7 @@ pub(in crate::mcp) struct StateArguments {
     #[serde(default)]
     as_recorded: bool,
     /// At most this many rows a page.
-    #[schemars(range(min = 1, max = 200))]
+    #[schemars(range(min = 1, max = MOST_ROWS))]
     limit: Option<usize>,
     /// The 'next_cursor' of the page before, with the same arguments.
     cursor: Option<String>,
@@ -159,11 +159,13 @@ impl Does for State {
         let (entries, more) = page(rows, limit)?;
         let next_cursor = more.then(|| cursor::behind(&question, &key(&known[entries.len() - 1])));
         let session = name_of(&reading.session)?;
-        let mut links = Vec::new();
-        for entry in &entries {
+        // One that was asked for by its id has an address of its own; a whole page of addresses says nothing new.
+        let linked = entries.first().filter(|_| given.id.is_some());
+        let links = linked.map(|entry| {
             let uri = resource::entity(&session, &entry.kind, &entry.id);
-            links.push((uri, format!("{} {}", entry.kind, entry.id)));
-        }
+            (uri, format!("{} {}", entry.kind, entry.id))
+        });
+        let links = links.into_iter().collect();
         let found = StateFound {
             place: Place { session, chosen_by: visit.chosen_by },
             moment: Moment::of(&reading.session, &point)?,
@@ -172,8 +174,6 @@ impl Does for State {
             next_cursor,
             warnings: visit.take_warnings(),
         };
-        // One that was asked for by its id has an address of its own; a whole page of addresses says nothing new.
-        links.truncate(usize::from(given.id.is_some()));
         Ok(Answer { found, links }.into())
     }
 }

@@ -1,7 +1,7 @@
 //! The moments there are: checkpoints and revisions, newest first, page by page.
 
-use super::super::answer::{Answer, Place, page};
-use super::super::visit::{Visit, name_of};
+use super::super::answer::{Answer, MOST_ROWS, Place, page};
+use super::super::visit::Visit;
 use super::super::{cursor, resource};
 use super::{Client, Does, Effect, Outcome, word_if};
 use crate::commands::Command;
@@ -13,8 +13,6 @@ use serde::{Deserialize, Serialize};
 
 /// How many rows a page has if nobody says.
 const ROWS: usize = 30;
-/// The most rows of a page.
-const MOST_ROWS: usize = 200;
 /// How many branches an answer names.
 const BRANCHES: usize = 50;
 /// How many checkpoints an answer links.
@@ -35,7 +33,7 @@ pub(in crate::mcp) struct TimelineArguments {
     #[serde(default)]
     all: bool,
     /// At most this many rows a page.
-    #[schemars(range(min = 1, max = 200))]
+    #[schemars(range(min = 1, max = MOST_ROWS))]
     limit: Option<usize>,
     /// The 'next_cursor' of the page before, with the same arguments.
     cursor: Option<String>,
@@ -85,6 +83,7 @@ pub(in crate::mcp) struct Row {
 /// What the command finds.
 #[derive(Debug, Deserialize)]
 struct Document {
+    session: String,
     branches: Vec<Branch>,
     entries: Vec<Row>,
 }
@@ -142,7 +141,7 @@ impl Does for Timeline {
             no_tui: true,
         };
         let command = Command::Checkpoint(CheckpointCommand::Timeline(args));
-        let Document { mut branches, mut entries } = visit.found(&command)?;
+        let Document { session, mut branches, mut entries } = visit.found(&command)?;
         let count = entries.len();
         branches.truncate(BRANCHES);
         let question = (&given.since, &given.until, given.all, &given.session);
@@ -160,7 +159,6 @@ impl Does for Timeline {
             .take(LINKS)
             .map(|row| (resource::checkpoint(&row.id), format!("checkpoint #{}", row.sequence)))
             .collect();
-        let session = name_of(&visit.reading()?.session)?;
         let place = Place { session, chosen_by: visit.chosen_by };
         let warnings = visit.take_warnings();
         let found = TimelineFound { place, branches, count, entries, next_cursor, warnings };

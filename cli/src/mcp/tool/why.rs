@@ -177,8 +177,7 @@ impl Does for Why {
         let entity = word("id", &format!("{}:{}", why.kind, why.id))?;
         let blame: BlameDocument = visit.found(&Command::Blame(BlameArgs { entity, at }))?;
         let mut omitted = BTreeMap::new();
-        let mut warnings = Vec::new();
-        warnings.extend(visit.take_warnings());
+        let mut warnings = visit.take_warnings();
         warnings.dedup();
         let mut fields = cut_fields(why.fields, TEXT_BYTES);
         fields.remove("id");

@@ -6,6 +6,7 @@ mod junk;
 mod page;
 mod resource;
 mod restore;
+mod search;
 mod tool;
 
 use crate::environment::Environment;

@@ -29,6 +29,7 @@ fn every_address_in_an_answer_can_be_read() {
         ("timeline", json!({})),
         ("diff", json!({ "from": "start", "to": "HEAD" })),
         ("why", json!({ "id": "H1" })),
+        ("search", json!({ "query": "cache" })),
         ("restore", json!({ "moment": "HEAD" })),
     ] {
         let result = server.call(tool, &arguments);

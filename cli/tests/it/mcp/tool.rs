@@ -152,6 +152,8 @@ fn every_answer_is_what_its_schema_says() {
     let status = blamed.iter().find(|blamed| blamed["field"] == "status").unwrap();
     assert_eq!((&status["verb"], &status["old"]), (&json!("hypothesis reject"), &json!("active")));
     check(&mut server, "why", json!({ "id": "B2" }));
+    let found = check(&mut server, "search", json!({ "query": "cache" }));
+    assert_eq!(found["hits"][0]["id"], "H1", "{found}");
     let preview = check(&mut server, "restore", json!({ "moment": "fix" }));
     assert_eq!(preview["done"], false);
 }
@@ -206,6 +208,7 @@ fn pages_hold_everything_once() {
         ("state", json!({}), "entries"),
         ("diff", json!({ "from": "#1" }), "changes"),
         ("timeline", json!({ "all": true }), "entries"),
+        ("search", json!({ "query": "e" }), "hits"),
     ] {
         let (whole, one) = pages(&mut server, tool, arguments.clone(), rows);
         let mut small = arguments;
@@ -259,6 +262,10 @@ fn errors_say_the_next_step() {
         ("checkpoint", json!({ "message": "x", "tags": ["two words"] }), "next: "),
         ("diff", json!({}), "missing field `from`"),
         ("why", json!({ "id": "H9" }), "next: "),
+        ("search", json!({ "query": " " }), "next: name a word"),
+        ("search", json!({ "query": "x", "cursor": "nonsense" }), "next: repeat the arguments"),
+        ("search", json!({ "query": "x", "kinds": ["colour"] }), "next: change the arguments"),
+        ("search", json!({ "query": "x" }), "next: "),
         ("brief", json!({ "session": "nobody's" }), "next: "),
         ("restore", json!({ "moment": "never" }), "next: "),
     ] {
@@ -364,6 +371,7 @@ fn stored_text_is_handed_back_as_data_that_drives_nothing() {
         ("why", json!({ "id": "N1" })),
         ("diff", json!({ "from": "start" })),
         ("timeline", json!({ "all": true })),
+        ("search", json!({ "query": "obey" })),
     ] {
         let result = server.call(tool, &arguments).to_string();
         assert!(!result.contains("\\u001b") && !result.contains('\u{202e}'), "{tool}: {result}");
@@ -381,7 +389,7 @@ fn annotations_say_what_tools_do() {
         let tools = tools.iter().filter(|tool| tool["annotations"][hint] == value);
         tools.map(|tool| tool["name"].as_str().unwrap()).collect()
     };
-    let reading = ["brief", "timeline", "state", "diff", "why"];
+    let reading = ["brief", "timeline", "state", "diff", "why", "search"];
     assert_eq!(named("readOnlyHint", true), reading);
     assert_eq!(named("destructiveHint", true), ["restore"]);
     assert_eq!(named("openWorldHint", true), [""; 0]);
@@ -397,6 +405,7 @@ fn annotations_say_what_tools_do() {
         let arguments = match tool {
             "diff" => json!({ "from": "start" }),
             "why" => json!({ "id": "H1" }),
+            "search" => json!({ "query": "cache" }),
             _ => json!({}),
         };
         server.found(tool, &arguments);

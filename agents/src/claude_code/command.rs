@@ -1,0 +1,71 @@
+//! Commands that ran, whichever agent ran them: the facts of one, and the commit it may have made.
+
+use super::scene::{Scene, Work, fields};
+use crate::verification::Verification;
+use forge_store::model::{Kind, Map, Value};
+use std::ops::Range;
+
+/// What the outcome of a command is called that was not let run.
+pub(crate) const REFUSED: &str = "refused";
+
+/// A command that ran, or was refused.
+#[derive(Debug)]
+pub(crate) struct Ran<'a> {
+    pub(crate) command: Value,
+    pub(crate) description: Value,
+    pub(crate) exit_code: Option<i64>,
+    pub(crate) outcome: &'static str,
+    /// What its fact says besides.
+    pub(crate) more: Map,
+    /// What it printed, as far as that is known.
+    pub(crate) output: &'a str,
+    /// The check that it was, if it was one.
+    pub(crate) verification: Option<&'a Verification>,
+    /// Whether its output may tell of a commit.
+    pub(crate) commits: bool,
+}
+
+impl Work<'_> {
+    /// Tells of a command, of the check it was, and of the commit it made.
+    pub(crate) fn ran(&mut self, scene: &Scene<'_>, id: &str, ran: Ran<'_>) {
+        let common = fields([
+            ("command", ran.command),
+            ("description", ran.description),
+            ("exit_code", ran.exit_code.into()),
+            ("agent", scene.agent.clone().into()),
+        ]);
+        let mut value = ran.more;
+        value.extend(common.clone());
+        value.insert("outcome".to_owned(), ran.outcome.into());
+        self.facts.push(scene.fact(Kind::Command, id, value));
+        if let Some(verification) = ran.verification {
+            let status = match ran.outcome {
+                REFUSED => "skipped",
+                _ => verification.status(ran.exit_code, ran.output),
+            };
+            let mut value = common;
+            value.extend(fields(verification.fields()));
+            value.insert("status".to_owned(), status.into());
+            self.facts.push(scene.fact(Kind::Verification, id, value));
+        }
+        if ran.commits {
+            self.commit(scene, id, ran.output);
+        }
+    }
+}
+
+/// The fields for a part of a text in which both streams of a command stand together; of a command that was refused it
+/// says why.
+pub(crate) fn merged(
+    scene: &Scene<'_>,
+    outcome: &str,
+    text: &str,
+    part: Range<usize>,
+    pointer: &str,
+) -> Map {
+    let shown = (!part.is_empty()).then(|| scene.part(text, part, pointer));
+    match outcome {
+        REFUSED => fields([("reason", shown.into())]),
+        _ => fields([("stdout_preview", shown.into()), ("streams", "merged".into())]),
+    }
+}
