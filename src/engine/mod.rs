@@ -17,6 +17,7 @@ pub(crate) mod materialize;
 pub(crate) mod object;
 pub(crate) mod opened;
 pub(crate) mod refs;
+pub(crate) mod retain;
 pub(crate) mod revise;
 pub(crate) mod rows;
 pub(crate) mod spool;

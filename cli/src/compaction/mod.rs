@@ -165,11 +165,9 @@ impl Compaction {
         let Some(value) = body.field("summary").or_else(|| body.field("hook_summary")) else {
             return Ok(None);
         };
-        let summary = session.summary()?;
-        let sources: Vec<&str> = summary.sources.iter().map(|(name, _)| name.as_str()).collect();
         let mut texts = Texts::new(session, Length::Whole);
-        let source = texts.source_of(sources.into_iter(), value);
-        Ok(texts.shown(source, value)?.as_text().map(str::to_owned))
+        let source = texts.source_of(value)?;
+        Ok(texts.shown(source.as_deref(), value)?.as_text().map(str::to_owned))
     }
 
     /// What completes this one, at its own time.

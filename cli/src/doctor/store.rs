@@ -137,7 +137,7 @@ fn read(
 }
 
 /// The bytes and the files below a directory.
-fn size(path: &Path) -> (u64, u64) {
+pub fn size(path: &Path) -> (u64, u64) {
     let Ok(entries) = fs::read_dir(path) else { return (0, 0) };
     entries.flatten().fold((0, 0), |(bytes, files), entry| {
         match entry.metadata() {

@@ -11,6 +11,7 @@ pub mod process;
 pub mod saving;
 pub mod tail;
 
+use crate::commands::prune;
 use crate::context::{Context, Environment};
 use crate::discovery;
 use crate::error::{CommandError, ErrorKind};
@@ -43,6 +44,8 @@ struct Done {
     handover: Option<Handover>,
     /// The store to bring up to date afterwards.
     worked: Option<Store>,
+    /// Whether the agent's session ended with it.
+    ended: bool,
 }
 
 /// Handles one call. Never fails: what goes wrong is in the log.
@@ -75,6 +78,11 @@ pub fn run(agent: &str, event: &str, context: &Context) {
     call.end(done.store.as_deref());
     if let Some(store) = &done.worked {
         workplace::finish(store);
+        if done.ended
+            && let Err(error) = prune::by_itself(context, store)
+        {
+            tracing::info!(error = error.message(), "it was not pruned");
+        }
     }
     // Last of all: an agent takes no answer from a hook that is stopped before its end.
     if let (Ok(()), Some(handover)) = (told, done.handover)
@@ -171,6 +179,7 @@ impl Call<'_> {
         }
         desk.conclude(&mut self.line)?;
         done.worked = Some(desk.store.clone());
+        done.ended = matches!(event.happening, Happening::SessionEnd { .. });
         if let Some(handover) = handover::take_over(&desk, event)? {
             done.answer = answer(event, Some(&handover.text));
             done.handover = Some(handover);

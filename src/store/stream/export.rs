@@ -165,6 +165,7 @@ impl Writer<'_> {
                             &Item::Revision(at, Box::new(header)),
                         )?;
                     }
+                    SequenceRow::Folded(..) => {}
                     SequenceRow::Checkpoint(_) => {
                         let found = checkpoint::by_sequence(self.view, number, sequence)?;
                         if let Some(found) = found {
@@ -418,10 +419,7 @@ impl Writer<'_> {
     fn revision(&mut self, at: At, header: &Header, time: Timestamp) -> Result<()> {
         let number = self.session.number;
         let refs = &self.view.refs;
-        let parent = match header.parents.first() {
-            None => None,
-            Some(parent) => Some(self.place_of(parent.sequence)?),
-        };
+        let parent = timeline::before(self.view, refs, number, at)?;
         let changes = compare::compare(self.view, refs, number, parent, Some(at))?;
         if changes.is_empty() {
             return Ok(());
@@ -544,14 +542,10 @@ impl Writer<'_> {
     /// A fact's value with its long texts in place.
     fn expanded(&self, value: Value, source: Option<&str>) -> Result<Value> {
         if let Some(text) = TextRef::from_value(&value) {
-            let bytes = self.session.text_bytes(source, &text)?;
-            let whole = match (text.place.is_some() && source.is_some(), self.resolve) {
-                (true, Some(resolve)) => resolve(&bytes, &text.pointer),
-                _ => String::from_utf8(bytes).ok(),
-            };
-            return whole
-                .map(Value::Text)
-                .ok_or_else(|| Error::missing(format!("the text at '{}'", text.pointer)));
+            return self
+                .session
+                .text(source, &text, self.resolve.unwrap_or(&|_, _| None))
+                .map(Value::Text);
         }
         Ok(match value {
             Value::Map(fields) => Value::Map(
