@@ -228,6 +228,22 @@ pub fn act(context: &Context, verb: &str) -> Act {
     Act::asked(verb, context.now)
 }
 
+/// The point that a moment names; where none is named, now.
+///
+/// # Errors
+///
+/// As [`point`].
+pub fn point_or_head(
+    context: &Context,
+    session: &Session,
+    moment: Option<&Moment>,
+) -> Result<Point, CommandError> {
+    match moment {
+        Some(moment) => point(context, session, moment),
+        None => Ok(session.head()?),
+    }
+}
+
 /// The point that a moment names. What was decided about a clock that was changed is said on stderr.
 ///
 /// # Errors

@@ -86,12 +86,11 @@ pub fn clean(
     let mut found = Vec::new();
     for execution in Execution::list(store, review)? {
         let Some(document) = execution.document()? else { continue };
-        // Items that failed and were not done since are errors too, whatever the document says.
-        let failed = document.stage().map(|stage| execution.failed(stage)).transpose()?;
-        let kept = match is_disposable(&document, now, keep_micros) {
-            Ok(()) if failed.is_some_and(|failed| !failed.is_empty()) => Some(Kept::Errors),
-            Ok(()) => None,
-            Err(kept) => Some(kept),
+        let kept = match (is_disposable(&document, now, keep_micros), document.stage()) {
+            (Err(kept), _) => Some(kept),
+            // Items that failed and were not done since are errors too, whatever the document says.
+            (Ok(()), Some(stage)) if !execution.failed(stage)?.is_empty() => Some(Kept::Errors),
+            (Ok(()), _) => None,
         };
         let operation = match (kept, act) {
             (None, Some(act)) => Some(take_out(&execution, act, keep_micros)?),
