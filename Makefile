@@ -7,7 +7,7 @@ CARGO ?= cargo
 # cargo uses all cores by itself.
 .NOTPARALLEL:
 
-.PHONY: help demo test install lint fmt bench instructions deny mcp readme-screen tui-picture clean-cache ready ready-tests build
+.PHONY: help demo test install lint fmt bench instructions fuzz deny mcp readme-screen tui-picture clean-cache ready ready-tests build
 
 help: ## list the targets
 	@echo "forge: a temporal debugging state store with time travel"
@@ -31,6 +31,7 @@ install: build ## put the binary in PREFIX/bin
 lint: ready ## formatting, clippy and the documentation, with warnings as errors
 	@echo "== cargo fmt --check"
 	@$(CARGO) fmt --all --check
+	@$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	@echo "== cargo clippy"
 	@$(CARGO) clippy --locked --release --workspace --all-targets -- -D warnings
 	@echo "== cargo doc"
@@ -44,6 +45,10 @@ instructions: ready ## count the instructions of a small run with callgrind, int
 
 fmt: ## format the code
 	@$(CARGO) fmt --all
+	@$(CARGO) fmt --manifest-path fuzz/Cargo.toml
+
+fuzz: ## hand each fuzz target SECONDS (5) of random input; SEED and TARGETS as scripts/fuzz says
+	@scripts/fuzz --seconds $(or $(SECONDS),5) $(if $(SEED),--seed $(SEED)) $(TARGETS)
 
 deny: ## licences and sources of all dependencies (needs cargo-deny)
 	@command -v cargo-deny >/dev/null || { echo "cargo-deny is not installed: run 'cargo install --locked cargo-deny' first" >&2; exit 1; }

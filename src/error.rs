@@ -39,6 +39,14 @@ pub enum Error {
         /// How.
         name: String,
     },
+    /// A revision that pruning has folded into a later one.
+    #[error("#{sequence} was folded into #{into}")]
+    Folded {
+        /// Its number.
+        sequence: u64,
+        /// The number of the revision that holds what it changed.
+        into: u64,
+    },
     /// A beginning of an id that several ids have.
     #[error("'{prefix}' is the beginning of {} ids: {}", matches.len(), matches.join(", "))]
     Ambiguous {
@@ -174,6 +182,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::NotFound { .. }
+            | Self::Folded { .. }
             | Self::NothingAt { .. }
             | Self::EmptySession { .. }
             | Self::NoStore { .. } => ErrorKind::NotFound,

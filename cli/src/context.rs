@@ -10,7 +10,7 @@ use chrono::Local;
 use forge_store::model::{Timestamp, when};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The environment variables of a process, taken once, so that tests can make their own.
@@ -40,6 +40,26 @@ impl Environment {
     #[must_use]
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         self.value(name).map(PathBuf::from)
+    }
+
+    /// The variable as a directory, unless it is not set, empty, or relative: what a relative one means would depend on
+    /// where somebody stands (XDG base directory specification).
+    #[must_use]
+    pub fn directory(&self, name: &str) -> Option<PathBuf> {
+        self.path(name).filter(|path| path.is_absolute())
+    }
+
+    /// Where programs keep the user's settings: `$XDG_CONFIG_HOME`, by default `~/.config`.
+    #[must_use]
+    pub fn config_directory(&self) -> Option<PathBuf> {
+        self.directory("XDG_CONFIG_HOME").or_else(|| Some(self.directory("HOME")?.join(".config")))
+    }
+
+    /// Where programs keep what they note for the user: `$XDG_STATE_HOME`, by default `~/.local/state`.
+    #[must_use]
+    pub fn state_directory(&self) -> Option<PathBuf> {
+        let own = self.directory("XDG_STATE_HOME");
+        own.or_else(|| Some(self.directory("HOME")?.join(".local/state")))
     }
 }
 
@@ -100,6 +120,19 @@ impl Context {
         Ok(Self { cwd, environment, global, config, now, zone: Local, out, exit_code })
     }
 
+    /// Takes the settings that hold for this store, where it is not the one that was found here.
+    ///
+    /// # Errors
+    ///
+    /// If its file of settings cannot be used.
+    pub fn take_settings_of(&mut self, store: &Path) -> Result<(), CommandError> {
+        if self.store_directory().is_ok_and(|known| known == store) {
+            return Ok(());
+        }
+        self.config = Config::read(&self.global, &self.environment, Some(store))?;
+        Ok(())
+    }
+
     /// The time by now, for a command that goes on for long.
     ///
     /// # Errors
@@ -120,7 +153,7 @@ impl Context {
 
     /// Where `forge init` is to make a store: where it was told to, else for the project around `start`.
     #[must_use]
-    pub fn new_store_directory(&self, start: Option<&std::path::Path>) -> PathBuf {
+    pub fn new_store_directory(&self, start: Option<&Path>) -> PathBuf {
         match (&self.global.store, start) {
             (Some(path), _) if !path.as_os_str().is_empty() => self.cwd.join(path),
             (_, Some(start)) => self.cwd.join(start).join(discovery::STORE_DIRECTORY),
@@ -157,7 +190,7 @@ impl Context {
     }
 }
 
-fn store_directory(cwd: &std::path::Path, global: &Global) -> Result<PathBuf, CommandError> {
+fn store_directory(cwd: &Path, global: &Global) -> Result<PathBuf, CommandError> {
     match global.store.as_deref().filter(|path| !path.as_os_str().is_empty()) {
         Some(path) => discovery::named(&cwd.join(path)),
         None => discovery::find(cwd),

@@ -216,6 +216,9 @@ impl From<store::Error> for CommandError {
             store::Error::NothingAt { other: Some(other), .. } => {
                 Some(format!("'--session {other}' knows of that time"))
             }
+            store::Error::Folded { into, .. } => Some(format!(
+                "name '#{into}'; or take the pruning back: 'forge log --operations' names it"
+            )),
             store::Error::Ambiguous { .. } => Some("write more of the id".to_owned()),
             store::Error::EmptySession { .. } => {
                 Some("record something first, such as 'forge note add TEXT'".to_owned())

@@ -76,6 +76,18 @@ pub fn capture(directory: &Path) -> Result<Captured, CommandError> {
     Ok(Captured { commit, branch, patches, untracked, left_out })
 }
 
+/// Whether git leaves this file of a checkout alone; nothing if it does not say.
+#[must_use]
+pub fn ignores(directory: &Path, file: &Path) -> Option<bool> {
+    let mut command = plain(directory);
+    command.args(["check-ignore", "-q", "--"]).arg(file);
+    match command.stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?.code() {
+        Some(0) => Some(true),
+        Some(1) => Some(false),
+        _ => None,
+    }
+}
+
 /// A checkout.
 struct Git {
     top: PathBuf,

@@ -59,19 +59,14 @@ impl<'a> Texts<'a> {
         })
     }
 
-    /// The source that the first reference in this value points into.
-    pub fn source_of<'s>(
-        &mut self,
-        mut sources: impl Iterator<Item = &'s str>,
-        value: &Value,
-    ) -> Option<&'s str> {
-        let text = first_reference(value)?;
-        sources.find(|source| {
-            let read = self.read(Some(source), &text);
-            read.is_ok_and(|read| {
-                *blake3::hash(read.as_bytes()).as_bytes() == *text.hash.as_bytes()
-            })
-        })
+    /// The source that the first reference in this value points into, where nothing else says so.
+    ///
+    /// # Errors
+    ///
+    /// As every read.
+    pub fn source_of(&self, value: &Value) -> Result<Option<String>, CommandError> {
+        let Some(text) = first_reference(value) else { return Ok(None) };
+        Ok(self.session.source_of(&text, &forge_agents::resolve)?)
     }
 
     fn referred(&mut self, source: Option<&str>, text: &TextRef) -> Result<Value, CommandError> {
@@ -202,6 +197,15 @@ mod tests {
             ..Taken::default()
         };
         session.take(&act, OperationId::from_bytes([1; 16]), "source", taken).unwrap();
+        // Another source that says something else at that place.
+        let other = line.replace(['x', 'y'], "z");
+        let taken = Taken {
+            bytes: store.clean(other.as_bytes(), Form::Json, Ending::End),
+            lines: 1,
+            keep: true,
+            ..Taken::default()
+        };
+        session.take(&act, OperationId::from_bytes([2; 16]), "other", taken).unwrap();
         let state = session.state(&session.head().unwrap()).unwrap();
         let known = state.facts_of(Kind::Message).unwrap().remove(0);
         let shown = |length| {
@@ -215,9 +219,10 @@ mod tests {
         assert_eq!(shown(Length::Whole).field("role"), Some(&Value::from(texts[1].as_str())));
         assert_eq!(shown(Length::Preview).field("text"), Some(&"xxxx… (1000 bytes)".into()));
         let body = Value::List(vec![known.fact.value.clone()]);
-        let mut reader = Texts::new(&session, Length::Whole);
-        assert_eq!(reader.source_of(["other", "source"].into_iter(), &body), Some("source"));
-        assert_eq!(reader.source_of(["other"].into_iter(), &body), None);
+        let reader = Texts::new(&session, Length::Whole);
+        assert_eq!(reader.source_of(&body).unwrap().as_deref(), Some("source"));
+        let nowhere = Value::List(vec![refer(&"w".repeat(1000), "/a").into_value()]);
+        assert_eq!(reader.source_of(&nowhere).unwrap(), None);
     }
 
     #[test]

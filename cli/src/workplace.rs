@@ -109,11 +109,7 @@ pub fn session(context: &Context, store: &Store, need: Need) -> Result<Session, 
             (None, Need::Existing) => None,
         };
         if let Some(session) = session {
-            context.out.say(&format!(
-                "In session '{}', that of the agent ({}) this was called from.",
-                session.summary()?.info.name,
-                process.agent
-            ));
+            context.out.say_session_of(&process.agent, &session.summary()?.info.name);
             return Ok(session);
         }
     }
@@ -230,6 +226,22 @@ fn project_name(context: &Context, store: &Store) -> String {
 #[must_use]
 pub fn act(context: &Context, verb: &str) -> Act {
     Act::asked(verb, context.now)
+}
+
+/// The point that a moment names; where none is named, now.
+///
+/// # Errors
+///
+/// As [`point`].
+pub fn point_or_head(
+    context: &Context,
+    session: &Session,
+    moment: Option<&Moment>,
+) -> Result<Point, CommandError> {
+    match moment {
+        Some(moment) => point(context, session, moment),
+        None => Ok(session.head()?),
+    }
 }
 
 /// The point that a moment names. What was decided about a clock that was changed is said on stderr.

@@ -119,11 +119,26 @@ impl Writing {
         id: Option<&str>,
         value: &Value,
     ) -> Result<(String, Committed), CommandError> {
+        self.add_value_with(kind, id, value, |_| None)
+    }
+
+    /// Writes a new claim with these fields, and with it the fact that tells of its id.
+    ///
+    /// # Errors
+    ///
+    /// As every write.
+    pub fn add_value_with(
+        &self,
+        kind: Kind,
+        id: Option<&str>,
+        value: &Value,
+        fact: impl Fn(&str) -> Option<Fact>,
+    ) -> Result<(String, Committed), CommandError> {
         let event = forge_store::model::rule::trigger_of(kind, None, value);
         let event = self.triggers.of_event(event.map(|(trigger, _)| trigger));
         self.add_by(kind, id, |id| {
             let change = ClaimChange::add(Key::new(kind, id), value.clone());
-            let write = self.write().change(change);
+            let write = self.write().change(change).facts(fact(id), None);
             match event {
                 Some(trigger) => write.event(trigger).commit(),
                 None => write.commit(),

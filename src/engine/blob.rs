@@ -1,6 +1,6 @@
 //! Growing blobs: segments, each compressed with what precedes it.
 
-use super::object;
+use super::{cores, object};
 use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
@@ -27,36 +27,48 @@ pub(crate) fn segments(
     before: &[u8],
     content: &[u8],
 ) -> Vec<RecordChange> {
-    let mut window = before.to_vec();
-    let mut at = offset;
-    let mut changes = Vec::new();
-    let mut rest = content;
-    while !rest.is_empty() {
+    let window = [before, content].concat();
+    let mut parts = Vec::new();
+    let mut at = 0;
+    while at < content.len() {
         // Up to the next restart, and no more than a segment.
-        let room = RESTART_BYTES - at % RESTART_BYTES;
-        let length =
-            rest.len().min(SEGMENT_BYTES).min(usize::try_from(room).unwrap_or(SEGMENT_BYTES));
-        let (part, behind) = rest.split_at(length);
-        let since = usize::try_from(at % RESTART_BYTES).unwrap_or(0).min(window.len());
+        let stands = offset + at as u64;
+        let room = RESTART_BYTES - stands % RESTART_BYTES;
+        let length = (content.len() - at)
+            .min(SEGMENT_BYTES)
+            .min(usize::try_from(room).unwrap_or(SEGMENT_BYTES));
+        let begin = before.len() + at;
+        let since = usize::try_from(stands % RESTART_BYTES).unwrap_or(0).min(begin);
         let (effort, since) = if length < MUCH_BYTES {
             (Effort::Thorough, since)
         } else {
             (Effort::Quick, since.min(NEAR_BYTES))
         };
-        let prefix = window.get(window.len() - since..).unwrap_or_default();
-        let (_, sealed) = seal_with_prefix(ObjectKind::Blob, prefix, part, effort);
-        changes.push(RecordChange::Segment {
-            session,
-            blob: blob.to_owned(),
-            offset: at,
-            prefix: prefix.len() as u64,
-            object: Bytes(sealed),
-        });
-        window.extend_from_slice(part);
-        at += length as u64;
-        rest = behind;
+        let prefix = window.get(begin - since..begin).unwrap_or_default();
+        let part = window.get(begin..begin + length).unwrap_or_default();
+        parts.push(Part { offset: stands, prefix, part, effort });
+        at += length;
     }
-    changes
+    let change = |(part, sealed): (&Part<'_>, Vec<u8>)| RecordChange::Segment {
+        session,
+        blob: blob.to_owned(),
+        offset: part.offset,
+        prefix: part.prefix.len() as u64,
+        object: Bytes(sealed),
+    };
+    // On all cores: what precedes each is known before it is compressed.
+    let sealed = cores::map(&parts, 2, |part| {
+        seal_with_prefix(ObjectKind::Blob, part.prefix, part.part, part.effort).1
+    });
+    parts.iter().zip(sealed).map(change).collect()
+}
+
+/// A segment to be.
+struct Part<'a> {
+    offset: u64,
+    prefix: &'a [u8],
+    part: &'a [u8],
+    effort: Effort,
 }
 
 /// What was read last: whoever shows a state reads many texts of one blob.

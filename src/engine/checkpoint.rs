@@ -4,7 +4,7 @@ use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::CheckpointRow;
 use crate::format::key::{self, of};
-use crate::model::{Checkpoint, CheckpointId, SessionNumber, Timestamp};
+use crate::model::{Checkpoint, CheckpointId, SessionNumber, Timestamp, Value};
 
 fn decode(bytes: &[u8]) -> Result<Checkpoint> {
     CheckpointRow::decode(bytes).map(|row| row.checkpoint).map_err(Error::corrupt("a checkpoint"))
@@ -50,6 +50,30 @@ pub(crate) fn by_key(
     };
     let Some(id) = id.first_chunk() else { return Ok(None) };
     by_id(view, session, &CheckpointId::from_bytes(*id))
+}
+
+/// What a checkpoint of an event becomes where the event has one already: what is said of the past completes that one,
+/// what happens now was reported twice. `None`: nothing changes.
+pub(crate) fn onto(known: &Checkpoint, mut new: Checkpoint, past: bool) -> Option<Checkpoint> {
+    if !past {
+        return None;
+    }
+    (new.id, new.sequence) = (known.id, known.sequence);
+    new.body = completed(&known.body, new.body);
+    (new != *known).then_some(new)
+}
+
+/// What is known of an event with what is new of it: a new field replaces an old one of its name, the others stay.
+fn completed(old: &Value, new: Value) -> Value {
+    match (old, new) {
+        (Value::Map(old), Value::Map(new)) => {
+            let mut fields = old.clone();
+            fields.extend(new);
+            Value::Map(fields)
+        }
+        (old, Value::Null) => old.clone(),
+        (_, new) => new,
+    }
 }
 
 /// Which checkpoints a list asks for.

@@ -169,10 +169,12 @@ impl Engine {
             drop(desk);
             let Some(mut record) = record else { return Ok(value) };
             if record.inline_bytes() > MAX_INLINE_BYTES {
+                let operation = record.operation.id;
                 record = self.split(record)?;
                 // The objects written ahead stand in the journal now, but change nothing that was planned with.
-                let (now, end) = self.live.written_refs()?;
-                if now == refs {
+                let (_, end) = self.live.written_refs()?;
+                let own = |placed: &Arc<Placed>| placed.record.operation.id == operation;
+                if self.live.records_since(from).is_some_and(|since| since.iter().all(own)) {
                     from = end;
                 }
             }
@@ -240,7 +242,7 @@ impl Engine {
         let operation = record.operation.clone();
         for change in &mut record.changes {
             match change {
-                RecordChange::Revision { delta, .. } => {
+                RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. } => {
                     delta.iter_mut().try_for_each(|part| self.outsource(&operation, part))?;
                 }
                 RecordChange::Facts { page, .. } => self.outsource(&operation, page)?,

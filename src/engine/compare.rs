@@ -136,7 +136,8 @@ fn near(
     let mut parts = Vec::new();
     let mut at = to;
     while at.sequence > from.sequence {
-        let row = lineage::revision(view, number, at)?;
+        // A parent that was folded left its changes in what it was folded into.
+        let Some(row) = lineage::find(view, number, at)? else { return Ok(None) };
         let header = Header::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
         let Some(parent) = header.parents.first().filter(|_| header.reset.is_none()) else {
             return Ok(None);

@@ -19,13 +19,16 @@ use std::collections::HashMap;
 pub(crate) type Sink<'a> = &'a mut dyn FnMut(Table, Vec<u8>, Vec<u8>) -> Result<()>;
 
 /// Tables whose rows are primary: nothing else says what stands in them.
-pub(crate) const PRIMARY: [Table; 6] = [
+pub(crate) const PRIMARY: [Table; 9] = [
     key::OBJECTS,
     key::REVISIONS,
     key::CHECKPOINTS,
     key::OPERATIONS,
     key::BOOKMARKS,
     key::SEGMENTS,
+    key::FOLDS,
+    key::FOLDED,
+    key::PRUNINGS,
 ];
 
 /// Tables whose rows [`all`] makes, whole.
@@ -152,6 +155,7 @@ pub(crate) fn all(
     trouble: Trouble<'_>,
 ) -> Result<()> {
     revisions(view, refs, sink, trouble)?;
+    folded(view, sink, trouble)?;
     each(view, key::CHECKPOINTS, |place, row| {
         let session = key::short_at(place, 0).unwrap_or(0);
         match CheckpointRow::decode(row).map_err(Error::corrupt("a checkpoint")) {
@@ -248,6 +252,30 @@ fn revisions(view: &dyn Snapshot, refs: &Refs, sink: Sink<'_>, trouble: Trouble<
     })
 }
 
+/// The rows that say where what was folded is.
+fn folded(view: &dyn Snapshot, sink: Sink<'_>, trouble: Trouble<'_>) -> Result<()> {
+    each(view, key::FOLDED, |place, bytes| {
+        let session = key::short_at(place, 0).unwrap_or(0);
+        let branch = key::short_at(place, 4).unwrap_or(0);
+        let into = key::number_at(place, 8).unwrap_or(0);
+        let sequence = key::last_number(place).unwrap_or(0);
+        if sequence == into {
+            return Ok(());
+        }
+        let number = of(session).number(sequence).build();
+        sink(key::SEQUENCES, number.clone(), SequenceRow::Folded(branch, into).encode())?;
+        match RevisionRow::decode(bytes).map_err(Error::corrupt(format!("revision #{sequence}"))) {
+            Ok(row) => {
+                let id = Header::id_of(&row.header);
+                let half: &[u8; 16] = id.as_bytes().first_chunk().expect("16 of 32 bytes");
+                sink(key::IDS, half.to_vec(), number)?;
+            }
+            Err(error) => trouble(format!("revision #{sequence}"), error),
+        }
+        Ok(())
+    })
+}
+
 /// The numbers of all pages by their names.
 fn pages(view: &dyn Snapshot, trouble: Trouble<'_>) -> Result<HashMap<ObjectId, u64>> {
     let mut pages = HashMap::new();
@@ -288,6 +316,12 @@ fn operation(
             Effect::CheckpointHidden { old } => {
                 let number = of(row.session).number(old.sequence).build();
                 sink(key::SEQUENCES, number, SequenceRow::Checkpoint(old.id).encode())?;
+            }
+            Effect::Swept { checkpoints, .. } => {
+                for (sequence, id) in checkpoints {
+                    let number = of(row.session).number(*sequence).build();
+                    sink(key::SEQUENCES, number, SequenceRow::Checkpoint(*id).encode())?;
+                }
             }
             Effect::Facts { page: LOST_OBJECT, .. } => {}
             Effect::Facts { page, name, .. } => {

@@ -89,16 +89,12 @@ impl HeadCache {
             known.bytes = 0;
         }
         let stretches = lineage::stretches(&view, &desk.refs, session, at)?;
-        let mut found = Vec::with_capacity(keys.len());
-        for key in keys {
-            let entry = match known.entries.get(key) {
-                Some(entry) => entry.clone(),
-                None => lookup::entry_in(&view, &desk.refs, session, &stretches, key)?,
-            };
-            known.remember(key, entry.clone());
-            found.push(entry);
+        let unknown: Vec<_> = keys.iter().filter(|key| !known.entries.contains_key(*key)).collect();
+        let found = lookup::entries_in(&view, &desk.refs, session, &stretches, &unknown)?;
+        for (key, entry) in unknown.into_iter().zip(found) {
+            known.remember(key, entry);
         }
-        Ok(found)
+        Ok(keys.iter().map(|key| known.entries.get(key).cloned().flatten()).collect())
     }
 
     /// Notes that a revision by this process has moved a branch's head on.

@@ -1,6 +1,8 @@
 //! Turns records into rows: the one place that knows what each record means for the index. Readers use it on the
 //! journal's tail in memory, the applier uses it to write the next generation.
 
+pub(crate) mod fold;
+
 use super::derive;
 use super::lineage::{self, At};
 use super::object;
@@ -15,7 +17,7 @@ use crate::format::{
     Record, RecordChange, Refs, Reset, RevisionRow, SegmentRow, SequenceRow, SideRange, TotalsRow,
     entity_hash, open, sealed_id,
 };
-use crate::model::{Checkpoint, ObjectId, OperationId, SessionNumber};
+use crate::model::{Checkpoint, ObjectId, OperationId, SessionId, SessionNumber};
 
 /// A record with where it stands in the journal.
 #[derive(Clone, Debug)]
@@ -79,6 +81,10 @@ fn session_of(change: &RecordChange) -> Option<SessionNumber> {
         | RecordChange::Facts { session, .. }
         | RecordChange::Bookmark { session, .. }
         | RecordChange::TakesBack { session, .. }
+        | RecordChange::Pruned { session }
+        | RecordChange::Folded { session, .. }
+        | RecordChange::Unfolded { session, .. }
+        | RecordChange::Swept { session, .. }
         | RecordChange::Schedule { session, .. } => Some(*session),
     }
 }
@@ -202,6 +208,21 @@ impl Indexer<'_> {
             RecordChange::Schedule { session: number, .. } => {
                 Ok(Some(Effect::Schedule { old: session(refs, *number)?.schedule }))
             }
+            RecordChange::Pruned { session } => {
+                self.pruned(*session);
+                Ok(None)
+            }
+            RecordChange::Folded { session, branch, first, last, pruning, delta } => {
+                let place = (*session, At { branch: *branch, sequence: *last });
+                self.fold(refs, place, *first, (*pruning, delta)).map(Some)
+            }
+            RecordChange::Unfolded { session, branch, last } => {
+                self.unfold(refs, *session, At { branch: *branch, sequence: *last }).map(Some)
+            }
+            RecordChange::Swept { session, operation, blobs } => {
+                self.sweep(*session, operation, blobs)?;
+                Ok(None)
+            }
         }
     }
 
@@ -218,38 +239,16 @@ impl Indexer<'_> {
         let branch = session.branch(header.branch)?;
         let (on, sequence) = (header.branch, header.sequence);
         let time = effective(branch.head.as_ref(), header.time);
-        let mut parts = Vec::with_capacity(delta.len());
-        let mut bytes = 0;
-        let mut state_bytes = self.inherited_bytes(number, &header)?;
-        for (ordinal, part) in delta.iter().enumerate() {
-            let object = self.part(part)?;
-            let content = match part {
-                DeltaPart::Inline(sealed) => {
-                    open(ObjectKind::Delta, &sealed.0).map_err(Error::corrupt("a delta"))?
-                }
-                DeltaPart::Named(_) => object::content(&self.view(), ObjectKind::Delta, object)?,
-            };
-            bytes += content.len() as u64;
-            for change in Delta::scan(&content).map_err(Error::corrupt("a delta"))? {
-                let key = content.get(change.key.start as usize..change.key.end as usize);
-                let key = key.expect("scanned ranges lie inside the delta");
-                let entity = entity_hash(&session.info.id, key);
-                let place = of(number).bytes(&entity).branch(on).number(sequence).build();
-                self.rows.put(key::HISTORY, place, (ordinal as u32).to_be_bytes().to_vec());
-                let size = |side| side_bytes(key.len(), side);
-                state_bytes = (state_bytes + size(&change.new)).saturating_sub(size(&change.old));
-            }
-            parts.push(object);
-        }
-        let id = Header::id_of(encoded);
-        let row = RevisionRow {
+        let mut row = RevisionRow {
             header: encoded.to_vec(),
             body: body.to_vec(),
             effective: time,
-            parts,
-            bytes,
-            state_bytes,
+            parts: Vec::with_capacity(delta.len()),
+            bytes: 0,
+            state_bytes: self.inherited_bytes(number, &header)?,
         };
+        self.delta(&session.info.id, number, At { branch: on, sequence }, delta, &mut row)?;
+        let id = Header::id_of(encoded);
         let place = of(number).branch(on).number(sequence).build();
         let reset = match &header.reset {
             Some(Reset::To(parent)) => self.branch_of(number, parent.sequence)?,
@@ -262,6 +261,37 @@ impl Indexer<'_> {
             Ok(())
         })?;
         Ok(Effect::Revision { branch: on, sequence })
+    }
+
+    /// Stores the parts of a revision's delta, and what they change in its row and in the histories of claims.
+    fn delta(
+        &mut self,
+        session: &SessionId,
+        number: SessionNumber,
+        at: At,
+        delta: &[DeltaPart],
+        row: &mut RevisionRow,
+    ) -> Result<()> {
+        for (ordinal, part) in delta.iter().enumerate() {
+            let object = self.part(part)?;
+            let content = match part {
+                DeltaPart::Inline(sealed) => {
+                    open(ObjectKind::Delta, &sealed.0).map_err(Error::corrupt("a delta"))?
+                }
+                DeltaPart::Named(_) => object::content(&self.view(), ObjectKind::Delta, object)?,
+            };
+            row.bytes += content.len() as u64;
+            for change in Delta::scan(&content).map_err(Error::corrupt("a delta"))? {
+                let key = change.key_in(&content);
+                let place = history_place(session, number, at, key);
+                self.rows.put(key::HISTORY, place, (ordinal as u32).to_be_bytes().to_vec());
+                let size = |side| side_bytes(key.len(), side);
+                row.state_bytes =
+                    (row.state_bytes + size(&change.new)).saturating_sub(size(&change.old));
+            }
+            row.parts.push(object);
+        }
+        Ok(())
     }
 
     /// How many bytes the state has that a revision begins with.
@@ -283,7 +313,7 @@ impl Indexer<'_> {
         let row = self.view().get(key::SEQUENCES, &of(session).number(sequence).build())?;
         let row = row.ok_or_else(|| Error::missing(format!("revision #{sequence}")))?;
         match SequenceRow::decode(&row).map_err(Error::corrupt("a sequence number"))? {
-            SequenceRow::Revision(branch) => Ok(branch),
+            SequenceRow::Revision(branch) | SequenceRow::Folded(branch, _) => Ok(branch),
             SequenceRow::Checkpoint(_) => {
                 Err(Error::Internal(format!("#{sequence} is no revision")))
             }
@@ -454,6 +484,12 @@ pub(crate) fn check_density(view: &dyn Snapshot, refs: &Refs) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Where the history of a claim notes that a revision changed it.
+fn history_place(session: &SessionId, number: SessionNumber, at: At, key: &[u8]) -> Vec<u8> {
+    let entity = entity_hash(session, key);
+    of(number).bytes(&entity).branch(at.branch).number(at.sequence).build()
 }
 
 fn side_bytes(key: usize, side: &SideRange) -> u64 {

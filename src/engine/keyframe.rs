@@ -105,6 +105,32 @@ pub(crate) fn make(
     Ok(Distance { replay: 0, keyframed: true })
 }
 
+/// The numbers of the chunks that the keyframes of a stretch are made of.
+pub(crate) fn chunks(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    stretch: Stretch,
+) -> Result<Vec<u64>> {
+    let place = of(number).branch(stretch.branch);
+    let from = place.clone().number(stretch.after.saturating_add(1)).build();
+    let to = place.number(stretch.to.saturating_add(1)).build();
+    chunks_between(view, &from, &to)
+}
+
+/// The numbers of the chunks that any keyframe is made of.
+pub(crate) fn all_chunks(view: &dyn Snapshot) -> Result<Vec<u64>> {
+    chunks_between(view, &[], &[])
+}
+
+fn chunks_between(view: &dyn Snapshot, from: &[u8], to: &[u8]) -> Result<Vec<u64>> {
+    let mut found = Vec::new();
+    for (_, row) in view.scan(key::KEYFRAMES, from, to, Direction::Ascending, usize::MAX)? {
+        let row = KeyframeRow::decode(&row).map_err(Error::corrupt("a keyframe"))?;
+        found.extend(row.chunks.iter().map(|chunk| chunk.object));
+    }
+    Ok(found)
+}
+
 /// The sequence numbers of a session's keyframes, ascending.
 pub(crate) fn sequences(view: &dyn Snapshot, number: SessionNumber) -> Result<Vec<u64>> {
     let (from, to) = (of(number).build(), of(number).end());

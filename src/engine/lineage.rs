@@ -99,9 +99,18 @@ pub(crate) fn revisions(
 
 /// The row of one revision.
 pub(crate) fn revision(view: &dyn Snapshot, number: SessionNumber, at: At) -> Result<RevisionRow> {
+    find(view, number, at)?.ok_or_else(|| Error::missing(format!("revision #{}", at.sequence)))
+}
+
+/// The row of a revision, unless it was folded into a later one.
+pub(crate) fn find(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    at: At,
+) -> Result<Option<RevisionRow>> {
     let place = of(number).branch(at.branch).number(at.sequence).build();
-    let row = view
-        .get(key::REVISIONS, &place)?
-        .ok_or_else(|| Error::missing(format!("revision #{}", at.sequence)))?;
-    RevisionRow::decode(&row).map_err(Error::corrupt(format_args!("revision #{}", at.sequence)))
+    view.get(key::REVISIONS, &place)?
+        .map(|row| RevisionRow::decode(&row))
+        .transpose()
+        .map_err(Error::corrupt(format_args!("revision #{}", at.sequence)))
 }

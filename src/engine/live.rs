@@ -19,6 +19,8 @@ pub(crate) struct View {
     rows: Arc<Rows>,
     position: Position,
     opened: Arc<Opened>,
+    /// Whether something in it still waits in the spool: its numbers may become others.
+    pub(crate) planned: bool,
     pub(crate) refs: Arc<Refs>,
 }
 
@@ -38,6 +40,7 @@ impl View {
         self.position += 1;
         // Its objects have numbers that others will be given.
         self.opened = Arc::default();
+        self.planned = true;
         Ok(self)
     }
 
@@ -389,6 +392,7 @@ impl Live {
             rows: Arc::clone(&known.rows),
             position: known.end,
             opened: Arc::clone(&known.opened),
+            planned: false,
             refs: Arc::clone(&known.refs),
         })
     }

@@ -4,13 +4,14 @@
 use super::commit::Engine;
 use super::index::{self, Placed};
 use super::keyframe::{self, Distance, MAX_HURRIED_BYTES, MAX_STATE_BYTES};
-use super::lineage::{self, At};
+use super::lineage::{self, At, Stretch};
+use super::object;
 use super::rows::{Merged, Rows};
 use crate::backend::{Applier, Position, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::{DeltaPart, Header, Record, RecordChange, Refs, RefsRow, compress_sealed, key};
 use crate::model::{Author, BranchNumber, Operation, OperationId, SessionNumber, Timestamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
 /// A tail that costs a reader as much as reading this many bytes is worth a new generation: about 160 revisions of 25
@@ -65,7 +66,8 @@ impl Engine {
         let rotated = self.rotate()?;
         let Some(position) = rotated else { return Ok(false) };
         let distances = BTreeMap::new();
-        let mut work = Work { refs: Refs::default(), distances, max_state_bytes };
+        let chunks = BTreeSet::new();
+        let mut work = Work { refs: Refs::default(), distances, max_state_bytes, chunks };
         let mut at = from;
         let mut rows = Rows::default();
         while at < position {
@@ -91,6 +93,7 @@ impl Engine {
                 }
             }
         }
+        work.drop_chunks(applier.view(), &mut rows, position)?;
         let refs = RefsRow { refs: work.refs };
         rows.put(key::COUNTERS, key::REFS.to_vec(), refs.encode());
         applier.write(rows.into_batch())?;
@@ -144,7 +147,10 @@ impl Engine {
 /// Compresses the deltas that a record holds as they are.
 fn compress(record: &mut Record) -> Result<()> {
     for change in &mut record.changes {
-        let RecordChange::Revision { delta, .. } = change else { continue };
+        let (RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. }) = change
+        else {
+            continue;
+        };
         for part in delta {
             if let DeltaPart::Inline(sealed) = part
                 && let Some(smaller) =
@@ -178,19 +184,61 @@ pub(super) struct Work {
     pub(super) distances: BTreeMap<(SessionNumber, BranchNumber), Distance>,
     /// Larger states get no keyframe here.
     pub(super) max_state_bytes: u64,
+    /// Chunks of keyframes that are gone: unless another one shares them, they go too.
+    pub(super) chunks: BTreeSet<u64>,
 }
 
 impl Work {
     fn record(&mut self, base: &dyn Snapshot, rows: &mut Rows, placed: &Placed) -> Result<()> {
-        index::apply(base, rows, &mut self.refs, placed)?;
         for change in &placed.record.changes {
-            if let RecordChange::Revision { session, header, .. } = change {
-                let header =
-                    Header::decode(&header.0).map_err(Error::corrupt("a revision's header"))?;
-                let at = At { branch: header.branch, sequence: header.sequence };
-                self.keyframe(base, rows, placed.position, *session, at, header.reset.is_some())?;
+            if let RecordChange::Folded { session, branch, first, last, .. } = change {
+                let view = Merged { base, rows, position: placed.position };
+                let gone = Stretch { branch: *branch, after: first - 1, to: last - 1 };
+                self.chunks.extend(keyframe::chunks(&view, *session, gone)?);
             }
         }
+        index::apply(base, rows, &mut self.refs, placed)?;
+        for change in &placed.record.changes {
+            match change {
+                RecordChange::Revision { session, header, .. } => {
+                    let header =
+                        Header::decode(&header.0).map_err(Error::corrupt("a revision's header"))?;
+                    let at = At { branch: header.branch, sequence: header.sequence };
+                    let reset = header.reset.is_some();
+                    self.keyframe(base, rows, placed.position, *session, at, reset)?;
+                }
+                // The keyframes before it may be gone, or be missed again.
+                RecordChange::Folded { session, branch, last, .. }
+                | RecordChange::Unfolded { session, branch, last } => {
+                    let at = At { branch: *branch, sequence: *last };
+                    self.keyframe(base, rows, placed.position, *session, at, true)?;
+                    self.distances.remove(&(*session, *branch));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the chunks that no keyframe holds any more.
+    fn drop_chunks(
+        &mut self,
+        base: &dyn Snapshot,
+        rows: &mut Rows,
+        position: Position,
+    ) -> Result<()> {
+        if self.chunks.is_empty() {
+            return Ok(());
+        }
+        let view = Merged { base, rows, position };
+        for used in keyframe::all_chunks(&view)? {
+            self.chunks.remove(&used);
+        }
+        let mut gone = Vec::new();
+        for number in std::mem::take(&mut self.chunks) {
+            gone.extend(object::forget(&view, number)?);
+        }
+        gone.into_iter().for_each(|(table, key)| rows.delete(table, key));
         Ok(())
     }
 

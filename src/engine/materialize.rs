@@ -277,7 +277,8 @@ struct Override<'a> {
 }
 
 impl Scanned {
-    fn at(&self, range: &Range<u32>) -> &[u8] {
+    /// What stands there.
+    pub(crate) fn at(&self, range: &Range<u32>) -> &[u8] {
         let bytes = self.bytes.get(range.start as usize..range.end as usize);
         bytes.expect("scanned ranges lie inside their object")
     }

@@ -19,6 +19,7 @@ pub(crate) mod object;
 pub(crate) mod opened;
 pub(crate) mod rebuild;
 pub(crate) mod refs;
+pub(crate) mod retain;
 pub(crate) mod revise;
 pub(crate) mod rows;
 pub(crate) mod salvage;

@@ -1,7 +1,7 @@
 //! Objects in the index.
 
 use super::rows::Rows;
-use crate::backend::Snapshot;
+use crate::backend::{Snapshot, Table};
 use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{self, ObjectKind, sealed_id};
@@ -45,6 +45,16 @@ pub(crate) fn put(rows: &mut Rows, number: u64, sealed: &[u8]) -> Result<()> {
 /// Stores an object under its number.
 pub(crate) fn put_unnamed(rows: &mut Rows, number: u64, sealed: &[u8]) {
     rows.put(key::OBJECTS, place(number), sealed.to_vec());
+}
+
+/// The rows of an object: whoever deletes them drops it.
+pub(crate) fn forget(view: &dyn Snapshot, number: u64) -> Result<Vec<(Table, Vec<u8>)>> {
+    let id = sealed_id(&sealed(view, number)?).map_err(Error::corrupt("an object"))?;
+    let mut rows = vec![(key::OBJECTS, place(number))];
+    if self::number(view, &id)? == Some(number) {
+        rows.push((key::OBJECT_NAMES, key::object_name(&id)));
+    }
+    Ok(rows)
 }
 
 /// The stored bytes of an object.

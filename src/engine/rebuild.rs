@@ -16,7 +16,7 @@ use crate::format::{
     Header, KeyframeRow, ObjectKind, Record, RecordChange, Refs, RefsRow, RevisionRow, sealed_id,
     sealed_kind,
 };
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// How much was made again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +166,8 @@ fn keyframes(rows: &mut Rows, refs: &Refs, position: Position) -> Result<u64> {
     }
     let distances = BTreeMap::new();
     let max_state_bytes = super::keyframe::MAX_STATE_BYTES;
-    let mut work = Work { refs: refs.clone(), distances, max_state_bytes };
+    let chunks = BTreeSet::new();
+    let mut work = Work { refs: refs.clone(), distances, max_state_bytes, chunks };
     let before = count(rows, position)?;
     for (session, at, reset, keyframed) in todo {
         if keyframed {

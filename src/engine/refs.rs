@@ -11,6 +11,21 @@ use crate::model::{
 /// The name of every session's first branch.
 pub(crate) const MAIN: &str = "main";
 
+/// What the source of an agent session that joined an effort is called, before the agent's own id.
+pub(crate) const JOINED: &str = "joined:";
+
+/// The session of an agent's own id: the effort it has joined, else the one it began.
+pub(crate) fn agent_session(refs: &Refs, agent: &str) -> Option<SessionNumber> {
+    let joined = |session: &SessionRefs| {
+        let mut sources = session.bookmarks.iter().map(|bookmark| &bookmark.source);
+        sources.any(|source| source.strip_prefix(JOINED) == Some(agent))
+    };
+    let begun = |session: &SessionRefs| session.info.agent_session.as_deref() == Some(agent);
+    let place = refs.sessions.iter().position(joined);
+    let place = place.or_else(|| refs.sessions.iter().position(begun))?;
+    SessionNumber::try_from(place).ok()
+}
+
 fn begin(info: &SessionInfo) -> SessionRefs {
     let main = BranchRefs {
         name: MAIN.to_owned(),
@@ -122,7 +137,12 @@ pub(crate) fn advance_by(refs: &mut Refs, change: &RecordChange) -> Result<()> {
         RecordChange::Switched { session, branch, .. } => {
             session_mut(refs, *session)?.current_branch = *branch;
         }
-        RecordChange::Object { .. } | RecordChange::Segment { .. } => {}
+        RecordChange::Object { .. }
+        | RecordChange::Segment { .. }
+        | RecordChange::Pruned { .. }
+        | RecordChange::Folded { .. }
+        | RecordChange::Unfolded { .. }
+        | RecordChange::Swept { .. } => {}
         RecordChange::Revision { session, header, .. } => {
             let id = Header::id_of(&header.0);
             let header =

@@ -78,7 +78,7 @@ pub(crate) type Triple = (Vec<u8>, Option<EntryBytes>, Option<EntryBytes>);
 /// Larger entries are blobs of their own.
 const MAX_INLINE_ENTRY_BYTES: usize = 4096;
 /// Deltas are cut into pieces of about this many bytes.
-const PIECE_BYTES: usize = 256 << 10;
+const PIECE_BYTES: usize = 64 << 10;
 
 /// Smaller deltas stand in the journal as they are.
 const MAX_RAW_BYTES: usize = 32 << 10;
@@ -273,9 +273,22 @@ fn seal_delta(delta: &[Triple], salt: &mut dyn FnMut() -> Result<[u8; 16]>) -> R
             Side::Blob(id)
         }
     };
+    let changes = delta.iter().map(|(key, old, new)| DeltaChange {
+        key: key.clone(),
+        old: side(old),
+        new: side(new),
+    });
+    let (ids, parts) = seal_pieces(changes, salt)?;
+    Ok((blobs, parts, list_id(&ids)))
+}
+
+/// Changes in key order as stored deltas, cut where they get large, each with its name.
+pub(crate) fn seal_pieces(
+    changes: impl Iterator<Item = DeltaChange>,
+    salt: &mut dyn FnMut() -> Result<[u8; 16]>,
+) -> Result<(Vec<ObjectId>, Vec<DeltaPart>)> {
     let mut pieces = vec![(Delta::default(), 0)];
-    for (key, old, new) in delta {
-        let change = DeltaChange { key: key.clone(), old: side(old), new: side(new) };
+    for change in changes {
         let bytes = change.key.len() + side_bytes(&change.old) + side_bytes(&change.new);
         let (piece, size) = pieces.last_mut().expect("never empty");
         if *size > 0 && *size + bytes > PIECE_BYTES {
@@ -298,7 +311,7 @@ fn seal_delta(delta: &[Triple], salt: &mut dyn FnMut() -> Result<[u8; 16]>) -> R
         ids.push(id);
         parts.push(DeltaPart::Inline(Bytes(sealed)));
     }
-    Ok((blobs, parts, list_id(&ids)))
+    Ok((ids, parts))
 }
 
 fn side_bytes(side: &Side) -> usize {

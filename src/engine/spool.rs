@@ -5,7 +5,7 @@
 use super::commit::{Durability, Engine};
 use super::index::find_operation;
 use super::live::View;
-use super::refs::{advance_by, session};
+use super::refs::{advance_by, agent_session, session};
 use super::revise::{self, Place};
 use super::{checkpoint, lookup, timeline};
 use crate::backend::Spool;
@@ -39,8 +39,13 @@ pub(crate) fn waiting(spool: &dyn Spool) -> Result<Vec<Spooled>> {
             None => {}
         }
     }
-    found.sort_by_key(|waiting| (waiting.operation.time, waiting.operation.id));
+    in_order(&mut found);
     Ok(found)
+}
+
+/// In the order in which they were made.
+fn in_order(found: &mut [Spooled]) {
+    found.sort_by_key(|waiting| (waiting.operation.time, waiting.operation.id));
 }
 
 /// The write of this name; `None` if it waits no longer.
@@ -215,25 +220,20 @@ impl Planning<'_> {
             Some(event) => checkpoint::by_key(self.view, number, event)?,
             None => None,
         };
-        if let Some(known) = known {
-            wanted.id = known.id;
-            wanted.sequence = known.sequence;
-            return Ok((wanted != known).then_some(wanted));
-        }
-        Ok(Some(wanted))
+        Ok(match known {
+            Some(known) => checkpoint::onto(&known, wanted, waiting.past),
+            None => Some(wanted),
+        })
     }
 }
 
 /// The session of this id, else of this agent's own id.
 fn find(refs: &Refs, wanted: &SessionInfo) -> Option<SessionNumber> {
-    let place = |matches: &dyn Fn(&SessionInfo) -> bool| {
-        refs.sessions.iter().position(|session| matches(&session.info))
-    };
-    let found = place(&|info| info.id == wanted.id).or_else(|| {
-        let agents = wanted.agent_session.as_ref()?;
-        place(&|info| info.agent_session.as_ref() == Some(agents))
-    });
-    found.map(|place| place as SessionNumber)
+    let place = refs.sessions.iter().position(|session| session.info.id == wanted.id);
+    place.map(|place| place as SessionNumber).or_else(|| {
+        let agent = wanted.agent_session.as_deref()?;
+        agent_session(refs, agent)
+    })
 }
 
 impl Engine {
@@ -268,30 +268,42 @@ impl Engine {
         if names.is_empty() {
             return Ok(());
         }
+        let mut found = Vec::with_capacity(names.len());
         for name in names {
-            if let Some(Err(error)) = read(&**spool, &name)? {
-                tracing::warn!(name, %error, "a write in the spool is damaged: it was put aside");
-                spool.put_aside(&name)?;
+            match read(&**spool, &name)? {
+                Some(Ok(waiting)) => found.push(waiting),
+                Some(Err(error)) => {
+                    tracing::warn!(name, %error, "a write in the spool is damaged: it was put aside");
+                    spool.put_aside(&name)?;
+                }
+                None => {}
             }
         }
         spool.sweep()?;
-        let mut outcome = Ok(());
-        for waiting in waiting(&**spool)? {
-            match self.bring_in(&**spool, &waiting) {
-                Err(error) if error.kind() == ErrorKind::Locked => return Err(error),
-                Err(error) => outcome = Err(error),
-                Ok(()) => {}
+        in_order(&mut found);
+        let (mut brought, mut outcome) = (Vec::with_capacity(found.len()), Ok(()));
+        for waiting in &found {
+            let done = self.commit_written(Durability::Later, &mut |desk| {
+                Ok((plan(&desk.view()?, waiting, Clash::GiveWay)?, ()))
+            });
+            match done {
+                Ok(()) => brought.push(waiting),
+                Err(error) => {
+                    let locked = error.kind() == ErrorKind::Locked;
+                    outcome = Err(error);
+                    if locked {
+                        break;
+                    }
+                }
+            }
+        }
+        if !brought.is_empty() {
+            // Also what another process appended: that may have been killed before its sync.
+            self.sync()?;
+            for waiting in brought {
+                spool.remove(&waiting.operation.id.to_string())?;
             }
         }
         outcome
-    }
-
-    fn bring_in(&self, spool: &dyn Spool, waiting: &Spooled) -> Result<()> {
-        self.commit_written(Durability::Later, &mut |desk| {
-            Ok((plan(&desk.view()?, waiting, Clash::GiveWay)?, ()))
-        })?;
-        // Also where another process appended it: that may have been killed before its sync.
-        self.sync()?;
-        Ok(spool.remove(&waiting.operation.id.to_string())?)
     }
 }

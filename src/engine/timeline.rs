@@ -1,6 +1,7 @@
 //! Which branch, revision and checkpoint a time means.
 
 use super::head;
+use super::index::fold;
 use super::lineage::{self, At};
 use super::refs::session;
 use crate::backend::{Direction, Snapshot};
@@ -83,6 +84,70 @@ pub(crate) fn sequence(
     view.get(key::SEQUENCES, &of(number).number(sequence).build())?
         .map(|row| SequenceRow::decode(&row).map_err(Error::corrupt("a sequence number")))
         .transpose()
+}
+
+/// The revision that another one, which is folded, is found in.
+pub(crate) fn found_in(view: &dyn Snapshot, number: SessionNumber, into: u64) -> Result<u64> {
+    let mut into = into;
+    while let Some(SequenceRow::Folded(_, next)) = sequence(view, number, into)? {
+        if next <= into {
+            return Err(Error::Internal(format!("#{into} was folded into an earlier revision")));
+        }
+        into = next;
+    }
+    Ok(into)
+}
+
+/// How many revisions up to a time are folded into the next one after this place, on this branch.
+pub(crate) fn folded_after(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    at: At,
+    time: Timestamp,
+) -> Result<Option<(u64, u64)>> {
+    let from = of(number).branch(at.branch).number(at.sequence.saturating_add(1)).build();
+    let to = of(number).branch(at.branch).end();
+    let rows = view.scan(key::FOLDS, &from, &to, Direction::Ascending, usize::MAX)?;
+    for (place, _) in rows {
+        let into = key::last_number(&place).unwrap_or(0);
+        // One that was itself folded counts where it was folded into.
+        if let Some(SequenceRow::Folded(..)) = sequence(view, number, into)? {
+            continue;
+        }
+        let count = folded_until(view, number, At { sequence: into, ..at }, time)?;
+        return Ok((count > 0).then_some((count, into)));
+    }
+    Ok(None)
+}
+
+fn folded_until(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    at: At,
+    time: Timestamp,
+) -> Result<u64> {
+    let mut count = 0;
+    for (sequence, row) in fold::folded(view, number, at)? {
+        if sequence == at.sequence {
+            continue;
+        }
+        count += u64::from(row.effective <= time);
+        let inner = At { sequence, ..at };
+        if fold::row(view, number, inner)?.is_some() {
+            count += folded_until(view, number, inner, time)?;
+        }
+    }
+    Ok(count)
+}
+
+/// The revision before this one along first parents, but for those that are folded.
+pub(crate) fn before(
+    view: &dyn Snapshot,
+    refs: &Refs,
+    number: SessionNumber,
+    at: At,
+) -> Result<Option<At>> {
+    back(view, refs, number, at, 1)
 }
 
 /// Where a branch's head lies.

@@ -56,6 +56,16 @@ pub struct ChangeRange {
     pub new: SideRange,
 }
 
+impl ChangeRange {
+    /// The encoded key, in the bytes that were scanned.
+    #[must_use]
+    pub fn key_in<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        bytes
+            .get(self.key.start as usize..self.key.end as usize)
+            .expect("scanned ranges lie inside the delta")
+    }
+}
+
 const VERSION: u8 = 1;
 
 impl Delta {

@@ -51,6 +51,12 @@ pub const SEGMENTS: Table = Table(20);
 pub const COUNTERS: Table = Table(21);
 /// Session, hash of an event's key -> the id of its checkpoint.
 pub const CHECKPOINT_KEYS: Table = Table(22);
+/// Session, branch, sequence -> [`super::FoldRow`] of what was folded into that revision.
+pub const FOLDS: Table = Table(23);
+/// Session, branch, sequence folded into, sequence -> the [`super::RevisionRow`] as it was before.
+pub const FOLDED: Table = Table(24);
+/// Time, operation id -> the session in which it pruned what was not swept yet.
+pub const PRUNINGS: Table = Table(25);
 
 /// The counter of objects.
 pub const NEXT_OBJECT: &[u8] = &[0];

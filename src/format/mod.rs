@@ -44,7 +44,7 @@ pub use page::Page;
 pub use record::{Body, Bytes, DeltaPart, Record, RecordChange};
 pub use refs::{BookmarkRef, BranchChange, BranchRefs, Head, Refs, SessionRefs};
 pub use row::{
-    BookmarkRow, CheckpointRow, CleanedRow, Effect, FactRow, KeyframeChunk, KeyframeRow,
+    BookmarkRow, CheckpointRow, CleanedRow, Effect, FactRow, FoldRow, KeyframeChunk, KeyframeRow,
     OperationRow, RefsRow, RevisionRow, SegmentRow, SequenceRow, TotalsRow,
 };
 pub use spooled::{Spooled, SpooledCheckpoint, SpooledNote, SpooledPage};

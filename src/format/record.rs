@@ -204,6 +204,44 @@ pub enum RecordChange {
         /// Whether facts of that operation are hidden from now on, or seen again.
         facts_hidden: bool,
     },
+    /// This operation prunes: what it takes out of sight can be brought back until it is swept.
+    Pruned {
+        /// The session.
+        session: SessionNumber,
+    },
+    /// The revisions of a branch from `first` up to `last`, not included, are folded into `last`.
+    Folded {
+        /// The session.
+        session: SessionNumber,
+        /// The branch.
+        branch: BranchNumber,
+        /// The first of them.
+        first: u64,
+        /// The revision they are folded into.
+        last: u64,
+        /// The pruning that this is part of: by a redo, the one that is done again.
+        pruning: OperationId,
+        /// What they and `last` changed together.
+        delta: Vec<DeltaPart>,
+    },
+    /// What was folded into a revision is there again.
+    Unfolded {
+        /// The session.
+        session: SessionNumber,
+        /// The branch.
+        branch: BranchNumber,
+        /// The revision it was folded into.
+        last: u64,
+    },
+    /// What a pruning took out of sight is gone for good.
+    Swept {
+        /// The session.
+        session: SessionNumber,
+        /// The operation that pruned.
+        operation: OperationId,
+        /// The large values that nothing else names.
+        blobs: Vec<ObjectId>,
+    },
     /// The session's schedule of checkpoints: one is due at the next write this long after the last.
     Schedule {
         /// The session.
@@ -216,7 +254,9 @@ pub enum RecordChange {
 impl RecordChange {
     fn inline_bytes(&self) -> usize {
         match self {
-            Self::Revision { delta, .. } => delta.iter().map(DeltaPart::inline_bytes).sum(),
+            Self::Revision { delta, .. } | Self::Folded { delta, .. } => {
+                delta.iter().map(DeltaPart::inline_bytes).sum()
+            }
             Self::Facts { page, .. } => page.inline_bytes(),
             Self::Object { object } | Self::Segment { object, .. } => object.0.len(),
             _ => 0,

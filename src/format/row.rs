@@ -130,6 +130,8 @@ pub enum SequenceRow {
     Revision(BranchNumber),
     /// A checkpoint.
     Checkpoint(CheckpointId),
+    /// A revision on this branch that was folded into the one of this number.
+    Folded(BranchNumber, u64),
 }
 
 impl SequenceRow {
@@ -139,6 +141,9 @@ impl SequenceRow {
         match self {
             Self::Revision(branch) => [&[0], branch.to_le_bytes().as_slice()].concat(),
             Self::Checkpoint(id) => [&[1], id.as_bytes().as_slice()].concat(),
+            Self::Folded(branch, into) => {
+                [&[2], branch.to_le_bytes().as_slice(), &into.to_le_bytes()].concat()
+            }
         }
     }
 
@@ -151,6 +156,10 @@ impl SequenceRow {
         let row = match reader.byte()? {
             0 => Self::Revision(u32::from_le_bytes(reader.array()?)),
             1 => Self::Checkpoint(CheckpointId::from_bytes(reader.array()?)),
+            2 => Self::Folded(
+                u32::from_le_bytes(reader.array()?),
+                u64::from_le_bytes(reader.array()?),
+            ),
             _ => return Err(reader.error("unknown mark")),
         };
         reader.end()?;
@@ -287,6 +296,21 @@ pub struct SegmentRow {
 }
 packed_row!(SegmentRow, "blob segment");
 
+/// Revisions that were folded into a later one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FoldRow {
+    /// The first of them.
+    pub first: u64,
+    /// How many there are.
+    pub count: u64,
+    /// The operation that folded them.
+    pub operation: OperationId,
+    /// Whether their bodies and deltas are gone for good; their headers stay.
+    pub swept: bool,
+}
+packed_row!(FoldRow, "fold");
+
 /// Something an operation did, with what it takes to take it back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -365,6 +389,31 @@ pub enum Effect {
     Schedule {
         /// As it was.
         old: Option<i64>,
+    },
+    /// Folded revisions into a later one.
+    Folded {
+        /// On this branch.
+        branch: BranchNumber,
+        /// The first of them.
+        first: u64,
+        /// The one they were folded into.
+        last: u64,
+    },
+    /// Brought back what was folded.
+    Unfolded {
+        /// On this branch.
+        branch: BranchNumber,
+        /// The first of them.
+        first: u64,
+        /// The one they had been folded into.
+        last: u64,
+    },
+    /// Pruned what is gone for good: stands in place of all other effects.
+    Swept {
+        /// The numbers and ids of checkpoints: they are not given out again.
+        checkpoints: Vec<(u64, CheckpointId)>,
+        /// How many revisions.
+        revisions: u64,
     },
 }
 

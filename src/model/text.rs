@@ -48,7 +48,8 @@ pub fn has_hidden(text: &str) -> bool {
 /// Control characters (C0, DEL, C1) and format characters that reorder, hide or join text.
 ///
 /// Variation selectors are let through: they only choose between looks of the character before them.
-fn is_hidden(character: char) -> bool {
+#[must_use]
+pub fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(
             character,

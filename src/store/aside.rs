@@ -4,7 +4,9 @@
 use super::act::Act;
 use super::gate::{Removed, warning};
 use super::session::NewSession;
-use super::write::{Committed, NewCheckpoint, check_claim, check_tag, fact_pages};
+use super::write::{
+    Committed, NewCheckpoint, check_checkpoint, check_claim, check_fact, fact_pages,
+};
 use super::{Session, Store};
 use crate::engine::commit::random;
 use crate::engine::revise::ClaimChange;
@@ -144,13 +146,7 @@ impl Aside<'_> {
         waiting.used = self.takes_over;
         let (gate, mut removed) = (self.store.gate(), Removed::new());
         for fact in &mut self.facts {
-            gate.fact(fact, &mut removed);
-            claim::check_id(&fact.id).map_err(|error| Error::invalid(error.to_string()))?;
-            if fact.kind.is_claim() {
-                return Err(Error::invalid(format!("a {} is a claim, not a fact", fact.kind)));
-            }
-            fact.value = claim::check(fact.kind, &fact.value)
-                .map_err(|error| Error::invalid(error.to_string()))?;
+            check_fact(gate, fact, &mut removed)?;
         }
         // The number of the session is no part of a page.
         pages(&mut waiting, &fact_pages(0, None, self.facts));
@@ -161,10 +157,7 @@ impl Aside<'_> {
             note(&mut waiting, &change.key.id, &change.value.unwrap_or_default(), None);
         }
         for mut wanted in self.checkpoints {
-            wanted.tags.iter().try_for_each(|tag| check_tag(tag))?;
-            gate.checkpoint(&mut wanted, &mut removed);
-            wanted.tags.sort();
-            wanted.tags.dedup();
+            check_checkpoint(gate, &mut wanted, &mut removed)?;
             checkpoint(&mut waiting, wanted, CheckpointId::from_bytes(random()?), None);
         }
         let reason = Error::Conflict("it was put aside".to_owned());

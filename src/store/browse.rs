@@ -317,7 +317,10 @@ impl Session {
                 let row = lineage::revision(view, self.number, at)?;
                 let header =
                     Header::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
-                let parents = header.parents.iter().map(|parent| parent.sequence).collect();
+                // The first parent may be folded: what is left before this one stands for it.
+                let before = timeline::before(view, &view.refs, self.number, at)?;
+                let merged = header.parents.iter().skip(1).map(|parent| parent.sequence);
+                let parents = before.map(|at| at.sequence).into_iter().chain(merged).collect();
                 let changes =
                     if header.reset.is_some() { Vec::new() } else { first_changes(view, &row)? };
                 (branch, Recorded::Revision { entry, parents, changes })

@@ -5,6 +5,7 @@ use super::session::Session;
 use crate::backend::{Direction, Snapshot};
 use crate::engine::checkpoint::{self, CheckpointFilter};
 use crate::engine::lineage::{self, At};
+use crate::engine::live::View;
 use crate::engine::lookup;
 use crate::engine::refs::session as session_refs;
 use crate::engine::timeline;
@@ -143,9 +144,13 @@ impl Session {
     /// # Errors
     /// As every read.
     pub fn records(&self, from: u64, limit: usize) -> Result<Vec<LogItem>> {
+        self.records_at(&self.view()?, from, limit)
+    }
+
+    /// As [`Session::records`], at this moment.
+    pub(super) fn records_at(&self, view: &View, from: u64, limit: usize) -> Result<Vec<LogItem>> {
         use crate::format::SequenceRow;
         use crate::format::key::{self, of};
-        let view = self.view()?;
         let first = of(self.number).number(from).build();
         let rows =
             view.scan(key::SEQUENCES, &first, &of(self.number).end(), Direction::Ascending, limit)?;
@@ -154,12 +159,13 @@ impl Session {
             let sequence = key::last_number(&place).unwrap_or(0);
             match SequenceRow::decode(&row).map_err(Error::corrupt("a sequence number"))? {
                 SequenceRow::Revision(branch) => {
-                    items.push(LogItem::Revision(self.log_entry(&view, At { branch, sequence })?));
+                    items.push(LogItem::Revision(self.log_entry(view, At { branch, sequence })?));
                 }
                 SequenceRow::Checkpoint(_) => {
-                    let found = checkpoint::by_sequence(&view, self.number, sequence)?;
+                    let found = checkpoint::by_sequence(view, self.number, sequence)?;
                     items.extend(found.map(LogItem::Checkpoint));
                 }
+                SequenceRow::Folded(..) => {}
             }
         }
         Ok(items)
@@ -170,27 +176,26 @@ impl Session {
     /// # Errors
     /// [`Error::NotFound`] if there is no such revision.
     pub fn changes_of(&self, sequence: u64) -> Result<Vec<Change>> {
-        let view = self.view()?;
-        let point = self.sequence(sequence)?;
-        let at = point.at.ok_or_else(|| Error::not_found("revision", format!("#{sequence}")))?;
-        let parent = timeline::head_at(&view, self.number, at)?.1.parents.first().copied();
-        let from = match parent {
-            None => None,
-            Some(parent) => self.sequence(parent.sequence)?.at,
-        };
-        crate::engine::compare::compare(&view, &view.refs, self.number, from, Some(at))
+        self.changes_at(&self.view()?, sequence)
     }
 
-    pub(crate) fn log_entry(&self, view: &dyn Snapshot, at: At) -> Result<LogEntry> {
+    /// As [`Session::changes_of`], at this moment.
+    pub(super) fn changes_at(&self, view: &View, sequence: u64) -> Result<Vec<Change>> {
+        let point = self.of_sequence(view, sequence)?;
+        let at = point.at.ok_or_else(|| Error::not_found("revision", format!("#{sequence}")))?;
+        let from = timeline::before(view, &view.refs, self.number, at)?;
+        crate::engine::compare::compare(view, &view.refs, self.number, from, Some(at))
+    }
+
+    pub(crate) fn log_entry(&self, view: &View, at: At) -> Result<LogEntry> {
         let row = lineage::revision(view, self.number, at)?;
         let header = Header::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
         let body = Body::decode(&row.body).map_err(Error::corrupt("a revision's body"))?;
-        let (refs, _) = self.store.engine.live.refs()?;
         Ok(LogEntry {
             sequence: at.sequence,
             id: Header::id_of(&row.header),
             time: row.effective,
-            branch: session_refs(&refs, self.number)?.branch(at.branch)?.name.clone(),
+            branch: session_refs(&view.refs, self.number)?.branch(at.branch)?.name.clone(),
             verb: body.operation.verb,
             author: body.operation.author,
             operation: body.operation.id,

@@ -3,13 +3,14 @@
 use super::act::Act;
 use super::gate::Clean;
 use super::session::Session;
+use super::stream::Resolve;
 use super::write::{Committed, NewCheckpoint};
 use crate::backend::Snapshot;
 use crate::engine::blob;
 use crate::engine::commit::Durability;
 use crate::engine::fact::{self, KnownFact};
 use crate::engine::object;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, Bytes, CleanedRow, ObjectKind};
 use crate::model::{Fact, ObjectId, OperationId, TextRef};
@@ -270,6 +271,50 @@ impl Session {
             (Some((offset, length)), Some(source)) => self.blob_bytes(source, offset, length),
             _ => self.object_bytes(&text.hash),
         }
+    }
+
+    /// The whole of a fact's long text. `resolve` reads it out of the document of its source.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is not there; as every read.
+    pub fn text(
+        &self,
+        source: Option<&str>,
+        text: &TextRef,
+        resolve: Resolve<'_>,
+    ) -> Result<String> {
+        let bytes = self.text_bytes(source, text)?;
+        let whole = if text.place.is_some() && source.is_some() {
+            resolve(&bytes, &text.pointer)
+        } else {
+            String::from_utf8(bytes).ok()
+        };
+        whole.ok_or_else(|| Error::missing(format!("the text at '{}'", text.pointer)))
+    }
+
+    /// The source that a text stands in, told by its hash: a checkpoint's body does not name it. `None` if it is in no
+    /// source, or is an object of its own.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn source_of(&self, text: &TextRef, resolve: Resolve<'_>) -> Result<Option<String>> {
+        if text.place.is_none() {
+            return Ok(None);
+        }
+        for (source, _) in self.summary()?.sources {
+            match self.text(Some(&source), text, resolve) {
+                Ok(whole)
+                    if *blake3::hash(whole.as_bytes()).as_bytes() == *text.hash.as_bytes() =>
+                {
+                    return Ok(Some(source));
+                }
+                // In another source there is something else at its place, or nothing.
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Corrupt => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
     }
 
     /// A part of a growing blob.

@@ -7,13 +7,10 @@ use super::act::Act;
 use super::session::Session;
 use super::{Store, find_session};
 use crate::engine::commit::Durability;
-use crate::engine::refs::session as session_refs;
+use crate::engine::refs::{JOINED, agent_session, session as session_refs};
 use crate::error::{Error, Result};
-use crate::format::{BookmarkRow, Bytes, Record, RecordChange, Refs};
-use crate::model::{SessionKind, SessionNumber};
-
-/// What the source of an agent session that joined is called, before the agent's own id.
-pub(super) const JOINED: &str = "joined:";
+use crate::format::{Record, RecordChange};
+use crate::model::SessionKind;
 
 impl Session {
     /// Makes an agent's session part of this effort: hooks, imports and commands that address it by the agent's own id
@@ -21,11 +18,10 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::Invalid`] if this is no debugging effort or that is no id; as every write.
-    pub fn join(&self, act: &Act, agent_session: &str) -> Result<bool> {
-        crate::model::claim::check_id(agent_session)
-            .map_err(|error| Error::invalid(error.to_string()))?;
+    pub fn join(&self, act: &Act, agent: &str) -> Result<bool> {
+        crate::model::claim::check_id(agent).map_err(|error| Error::invalid(error.to_string()))?;
         let operation = act.operation()?;
-        let source = format!("{JOINED}{agent_session}");
+        let source = format!("{JOINED}{agent}");
         self.store.engine.commit(Durability::Now, &mut |desk| {
             let here = session_refs(&desk.refs, self.number)?;
             if here.info.kind != SessionKind::Debug {
@@ -34,7 +30,7 @@ impl Session {
                     here.info.name
                 )));
             }
-            if number_of(&desk.refs, agent_session) == Some(self.number) {
+            if agent_session(&desk.refs, agent) == Some(self.number) {
                 return Ok((None, false));
             }
             let mut changes = Vec::new();
@@ -48,19 +44,11 @@ impl Session {
                     changes.push(RecordChange::Bookmark { session: number, source, bookmark });
                 }
             }
-            if here.info.agent_session.as_deref() != Some(agent_session) {
-                let nothing = BookmarkRow {
-                    blob: String::new(),
-                    bytes: 0,
-                    lines: 0,
-                    blocks: Bytes(Vec::new()),
-                    carry: Bytes(Vec::new()),
-                    cleaned: None,
-                };
+            if here.info.agent_session.as_deref() != Some(agent) {
                 changes.push(RecordChange::Bookmark {
                     session: self.number,
                     source: source.clone(),
-                    bookmark: Some(Box::new(nothing)),
+                    bookmark: Some(Box::default()),
                 });
             }
             changes.push(RecordChange::Used { session: self.number });
@@ -74,9 +62,9 @@ impl Store {
     ///
     /// # Errors
     /// As every read.
-    pub fn agent_session(&self, agent_session: &str) -> Result<Option<Session>> {
+    pub fn agent_session(&self, agent: &str) -> Result<Option<Session>> {
         let (refs, _) = self.engine.live.refs()?;
-        Ok(number_of(&refs, agent_session).map(|number| self.at(number)))
+        Ok(agent_session(&refs, agent).map(|number| self.at(number)))
     }
 
     /// The session of this name, id, beginning of an id, or agent's own id.
@@ -87,21 +75,6 @@ impl Store {
         let (refs, _) = self.engine.live.refs()?;
         find_session(&refs, name).map(|number| self.at(number))
     }
-}
-
-/// The session of an agent's own id.
-pub(super) fn number_of(refs: &Refs, agent_session: &str) -> Option<SessionNumber> {
-    let is_joined = |source: &str| source.strip_prefix(JOINED) == Some(agent_session);
-    let joined = refs
-        .sessions
-        .iter()
-        .position(|session| session.bookmarks.iter().any(|it| is_joined(&it.source)));
-    let begun = || {
-        refs.sessions
-            .iter()
-            .position(|session| session.info.agent_session.as_deref() == Some(agent_session))
-    };
-    joined.or_else(begun).and_then(|place| SessionNumber::try_from(place).ok())
 }
 
 #[cfg(test)]

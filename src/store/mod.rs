@@ -16,6 +16,7 @@ mod join;
 mod maintainer;
 mod repair;
 mod resolve;
+mod retain;
 mod search;
 mod session;
 mod state;
@@ -52,6 +53,7 @@ pub use import::{BLOCK_BYTES, Bookmark, SourceChange, Taken};
 pub use maintainer::Maintainer;
 pub use repair::Repaired;
 pub use resolve::Point;
+pub use retain::{Folded, FoldedAt, Pruned, Swept, UNDO_MICROS, Verdict};
 pub use search::{Hit, Hits, MAX_HITS, MAX_WORDS, Query};
 pub use session::{BranchSummary, NewSession, Session, SessionOf, SessionSummary};
 pub use state::{Comparison, RevisionSummary, StateAt};
@@ -69,6 +71,7 @@ use crate::engine::checkpoint;
 use crate::engine::commit::{Durability, Engine, operation_id, random};
 use crate::engine::live::Live;
 use crate::engine::maintain::refs_record;
+use crate::engine::refs;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Marker, Record, RecordChange, Refs};
 use crate::model::{Checkpoint, OperationId, SessionKind, SessionNumber};
@@ -364,7 +367,7 @@ impl Store {
         checkpoint::list_all(&view, filter)?
             .into_iter()
             .map(|(number, checkpoint)| {
-                let session = crate::engine::refs::session(&view.refs, number)?;
+                let session = refs::session(&view.refs, number)?;
                 Ok((session.info.name.clone(), checkpoint))
             })
             .collect()
@@ -466,7 +469,7 @@ fn find_session(refs: &Refs, name: &str) -> Result<SessionNumber> {
     }
     let mut found: Vec<_> = by_name(false).collect();
     if found.is_empty()
-        && let Some(number) = join::number_of(refs, name)
+        && let Some(number) = refs::agent_session(refs, name)
     {
         return Ok(number);
     }

@@ -2,13 +2,14 @@
 
 use super::session::Session;
 use crate::engine::checkpoint::{self, CheckpointFilter};
+use crate::engine::index::fold;
 use crate::engine::lineage::At;
 use crate::engine::live::View;
 use crate::engine::lookup;
 use crate::engine::refs::session as session_refs;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
-use crate::format::{SequenceRow, Side, decode_entry, encode_key};
+use crate::format::{Header, SequenceRow, Side, decode_entry, encode_key};
 use crate::model::when::{IdPrefix, Moment, MomentBase, Named};
 use crate::model::{
     AutoTrigger, BranchNumber, Checkpoint, CheckpointId, Key, Kind, Timestamp, Trigger, Value,
@@ -209,7 +210,7 @@ impl Session {
         Ok(Point { branch, at: Some(at), time: Some(head.effective), checkpoint: None })
     }
 
-    fn of_sequence(&self, view: &View, sequence: u64) -> Result<Point> {
+    pub(super) fn of_sequence(&self, view: &View, sequence: u64) -> Result<Point> {
         let none = || Error::not_found("revision or checkpoint", format!("#{sequence}"));
         match timeline::sequence(view, self.number, sequence)?.ok_or_else(none)? {
             SequenceRow::Revision(branch) => {
@@ -219,6 +220,10 @@ impl Session {
                 let checkpoint = checkpoint::by_sequence(view, self.number, sequence)?;
                 self.point_of(view, checkpoint.ok_or_else(none)?)
             }
+            SequenceRow::Folded(_, into) => {
+                let into = timeline::found_in(view, self.number, into)?;
+                Err(Error::Folded { sequence, into })
+            }
         }
     }
 
@@ -227,6 +232,10 @@ impl Session {
             None => None,
             Some(sequence) => match timeline::sequence(view, self.number, sequence)? {
                 Some(SequenceRow::Revision(branch)) => Some(At { branch, sequence }),
+                Some(SequenceRow::Folded(_, into)) => {
+                    let into = timeline::found_in(view, self.number, into)?;
+                    return Err(Error::Folded { sequence, into });
+                }
                 _ => return Err(Error::missing(format!("revision #{sequence}"))),
             },
         };
@@ -279,6 +288,10 @@ impl Session {
                     (id.to_string(), "revision")
                 }
                 SequenceRow::Checkpoint(id) => (id.to_string(), "checkpoint"),
+                SequenceRow::Folded(branch, into) => {
+                    let row = fold::find(view, self.number, branch, (named.sequence, into))?;
+                    (Header::id_of(&row.header).to_string(), "revision")
+                }
             };
             if whole.starts_with(prefix.as_str()) {
                 points.push((named.sequence, whole, what));

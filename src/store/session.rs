@@ -1,7 +1,6 @@
 //! One session of a store.
 
 use super::act::Act;
-use super::join::JOINED;
 use super::resolve::Point;
 use super::write::{Committed, Write, check_tag};
 use super::{Store, current_number};
@@ -10,7 +9,7 @@ use crate::engine::commit::{Desk, Durability};
 use crate::engine::head::branch_of;
 use crate::engine::lineage::At;
 use crate::engine::live::View;
-use crate::engine::refs::session as session_refs;
+use crate::engine::refs::{JOINED, session as session_refs};
 use crate::engine::revise::{self, Place};
 use crate::engine::timeline;
 use crate::error::{Error, Result};

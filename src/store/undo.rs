@@ -12,6 +12,7 @@ use crate::engine::index::find_operation;
 use crate::engine::lineage::At;
 use crate::engine::live::View;
 use crate::engine::refs::session as session_refs;
+use crate::engine::retain;
 use crate::engine::revise::{self, ClaimChange, Place, Planned};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
@@ -67,6 +68,14 @@ fn describe(effect: &Effect) -> String {
         Effect::Facts { count, .. } => format!("{count} facts"),
         Effect::Bookmark { source, bytes, .. } => format!("{source} up to byte {bytes}"),
         Effect::Schedule { .. } => "the schedule".to_owned(),
+        Effect::Folded { first, last, .. } => format!("folded #{first} and on into #{last}"),
+        Effect::Unfolded { first, last, .. } => {
+            format!("brought #{first} and on back out of #{last}")
+        }
+        Effect::Swept { checkpoints, revisions } => {
+            let checkpoints = checkpoints.len();
+            format!("pruned {checkpoints} checkpoints and {revisions} revisions for good")
+        }
     }
 }
 
@@ -196,6 +205,7 @@ impl Session {
                     && row.takes_back.is_none()
                     && row.taken_back_by.is_none()
                     && !row.effects.is_empty()
+                    && !row.effects.iter().any(|effect| matches!(effect, Effect::Swept { .. }))
             })
             .ok_or_else(|| Error::not_found("operation", "to take back"))
     }
@@ -294,6 +304,23 @@ impl Session {
                 Effect::Schedule { old } => {
                     changes.push(RecordChange::Schedule { session, every_micros: *old });
                 }
+                Effect::Folded { branch, last, .. } => {
+                    let at = At { branch: *branch, sequence: *last };
+                    retain::check_unfoldable(view, session, at, &target.operation.id)?;
+                    changes.push(RecordChange::Unfolded { session, branch: *branch, last: *last });
+                }
+                Effect::Unfolded { branch, first, last } => {
+                    let run = retain::Run { branch: *branch, first: *first, last: *last };
+                    let pruning = target.takes_back.unwrap_or(target.operation.id);
+                    retain::check_pruning(view, &pruning)?;
+                    changes.push(retain::fold(view, session, &run, pruning)?.change);
+                }
+                Effect::Swept { .. } => {
+                    return Err(Error::Conflict(format!(
+                        "what '{}' pruned is gone for good: its time to be taken back is over",
+                        target.operation.verb
+                    )));
+                }
             }
         }
         let last = self.last_checkpoint_without(view, &hidden)?;
@@ -385,11 +412,13 @@ impl Session {
         last: u64,
     ) -> Result<Option<Planned>> {
         let branch = place.branch;
-        let (_, header) = timeline::head_at(view, self.number, At { branch, sequence: first })?;
-        let before = match header.parents.first() {
-            None => None,
-            Some(parent) => self.sequence(parent.sequence)?.at,
-        };
+        for sequence in [first, last] {
+            // Says so if it was folded.
+            self.of_sequence(view, sequence)?;
+        }
+        retain::check_own(view, self.number, branch, (first, last))?;
+        let at = At { branch, sequence: first };
+        let before = timeline::before(view, &desk.refs, self.number, at)?;
         let head = session_refs(&desk.refs, self.number)?.branch(branch)?.head;
         if head.is_some_and(|head| head.sequence == last) {
             return self.plan_reset(desk, place, before).map(Some);

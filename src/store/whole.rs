@@ -2,7 +2,7 @@
 //! that nothing is decoded and nothing encoded, and only what differs is looked at more closely.
 
 use super::write::{HeadClaims, check_claim};
-use crate::engine::cores::cores;
+use crate::engine::cores;
 use crate::engine::revise::ClaimChange;
 use crate::error::{Error, Result};
 use crate::format::{decode_key, has_value};
@@ -38,27 +38,11 @@ fn compare(key: &Key, stored: &[u8]) -> Ordering {
 type Pair<'a> = (&'a (Key, Value), Option<&'a [u8]>);
 
 /// Those of these claims whose entries hold something else.
-fn differing<'a>(pairs: &[Pair<'a>]) -> Vec<&'a (Key, Value)> {
-    let some = |part: &[Pair<'a>]| -> Vec<&'a (Key, Value)> {
-        part.iter()
-            .filter(|(claim, entry)| !entry.is_some_and(|entry| has_value(entry, &claim.1)))
-            .map(|(claim, _)| *claim)
-            .collect()
-    };
-    if pairs.len() < PARALLEL_CLAIMS || cores() == 1 {
-        return some(pairs);
-    }
-    let some = &some;
-    std::thread::scope(|scope| {
-        let mut parts = pairs.chunks(pairs.len().div_ceil(cores()));
-        let mine = parts.next().unwrap_or_default();
-        let others: Vec<_> = parts.map(|part| scope.spawn(move || some(part))).collect();
-        let mut all = some(mine);
-        for other in others {
-            all.extend(other.join().expect("a worker only compares"));
-        }
-        all
-    })
+fn differing<'a>(pairs: &[Pair<'a>]) -> impl Iterator<Item = &'a (Key, Value)> {
+    let same = cores::map(pairs, PARALLEL_CLAIMS, |(claim, entry)| {
+        entry.is_some_and(|entry| has_value(entry, &claim.1))
+    });
+    pairs.iter().zip(same).filter(|(_, same)| !same).map(|((claim, _), _)| *claim)
 }
 
 /// The changes that make the claims of these kinds be these.

@@ -2,7 +2,7 @@
 
 use super::act::Act;
 use super::aside;
-use super::gate::{Removed, warning};
+use super::gate::{Gate, Removed, warning};
 use super::session::Session;
 use super::whole;
 use crate::engine::checkpoint as checkpoints;
@@ -411,24 +411,9 @@ impl<'a> Write<'a> {
                 Step::Rule(_) | Step::Edit(..) => {}
             }
         }
-        for fact in &mut self.facts {
-            if fact.kind.is_claim() {
-                return Err(Error::invalid(format!("a {} is a claim, not a fact", fact.kind)));
-            }
-            gate.fact(fact, removed);
-            claim::check_id(&fact.id).map_err(|error| Error::invalid(error.to_string()))?;
-            fact.value = claim::check(fact.kind, &fact.value)
-                .map_err(|error| Error::invalid(error.to_string()))?;
-        }
-        for checkpoint in self.checkpoint.iter_mut().chain(&mut self.checkpoints) {
-            for tag in &checkpoint.tags {
-                check_tag(tag)?;
-            }
-            gate.checkpoint(checkpoint, removed);
-            checkpoint.tags.sort();
-            checkpoint.tags.dedup();
-        }
-        Ok(())
+        self.facts.iter_mut().try_for_each(|fact| check_fact(gate, fact, removed))?;
+        let mut checkpoints = self.checkpoint.iter_mut().chain(&mut self.checkpoints);
+        checkpoints.try_for_each(|checkpoint| check_checkpoint(gate, checkpoint, removed))
     }
 
     /// This write as it waits in the spool; `None` if it needs an expected head, or is a part of something larger.
@@ -730,7 +715,8 @@ impl<'a> Write<'a> {
                 (branch, new_head.or(head))
             }
         };
-        let mut checkpoint = Checkpoint {
+        let past = wanted.at.is_some();
+        let checkpoint = Checkpoint {
             id,
             sequence,
             time,
@@ -742,32 +728,10 @@ impl<'a> Write<'a> {
             body: wanted.body.without_nulls(),
             key: wanted.key,
         };
-        if let Some(known) = known {
-            // What happens now and has its checkpoint already was reported twice.
-            if wanted.at.is_none() {
-                return Ok(None);
-            }
-            checkpoint.id = known.id;
-            checkpoint.sequence = known.sequence;
-            checkpoint.body = completed(&known.body, checkpoint.body);
-            if checkpoint == known {
-                return Ok(None);
-            }
-        }
-        Ok(Some(checkpoint))
-    }
-}
-
-/// What is known of an event with what is new of it: a new field replaces an old one of its name, the others stay.
-fn completed(old: &Value, new: Value) -> Value {
-    match (old, new) {
-        (Value::Map(old), Value::Map(new)) => {
-            let mut fields = old.clone();
-            fields.extend(new);
-            Value::Map(fields)
-        }
-        (old, Value::Null) => old.clone(),
-        (_, new) => new,
+        Ok(match known {
+            Some(known) => checkpoints::onto(&known, checkpoint, past),
+            None => Some(checkpoint),
+        })
     }
 }
 
@@ -831,6 +795,31 @@ pub(crate) fn check_claim(change: &mut ClaimChange) -> Result<()> {
 /// A plain addition: it needs to know nothing of what is there.
 fn is_new_note(change: &ClaimChange) -> bool {
     change.key.kind == Kind::Note && change.expect == Expect::Absent
+}
+
+/// A fact as it is to be stored: without secrets, of a kind and id that can be, its fields checked.
+pub(super) fn check_fact(gate: Gate<'_>, fact: &mut Fact, removed: &mut Removed) -> Result<()> {
+    if fact.kind.is_claim() {
+        return Err(Error::invalid(format!("a {} is a claim, not a fact", fact.kind)));
+    }
+    gate.fact(fact, removed);
+    claim::check_id(&fact.id).map_err(|error| Error::invalid(error.to_string()))?;
+    fact.value =
+        claim::check(fact.kind, &fact.value).map_err(|error| Error::invalid(error.to_string()))?;
+    Ok(())
+}
+
+/// A checkpoint as it is to be stored: without secrets, each tag once and a word.
+pub(super) fn check_checkpoint(
+    gate: Gate<'_>,
+    wanted: &mut NewCheckpoint,
+    removed: &mut Removed,
+) -> Result<()> {
+    wanted.tags.iter().try_for_each(|tag| check_tag(tag))?;
+    gate.checkpoint(wanted, removed);
+    wanted.tags.sort();
+    wanted.tags.dedup();
+    Ok(())
 }
 
 /// Tags are words: they stand in lists, moments and file names.

@@ -187,3 +187,17 @@ fn the_example_is_a_stream_in_the_order_of_time() {
     }
     assert!(put.len() > 60, "the example has only {} entities", put.len());
 }
+
+/// A target that nobody describes is one that nobody runs.
+#[test]
+fn every_fuzz_target_is_built_and_described() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    let (manifest, page) = (read("fuzz/Cargo.toml"), read("docs/reliability.md"));
+    let targets = files(&root().join("fuzz/targets"), "rs");
+    assert!(targets.len() >= 14);
+    for target in targets {
+        let name = target.file_stem().unwrap().to_str().unwrap();
+        assert!(manifest.contains(&format!("path = \"targets/{name}.rs\"")), "{name} is not built");
+        assert!(page.contains(&format!("`{name}`")), "{name} is not described");
+    }
+}

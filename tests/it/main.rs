@@ -14,6 +14,8 @@ mod layering;
 mod model;
 #[cfg(test)]
 mod program;
+#[cfg(test)]
+mod prune;
 mod redact;
 #[cfg(test)]
 mod rot;

@@ -1,5 +1,6 @@
 //! One event, whichever agent sent it.
 
+use crate::claude_code::Dialect;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -40,6 +41,17 @@ impl Agent {
     pub fn named(word: &str) -> Option<Self> {
         let word = if word == "claude-code" { "claude" } else { word };
         Self::ALL.into_iter().find(|agent| agent.word() == word)
+    }
+
+    /// How its transcripts are written, if they are understood.
+    #[must_use]
+    pub const fn dialect(self) -> Option<Dialect> {
+        match self {
+            Self::Claude => Some(Dialect::ClaudeCode),
+            Self::Codex => Some(Dialect::Codex),
+            Self::Gemini => Some(Dialect::Gemini),
+            Self::Cursor | Self::OpenCode => None,
+        }
     }
 
     /// What a session of it is said to be of: the word its imported transcripts have.

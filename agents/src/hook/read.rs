@@ -51,6 +51,14 @@ impl<'a> Fields<'a> {
     }
 }
 
+impl Agent {
+    /// What happened at an event of this name, as far as the name alone says.
+    #[must_use]
+    pub fn happening(self, name: &str) -> Happening {
+        happening(self, name, &Fields(&Map::new()))
+    }
+}
+
 impl Event {
     /// Reads what an agent wrote to a hook's standard input. `name` is the event as the hook was called with; an
     /// empty one is taken from the input.

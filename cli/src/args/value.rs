@@ -180,6 +180,12 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A duration in microseconds; one that is too long for that is as long as can be.
+#[must_use]
+pub fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

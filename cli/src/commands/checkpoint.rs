@@ -1,5 +1,6 @@
 //! `forge checkpoint`.
 
+use super::prune::PruneArgs;
 use crate::args::value::{self, Moment, Name};
 use crate::context::Context;
 use crate::error::CommandError;
@@ -32,6 +33,8 @@ pub enum CheckpointCommand {
     Timeline(TimelineArgs),
     /// Make checkpoints at regular times, at the next write after each
     Schedule(ScheduleArgs),
+    /// Drop checkpoints that no rule keeps, and fold revisions that nothing names
+    Prune(PruneArgs),
 }
 
 /// Arguments of `forge checkpoint create`.
@@ -218,6 +221,7 @@ pub fn run(command: &CheckpointCommand, context: &mut Context) -> Result<(), Com
         CheckpointCommand::Tag(args) => tag(args, context),
         CheckpointCommand::Timeline(args) => timeline(args, context),
         CheckpointCommand::Schedule(args) => schedule(args, context),
+        CheckpointCommand::Prune(args) => super::prune::run(args, context),
     }
 }
 

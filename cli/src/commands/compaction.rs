@@ -5,7 +5,7 @@ use crate::compaction::{self, Compaction};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::hook::handing;
-use crate::hook::handover::known_of;
+use crate::hook::handover::{Remembered, remembered};
 use crate::reading::Reading;
 use crate::report::compaction::{CompactionJson, Compactions, LostJson, OneCompaction};
 use crate::workplace;
@@ -53,7 +53,7 @@ fn list(args: &ListArgs, context: &mut Context) -> Result<(), CommandError> {
     let session = &reading.session;
     let mut compactions = Vec::new();
     for one in compaction::newest(session, args.limit)? {
-        let (_, lost) = known_of(session, &one)?;
+        let lost = remembered(session, &one)?.lost;
         compactions.push(json(session, &one, lost.as_deref())?);
     }
     let name = session.summary()?.info.name;
@@ -66,15 +66,15 @@ fn show(args: &ShowArgs, context: &mut Context) -> Result<(), CommandError> {
     let reading = Reading::begin(context)?;
     let session = &reading.session;
     let found = named(session, args.which.as_deref())?;
-    let (known, lost) = known_of(session, &found)?;
+    let Remembered { knowledge, summary, lost } = remembered(session, &found)?;
     let name = session.summary()?.info.name;
-    let brief = handing::brief(&name, &found, &known, lost.as_deref(), ROOM);
+    let brief = handing::brief(&name, &found, &knowledge, lost.as_deref(), ROOM);
     let report = OneCompaction {
         session: name,
         compaction: json(session, &found, lost.as_deref())?,
-        known: known.items().len(),
+        known: knowledge.items().len(),
         lost: lost.map(|lost| lost.iter().map(LostJson::from).collect()),
-        summary: found.summary(session)?,
+        summary,
         brief,
     };
     context.out.emit(&report)?;

@@ -3,10 +3,11 @@
 use crate::context::Context;
 use crate::discovery;
 use crate::error::{CommandError, EXIT_NO};
+use crate::git;
 use crate::integration::agent::{Agent, Part, Place, Scope};
 use crate::integration::binary;
 use crate::integration::found;
-use crate::integration::plan::{self, Plan};
+use crate::integration::plan::Plan;
 use crate::integration::receipt::Receipts;
 use crate::report::hooks::{
     Change, Installation, Installed, LeftOut, PartStatus, ScopeStatus, Status, Uninstalled, told,
@@ -175,7 +176,7 @@ fn notes(plan: &Plan, place: &Place, context: &Context) -> Vec<String> {
             .files
             .iter()
             .filter(|step| step.file.starts_with(&place.project))
-            .filter(|step| plan::is_ignored(&place.project, &step.file) == Some(false))
+            .filter(|step| git::ignores(&place.project, &step.file) == Some(false))
             .map(|step| shown(&step.file, place))
             .collect();
         if !seen.is_empty() {
@@ -215,15 +216,14 @@ fn capitalised(text: &str) -> String {
 fn status(args: &StatusArgs, context: &mut Context) -> Result<(), CommandError> {
     let place = Place::of(context)?;
     let agents = args.agent.map_or_else(|| Agent::ALL.to_vec(), |agent| vec![agent]);
+    let found: Vec<(Agent, Vec<ScopeStatus>)> =
+        agents.into_iter().map(|agent| (agent, installed(agent, &place))).collect();
+    let none = |(agent, scopes): &(Agent, Vec<ScopeStatus>)| scopes.is_empty().then_some(*agent);
     let report = Status {
         store: store(context, &place).is_ok(),
         forge: place.forge.clone(),
-        installed: agents.iter().flat_map(|agent| installed(*agent, &place)).collect(),
-        not_installed: agents
-            .iter()
-            .copied()
-            .filter(|agent| installed(*agent, &place).is_empty())
-            .collect(),
+        not_installed: found.iter().filter_map(none).collect(),
+        installed: found.into_iter().flat_map(|(_, scopes)| scopes).collect(),
     };
     context.out.emit(&report)
 }

@@ -209,7 +209,7 @@ fn found_of(
     context: &Context,
     store: &Store,
 ) -> Result<Vec<FoundTranscript>, CommandError> {
-    let Some(home) = context.environment.path("HOME") else { return Ok(Vec::new()) };
+    let Some(home) = context.environment.directory("HOME") else { return Ok(Vec::new()) };
     let project = store.path().and_then(Path::parent).map(Path::to_owned);
     let folders: BTreeSet<PathBuf> = project.into_iter().chain([context.cwd.clone()]).collect();
     let mut found = Vec::new();
@@ -217,7 +217,7 @@ fn found_of(
         let there = match dialect {
             Dialect::ClaudeCode => locate(&home, &folder),
             Dialect::Codex => {
-                let own = context.environment.path("CODEX_HOME");
+                let own = context.environment.directory("CODEX_HOME");
                 codex_rollouts(&own.unwrap_or_else(|| home.join(".codex")), &folder)
             }
             Dialect::Gemini => gemini_recordings(&home.join(".gemini"), &folder),

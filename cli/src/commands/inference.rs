@@ -8,7 +8,7 @@ use crate::error::CommandError;
 use crate::report::written::Written;
 use crate::workplace::{self, Need};
 use crate::writing::Writing;
-use forge_store::model::{Fact, Kind, Origin, Value};
+use forge_store::model::{Fact, Kind, Origin, Timestamp, Value};
 
 /// List and show what rules read in messages, agree with it or put it aside.
 #[derive(Debug, clap::Subcommand)]
@@ -34,8 +34,12 @@ pub struct ListArgs {
     #[arg(long)]
     pub dismissed: bool,
 
-    /// List all of them
+    /// List those that a claim was made of
     #[arg(long, conflicts_with = "dismissed")]
+    pub promoted: bool,
+
+    /// List all of them
+    #[arg(long, conflicts_with_all = ["dismissed", "promoted"])]
     pub all: bool,
 }
 
@@ -67,9 +71,10 @@ pub struct DismissArgs {
 pub fn run(command: &InferenceCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         InferenceCommand::List(args) => {
-            let (all, dismissed) = (args.all, args.dismissed);
+            let wanted = (args.dismissed, args.promoted);
             entity::list_facts(Kind::Inference, &args.select, context, |value| {
-                all || value.field(DISMISSED).is_some() == dismissed
+                let is = |field| value.field(field).is_some();
+                args.all || (is(DISMISSED), is(PROMOTED)) == wanted
             })
         }
         InferenceCommand::Show(args) => entity::show(Kind::Inference, args, context),
@@ -80,6 +85,8 @@ pub fn run(command: &InferenceCommand, context: &mut Context) -> Result<(), Comm
 
 /// The field that says that one was put aside.
 const DISMISSED: &str = "dismissed";
+/// The field that holds the id of the claim that was made of one.
+const PROMOTED: &str = "promoted";
 
 /// The inference that was named.
 fn named(writing: &Writing, name: &str) -> Result<Fact, CommandError> {
@@ -94,6 +101,10 @@ fn named(writing: &Writing, name: &str) -> Result<Fact, CommandError> {
 fn promote(args: &PromoteArgs, context: &mut Context) -> Result<(), CommandError> {
     let writing = Writing::begin(context, "inference promote", Need::Existing)?;
     let fact = named(&writing, &args.inference)?;
+    if let Some(claim) = fact.value.field(PROMOTED).and_then(Value::as_text) {
+        return Err(CommandError::invalid(format!("'{}' is claim '{claim}' already", fact.id))
+            .hinted("'forge inference list' lists those that stand"));
+    }
     let states = fact.value.field("found").and_then(|found| found.field("kind"));
     let kind = states.and_then(Value::as_text).and_then(|kind| kind.parse::<Kind>().ok());
     let Some(kind) = kind.filter(|kind| kind.is_claim()) else {
@@ -106,7 +117,8 @@ fn promote(args: &PromoteArgs, context: &mut Context) -> Result<(), CommandError
         ("source", format!("inference:{}", fact.id).into()),
     ]);
     let id = args.id.as_ref().map(Name::as_str);
-    let (id, done) = writing.add_value(kind, id, &value)?;
+    let promoted = |id: &str| version_of(&fact, context.now, [(PROMOTED, id.into())]);
+    let (id, done) = writing.add_value_with(kind, id, &value, |id| Some(promoted(id)))?;
     let report = Written::new("forge.inference.promote/1", "Added", done).of(kind, id);
     context.out.emit(&report)?;
     writing.finish();
@@ -115,19 +127,24 @@ fn promote(args: &PromoteArgs, context: &mut Context) -> Result<(), CommandError
 
 fn dismiss(args: &DismissArgs, context: &mut Context) -> Result<(), CommandError> {
     let writing = Writing::begin(context, "inference dismiss", Need::Existing)?;
-    let mut fact = named(&writing, &args.inference)?;
-    if let Value::Map(fields) = &mut fact.value {
-        fields.insert(DISMISSED.to_owned(), true.into());
-        if let Some(reason) = &args.reason {
-            fields.insert("reason".to_owned(), reason.as_str().into());
-        }
-    }
+    let fact = named(&writing, &args.inference)?;
+    let reason = Value::from(args.reason.clone());
+    let fact = version_of(&fact, context.now, [(DISMISSED, true.into()), ("reason", reason)]);
     let id = fact.id.clone();
-    let now = context.now;
-    let fact = Fact { at: now, recorded_at: now, origin: Origin::Recorded, place: 0, ..fact };
     let done = writing.fact(fact, None)?;
     let report = Written::new("forge.inference.dismiss/1", "Dismissed", done);
     context.out.emit(&report.of(Kind::Inference, id))?;
     writing.finish();
     Ok(())
+}
+
+/// A new version of a fact, with these fields besides.
+fn version_of<const N: usize>(fact: &Fact, now: Timestamp, fields: [(&str, Value); N]) -> Fact {
+    let mut fact =
+        Fact { at: now, recorded_at: now, origin: Origin::Recorded, place: 0, ..fact.clone() };
+    if let Value::Map(known) = &mut fact.value {
+        let said = fields.into_iter().filter(|(_, value)| *value != Value::Null);
+        known.extend(said.map(|(name, value)| (name.to_owned(), value)));
+    }
+    fact
 }

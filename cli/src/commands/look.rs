@@ -11,7 +11,7 @@ use crate::report::checkpoint::{Checkpoints, Listed};
 use crate::report::diff::{Diff, readable};
 use crate::report::moment::{CheckpointJson, MomentJson};
 use crate::report::restore::Recovery;
-use crate::report::state::{Document, StateReport, StateScreen, of_kinds};
+use crate::report::state::{Document, FoldedJson, StateReport, StateScreen, of_kinds};
 use crate::report::timeline::{Entry, Lane, Sort, Timeline};
 use crate::text::Length;
 use crate::workplace::{self, Access, Need};
@@ -93,6 +93,7 @@ fn state(
         };
         StateReport::Screen(Box::new(StateScreen {
             brief: brief_screen(reading, &state)?,
+            folded: FoldedJson::at(&state)?,
             kinds,
             full: args.full,
             leads: leads(&state)?,

@@ -1,16 +1,29 @@
 //! `forge maintain`.
 
+use super::prune;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::store::Maintained;
 use crate::workplace::{self, Access};
 
-/// Brings the index up to date and rewrites it.
+/// Prunes if the settings say so, drops what can no longer be taken back, brings the index up to date and rewrites it.
 pub fn run(context: &mut Context) -> Result<(), CommandError> {
     let store = workplace::open(context, Access::Write)?;
     let tail_bytes_before = store.tail_bytes()?;
+    prune::by_itself(context, &store)?;
     let applied = store.maintain(0)?;
+    let undo = prune::undo_window(&context.config);
+    let swept = store.sweep(context.now, context.now.plus_micros(-prune::micros(undo)))?;
+    if swept.prunings > 0 {
+        store.maintain(0)?;
+    }
     let compacted = store.compact()?;
     let tail_bytes = store.tail_bytes()?;
-    context.out.emit(&Maintained { applied, compacted, tail_bytes_before, tail_bytes })
+    context.out.emit(&Maintained {
+        applied,
+        compacted,
+        swept: swept.prunings,
+        tail_bytes_before,
+        tail_bytes,
+    })
 }

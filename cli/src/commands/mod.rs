@@ -32,6 +32,7 @@ pub mod measurement;
 pub mod note;
 pub mod program;
 pub mod progress;
+pub mod prune;
 pub mod redact;
 pub mod run;
 pub mod search;

@@ -126,10 +126,7 @@ fn open(context: &Context, name: &Name) -> Result<(Store, Program), CommandError
 }
 
 fn point(context: &Context, program: &Program, at: Option<&Moment>) -> Result<Point, CommandError> {
-    match at {
-        Some(moment) => workplace::point(context, program.session(), moment),
-        None => Ok(program.session().head()?),
-    }
+    workplace::point_or_head(context, program.session(), at)
 }
 
 fn checkpoint(args: &CheckpointArgs, context: &mut Context) -> Result<(), CommandError> {
@@ -180,16 +177,26 @@ fn resume(args: &ResumeArgs, context: &mut Context) -> Result<(), CommandError> 
 fn message(args: &MessageArgs, context: &mut Context) -> Result<(), CommandError> {
     let store = workplace::open(context, Access::Write)?;
     let act = workplace::act(context, "program message");
-    let program = Program::open_or_create(&store, &act, args.program.as_str())?;
-    match (&args.from, &args.to) {
+    let (name, id) = (args.program.as_str(), args.id.as_str());
+    let program = match (&args.from, &args.to) {
         (Some(from), Some(to)) => {
-            program.send(&act, args.id.as_str(), from.as_str(), to.as_str(), args.behind)?;
+            let (from, to) = (from.as_str(), to.as_str());
+            // Before anything is made.
+            Program::check_ends(from, to)?;
+            let program = Program::open_or_create(&store, &act, name)?;
+            program.send(&act, id, from, to, args.behind)?;
+            program
         }
-        _ => drop(program.receive(&act, args.id.as_str(), args.behind)?),
-    }
-    let sent = program.sent()?.into_iter().find(|sent| sent.id == args.id.as_str());
-    let sent = sent.ok_or_else(|| CommandError::internal("a message was not recorded"))?;
-    context.out.emit(&MessageNoted::new(args.program.as_str(), sent))?;
+        // What was not sent cannot be received: this makes no program.
+        _ => {
+            let program = Program::open(&store, name)?;
+            program.receive(&act, id, args.behind)?;
+            program
+        }
+    };
+    let sent =
+        program.message(id)?.ok_or_else(|| CommandError::internal("a message was not recorded"))?;
+    context.out.emit(&MessageNoted::new(name, sent))?;
     workplace::finish(&store);
     Ok(())
 }

@@ -86,33 +86,27 @@ pub fn run(command: &ProgressCommand, context: &mut Context) -> Result<(), Comma
 /// The execution that was named, or the one of the review saved last, with what was saved.
 fn found(store: &Store, of: &Of) -> Result<(Execution, Document), CommandError> {
     let stage = of.stage.as_ref().map(Name::as_str);
-    let found = match &of.execution {
-        None => Execution::latest(store, of.review.as_str(), stage)?,
-        Some(name) => {
-            let one = named(store, &of.review, name)?;
-            let document = one.document()?;
-            let wanted = |one: &Document| stage.is_none_or(|stage| one.stage() == Some(stage));
-            document.filter(wanted).map(|document| (one, document))
-        }
-    };
+    let execution = of.execution.as_ref().map(Name::as_str);
+    let found = Execution::find(store, of.review.as_str(), execution, stage).map_err(hinted)?;
     found.ok_or_else(|| {
         let what = stage.map_or_else(String::new, |stage| format!("' at the stage '{stage}"));
-        CommandError::from(Error::not_found("progress", format!("{}{what}", of.review.as_str())))
-            .hinted("'forge progress list' names what is saved")
+        hinted(Error::not_found("progress", format!("{}{what}", of.review.as_str())))
     })
 }
 
 fn named(store: &Store, review: &Name, execution: &Name) -> Result<Execution, CommandError> {
-    Execution::open(store, review.as_str(), execution.as_str()).map_err(|error| {
-        CommandError::from(error).hinted("'forge progress list' names what is saved")
-    })
+    Execution::open(store, review.as_str(), execution.as_str()).map_err(hinted)
+}
+
+fn hinted(error: Error) -> CommandError {
+    CommandError::from(error).hinted("'forge progress list' names what is saved")
 }
 
 fn clean(args: &CleanArgs, context: &mut Context) -> Result<(), CommandError> {
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let store = workplace::open(context, access)?;
     let act = workplace::act(context, "progress clean");
-    let keep = i64::try_from(args.older_than.as_micros()).unwrap_or(i64::MAX);
+    let keep = value::micros(args.older_than);
     let review = args.review.as_ref().map(Name::as_str);
     let act = (!args.dry_run).then_some(&act);
     let found = progress::clean(&store, act, review, context.now, keep)?;

@@ -76,8 +76,7 @@ fn when_free<T>(
         match work(&act) {
             Err(Error::Held { .. }) if since.elapsed() < context.lock_timeout() => {
                 std::thread::park_timeout(LOOK_AGAIN);
-                let micros = i64::try_from(since.elapsed().as_micros()).unwrap_or(i64::MAX);
-                act.now = context.now.plus_micros(micros);
+                act.now = context.now.plus_micros(value::micros(since.elapsed()));
             }
             done => return Ok(done?),
         }

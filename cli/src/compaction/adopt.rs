@@ -77,8 +77,15 @@ pub fn adopt(
     Ok(drafts)
 }
 
+/// Whether a checkpoint that a transcript calls for, under this key, is a compaction's.
+#[must_use]
+pub fn is_compaction(key: &str) -> bool {
+    key.starts_with(KEY)
+}
+
 /// Whether a fact is a message by which a conversation goes on: no note of the program, no summary.
-fn is_said(fact: &Fact) -> bool {
+#[must_use]
+pub fn is_said(fact: &Fact) -> bool {
     let field = |name| fact.value.field(name);
     fact.kind == Kind::Message
         && field("meta").is_none()

@@ -7,12 +7,13 @@ mod adopt;
 pub mod knowledge;
 pub mod loss;
 
-pub use adopt::adopt;
+pub use adopt::{adopt, is_compaction, is_said};
 
 use crate::error::CommandError;
 use crate::text::{Length, Texts};
+use forge_store::error::ErrorKind;
 use forge_store::model::{AutoTrigger, Checkpoint, Timestamp, Trigger, Value};
-use forge_store::store::{CheckpointFilter, NewCheckpoint, Session};
+use forge_store::store::{Act, CheckpointFilter, NewCheckpoint, Session};
 
 /// The tag of their checkpoints.
 pub const TAG: &str = "compaction";
@@ -165,11 +166,9 @@ impl Compaction {
         let Some(value) = body.field("summary").or_else(|| body.field("hook_summary")) else {
             return Ok(None);
         };
-        let summary = session.summary()?;
-        let sources: Vec<&str> = summary.sources.iter().map(|(name, _)| name.as_str()).collect();
         let mut texts = Texts::new(session, Length::Whole);
-        let source = texts.source_of(sources.into_iter(), value);
-        Ok(texts.shown(source, value)?.as_text().map(str::to_owned))
+        let source = texts.source_of(value)?;
+        Ok(texts.shown(source.as_deref(), value)?.as_text().map(str::to_owned))
     }
 
     /// What completes this one, at its own time.
@@ -187,6 +186,39 @@ impl Compaction {
     fn cause(&self) -> &str {
         self.trigger().unwrap_or("unknown cause")
     }
+}
+
+/// Changes what is said of a compaction's checkpoint, as [`Session::amend_checkpoint`] does. Where another process holds
+/// the lock and does not let it go, the change waits in the spool, and is seen at once.
+///
+/// # Errors
+///
+/// As every write.
+pub fn amend(
+    session: &Session,
+    act: &Act,
+    known: &Checkpoint,
+    amend: impl Fn(&mut Checkpoint),
+) -> Result<(Checkpoint, bool), CommandError> {
+    match session.amend_checkpoint(act, &known.id, &amend) {
+        Err(error) if error.kind() == ErrorKind::Locked => {}
+        done => return Ok(done?),
+    }
+    let mut one = known.clone();
+    amend(&mut one);
+    if one == *known {
+        return Ok((one, false));
+    }
+    let completion = NewCheckpoint {
+        message: one.message.clone(),
+        tags: one.tags.clone(),
+        trigger: one.trigger,
+        at: Some(one.time),
+        body: one.body.clone(),
+        key: one.key.clone(),
+    };
+    session.write(act).checkpoint(completion).commit()?;
+    Ok((one, true))
 }
 
 /// A compaction that a hook tells of first.

@@ -24,6 +24,27 @@ pub const REDACT_VARIABLES: &str = "redact.variables";
 /// Whether rules read what an agent's sentences state.
 pub const INFERENCE_ENABLED: &str = "inference.enabled";
 
+/// The newest checkpoints that pruning keeps.
+pub const KEEP_LAST: &str = "keep.last";
+/// For how long pruning keeps every checkpoint.
+pub const KEEP_WITHIN: &str = "keep.within";
+/// As before, in days.
+pub const KEEP_DAYS: &str = "keep.days";
+/// The hours of which pruning keeps a checkpoint.
+pub const KEEP_HOURLY: &str = "keep.hourly";
+/// The days.
+pub const KEEP_DAILY: &str = "keep.daily";
+/// The weeks.
+pub const KEEP_WEEKLY: &str = "keep.weekly";
+/// The tags whose checkpoints pruning keeps.
+pub const KEEP_TAGS: &str = "keep.tags";
+/// For how long pruning keeps revisions that nothing names.
+pub const KEEP_REVISIONS: &str = "keep.revisions";
+/// For how long a pruning can be taken back.
+pub const KEEP_UNDO: &str = "keep.undo";
+/// Whether pruning is done by itself.
+pub const PRUNE_AUTOMATIC: &str = "prune.automatic";
+
 /// What values a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
@@ -107,13 +128,30 @@ static KEYS: &[Key] = &[
         "whether rules read in messages what an agent states",
     ),
     key(SCHEDULE_EVERY, Shape::Duration, None, "how often to make a checkpoint, such as 10m"),
-    key("keep.last", Shape::Count, None, "how many of the newest checkpoints prune keeps"),
-    key("keep.days", Shape::Count, None, "for how many days prune keeps checkpoints"),
+    key(KEEP_LAST, Shape::Count, None, "how many of the newest checkpoints prune keeps"),
     key(
-        "keep.revisions",
+        KEEP_WITHIN,
+        Shape::Duration,
+        None,
+        "for how long prune keeps every checkpoint, such as 1h",
+    ),
+    key(KEEP_DAYS, Shape::Count, None, "for how many days prune keeps checkpoints"),
+    key(KEEP_HOURLY, Shape::Count, None, "of how many hours prune keeps the newest checkpoint"),
+    key(KEEP_DAILY, Shape::Count, None, "of how many days prune keeps the newest checkpoint"),
+    key(KEEP_WEEKLY, Shape::Count, None, "of how many weeks prune keeps the newest checkpoint"),
+    key(KEEP_TAGS, Shape::Words, None, "tags whose checkpoints prune keeps, with spaces between"),
+    key(
+        KEEP_REVISIONS,
         Shape::Duration,
         Some("7d"),
         "for how long prune keeps revisions without a checkpoint",
+    ),
+    key(KEEP_UNDO, Shape::Duration, Some("14d"), "for how long a pruning can be taken back"),
+    key(
+        PRUNE_AUTOMATIC,
+        Shape::Bool,
+        Some("false"),
+        "whether 'forge maintain' and the end of an agent's session prune by these rules",
     ),
     trigger("auto_checkpoint.enabled", "whether events make checkpoints at all"),
     key(

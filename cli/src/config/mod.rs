@@ -63,7 +63,7 @@ impl Config {
         environment: &Environment,
         store: Option<&Path>,
     ) -> Result<Self, CommandError> {
-        let user_file = user_directory(environment).map(|path| path.join("forge/config.toml"));
+        let user_file = environment.config_directory().map(|path| path.join("forge/config.toml"));
         let mut layers = BTreeMap::from([
             (Layer::Default, defaults()),
             (Layer::Environment, from_environment(environment)?),
@@ -143,13 +143,6 @@ impl Config {
                 .hinted("set HOME or XDG_CONFIG_HOME")
         })
     }
-}
-
-/// Where programs keep the user's settings; a relative path there is to be ignored (XDG base directory specification).
-fn user_directory(environment: &Environment) -> Option<PathBuf> {
-    let absolute = |path: &PathBuf| path.is_absolute();
-    let own = environment.path("XDG_CONFIG_HOME").filter(absolute);
-    own.or_else(|| Some(environment.path("HOME").filter(absolute)?.join(".config")))
 }
 
 fn defaults() -> Values {

@@ -81,6 +81,6 @@ fn a_wrong_variable_is_named() {
 #[test]
 fn a_relative_directory_of_settings_is_ignored() {
     let environment = Environment::from([("XDG_CONFIG_HOME", "rel"), ("HOME", "/home/u")]);
-    assert_eq!(user_directory(&environment), Some("/home/u/.config".into()));
-    assert_eq!(user_directory(&Environment::from([("HOME", "rel")])), None);
+    assert_eq!(environment.config_directory(), Some("/home/u/.config".into()));
+    assert_eq!(Environment::from([("HOME", "rel")]).config_directory(), None);
 }

@@ -7,6 +7,7 @@ use crate::integration::agent::{Agent, Part, Scope};
 use crate::integration::binary;
 use crate::report::doctor::{AgentHealth, Calls};
 use crate::report::hooks::ScopeStatus;
+use forge_agents::hook::{self, Happening};
 use forge_store::model::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,7 +61,7 @@ fn health(
     let sessions: BTreeSet<&str> =
         lines.iter().filter_map(|line| line.session.as_deref()).collect();
     let before: Vec<&&Line> =
-        lines.iter().filter(|line| is_before_compaction(&line.event)).collect();
+        lines.iter().filter(|line| is_before_compaction(agent, &line.event)).collect();
     // What was before the log began cannot be told.
     let first = lines.first().map(|line| line.time);
     let missed = compactions.iter().filter(|compaction| {
@@ -96,8 +97,9 @@ fn health(
     }
 }
 
-fn is_before_compaction(event: &str) -> bool {
-    matches!(event, "PreCompact" | "PreCompress" | "preCompact" | "session.compacting")
+fn is_before_compaction(agent: Agent, event: &str) -> bool {
+    let happening = hook::Agent::named(agent.name()).map(|agent| agent.happening(event));
+    matches!(happening, Some(Happening::PreCompact { .. }))
 }
 
 fn program(environment: &Environment, agent: Agent) -> Option<String> {
@@ -254,6 +256,27 @@ mod tests {
         assert_eq!((health.compactions_seen, health.compactions_missed), (1, 1));
         assert_eq!(health.last_event.as_deref(), Some("Stop"));
         assert!(findings.iter().any(|it| it.what.starts_with("1 compactions were not announced")));
+    }
+
+    #[test]
+    fn a_compaction_is_seen_by_whatever_name_its_agent_gives_the_event() {
+        for (agent, event) in [
+            ("claude", "PreCompact"),
+            ("claude-code", "PreCompact"),
+            ("codex", "PreCompact"),
+            ("gemini", "PreCompress"),
+            ("cursor", "preCompact"),
+            ("opencode", "session.compacting"),
+            // Its plugin's own name of it.
+            ("opencode", "experimental.session.compacting"),
+        ] {
+            let mut line = Line::new(Timestamp::from_micros(0), agent, event);
+            line.session = Some("s".to_owned());
+            let none = |_| Vec::new();
+            let (agents, _) = examine(&Environment::default(), none, &[line], &[], true);
+            let seen: u64 = agents.iter().map(|agent| agent.compactions_seen).sum();
+            assert_eq!(seen, 1, "{agent} {event}");
+        }
     }
 
     #[test]

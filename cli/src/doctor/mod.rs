@@ -1,7 +1,7 @@
 //! Proof of life: whether what is installed works, told from files, logs and the store. Only looks, changes nothing.
 
 mod agent;
-mod store;
+pub mod store;
 
 pub use agent::examine as examine_agents;
 pub use store::examine as examine_store;

@@ -1,17 +1,17 @@
 //! The store: whether it can be opened, read and written, how large it is, and what stands in the way.
 
 use super::Finding;
+use super::agent::Compaction;
+use crate::compaction;
 use crate::error::{CommandError, ErrorKind};
 use crate::report::doctor::StoreHealth;
-use forge_store::store::{CheckpointFilter, Options, Store};
+use forge_store::store::{Options, Store};
 use rustix::fs::{Access, access};
 use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
-
-use super::agent::Compaction;
 
 /// How often a lock is tried that should be free in a moment, and how long is waited in between.
 const TRIES: u32 = 25;
@@ -127,17 +127,19 @@ fn read(
         let session = store.session(&summary.info.id.to_string())?;
         session.check(&session.head()?)?;
         let Some(agent_session) = summary.info.agent_session else { continue };
-        let of_compactions =
-            CheckpointFilter { tag: Some("compaction".to_owned()), ..CheckpointFilter::default() };
-        compactions.extend(session.checkpoints(&of_compactions)?.into_iter().map(|checkpoint| {
-            Compaction { session: agent_session.clone(), time: checkpoint.time }
-        }));
+        let known = compaction::newest(&session, None)?.into_iter();
+        compactions.extend(
+            known.map(|one| Compaction {
+                session: agent_session.clone(),
+                time: one.checkpoint.time,
+            }),
+        );
     }
     Ok(compactions)
 }
 
 /// The bytes and the files below a directory.
-fn size(path: &Path) -> (u64, u64) {
+pub fn size(path: &Path) -> (u64, u64) {
     let Ok(entries) = fs::read_dir(path) else { return (0, 0) };
     entries.flatten().fold((0, 0), |(bytes, files), entry| {
         match entry.metadata() {

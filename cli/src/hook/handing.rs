@@ -8,6 +8,7 @@ use crate::compaction::Compaction;
 use crate::compaction::knowledge::Knowledge;
 use crate::compaction::loss::{LossKind, Lost};
 use forge_agents::hook::Room;
+use forge_store::model::text::is_hidden;
 use forge_store::model::{Kind, Timestamp};
 use forge_store::store::BriefLine;
 use std::fmt::Write;
@@ -308,19 +309,13 @@ fn files_lost(lost: &[Lost]) -> Option<String> {
 /// A text on one line, without control characters, of at most so many characters.
 #[must_use]
 pub fn short(text: &str, characters: usize) -> String {
-    let plain: String =
-        text.chars().map(|c| if c.is_control() || is_unseen(c) { ' ' } else { c }).collect();
+    let plain: String = text.chars().map(|c| if is_hidden(c) { ' ' } else { c }).collect();
     let line = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= characters {
         return line;
     }
     let cut: String = line.chars().take(characters.saturating_sub(1)).collect();
     format!("{}…", cut.trim_end())
-}
-
-/// Characters that show nothing or turn the direction of what is shown.
-const fn is_unseen(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 fn quoted(name: &str) -> String {

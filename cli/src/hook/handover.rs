@@ -12,7 +12,7 @@ use crate::compaction::{self, Compaction, Phase, RECENT};
 use crate::error::CommandError;
 use forge_agents::hook::{Agent, Event, Happening, Room, Start, room};
 use forge_store::model::when::describe_distance;
-use forge_store::model::{CheckpointId, SessionKind, Value};
+use forge_store::model::{Checkpoint, SessionKind, Value};
 use forge_store::store::{Act, CheckpointFilter, Session};
 use std::collections::BTreeMap;
 
@@ -25,23 +25,30 @@ pub struct Handover {
     pub text: String,
     session: Session,
     act: Act,
-    checkpoint: CheckpointId,
+    checkpoint: Checkpoint,
     whole: bool,
     with_loss: bool,
     lost: Option<usize>,
 }
 
-/// What is known of a compaction: the state then, and what the summary leaves out of it if there is one.
+/// What is known of a compaction.
+pub struct Remembered {
+    /// What was known then.
+    pub knowledge: Knowledge,
+    /// The agent's own summary, if there is one.
+    pub summary: Option<String>,
+    /// What that leaves out.
+    pub lost: Option<Vec<Lost>>,
+}
+
+/// What is known of a compaction.
 ///
 /// # Errors
 ///
 /// As every read.
-pub fn known_of(
-    session: &Session,
-    compaction: &Compaction,
-) -> Result<(Knowledge, Option<Vec<Lost>>), CommandError> {
+pub fn remembered(session: &Session, compaction: &Compaction) -> Result<Remembered, CommandError> {
     let state = session.state(&session.at(compaction.checkpoint.time)?)?;
-    let mut known = Knowledge::of(&state)?;
+    let mut knowledge = Knowledge::of(&state)?;
     let before = CheckpointFilter {
         tag: Some(compaction::TAG.to_owned()),
         until: Some(compaction.checkpoint.time.plus_micros(-1)),
@@ -49,13 +56,13 @@ pub fn known_of(
         ..CheckpointFilter::default()
     };
     let before = session.checkpoints(&before)?.into_iter().filter_map(Compaction::of);
-    known.since = before
+    knowledge.since = before
         .filter(|one| matches!(one.phase(), Phase::Done | Phase::Recorded))
         .map(|one| one.checkpoint.time)
         .next();
     let summary = compaction.summary(session)?;
-    let lost = summary.map(|summary| lost(&known.items(), &summary));
-    Ok((known, lost))
+    let lost = summary.as_ref().map(|summary| lost(&knowledge.items(), summary));
+    Ok(Remembered { knowledge, summary, lost })
 }
 
 /// What the agent is to be handed at this event, if anything.
@@ -63,16 +70,18 @@ pub fn known_of(
 /// # Errors
 ///
 /// As every read and write; then nobody has it in hand.
-pub fn take_over(desk: &Desk<'_>, event: &Event) -> Result<Option<Handover>, CommandError> {
+pub fn take_over(desk: &mut Desk<'_>, event: &Event) -> Result<Option<Handover>, CommandError> {
     let (Some(room), Some(session)) = (room(event), desk.session.clone()) else { return Ok(None) };
     if let (Agent::OpenCode, Happening::PreCompact { .. }) = (event.agent, &event.happening) {
         return into_summary(desk, session, room);
     }
     let known = compaction::newest(&session, Some(RECENT))?;
     let over = |one: &&Compaction| matches!(one.phase(), Phase::Done | Phase::Recorded);
-    // Where the agent has no event after a compaction, an announcement is all there is.
+    // Where the agent has no event after a compaction, an announcement is all there is; and not each version of it says
+    // in its transcript that one followed.
     let announced = |one: &&Compaction| {
-        one.phase() == Phase::Announced && matches!(event.agent, Agent::Gemini | Agent::Cursor)
+        matches!(one.phase(), Phase::Announced | Phase::NotFollowed)
+            && matches!(event.agent, Agent::Gemini | Agent::Cursor)
     };
     let Some(newest) = known.iter().find(|one| over(one) || announced(one)) else {
         return Ok(None);
@@ -83,7 +92,7 @@ pub fn take_over(desk: &Desk<'_>, event: &Event) -> Result<Option<Handover>, Com
         return Ok(None);
     }
     let me = process::own_name();
-    let (claimed, _) = session.amend_checkpoint(&desk.act, &newest.checkpoint.id, |one| {
+    let (claimed, _) = desk.amend(&session, &newest.checkpoint, |one| {
         let current = Compaction { checkpoint: one.clone() };
         let done = current.handed_at().is_some() && (current.loss_told() || !current.has_summary());
         let busy = current.handing().is_some_and(|by| by != me && process::is_alive(by));
@@ -91,13 +100,15 @@ pub fn take_over(desk: &Desk<'_>, event: &Event) -> Result<Option<Handover>, Com
             body.insert("handing".to_owned(), me.clone().into());
         }
     })?;
+    // Another one, if somebody holds the lock.
+    let session = desk.session.clone().unwrap_or(session);
     let claimed = Compaction { checkpoint: claimed };
     if claimed.handing() != Some(me.as_str()) {
         return Ok(None);
     }
     let told = tell(&session, &claimed, room);
     if told.is_err() {
-        release(&session, &desk.act, &claimed.checkpoint.id);
+        release(&session, &desk.act, &claimed.checkpoint);
     }
     let (text, lost) = told?;
     let handover = Handover {
@@ -105,7 +116,7 @@ pub fn take_over(desk: &Desk<'_>, event: &Event) -> Result<Option<Handover>, Com
         whole: claimed.handed_at().is_none(),
         with_loss: lost.is_some(),
         lost,
-        checkpoint: claimed.checkpoint.id,
+        checkpoint: claimed.checkpoint,
         session,
         act: desk.act.clone(),
     };
@@ -123,11 +134,11 @@ fn tell(
     compaction: &Compaction,
     room: Room,
 ) -> Result<(Option<String>, Option<usize>), CommandError> {
-    let (known, lost) = known_of(session, compaction)?;
+    let Remembered { knowledge, lost, .. } = remembered(session, compaction)?;
     let name = session.summary()?.info.name;
     let count = lost.as_ref().map(Vec::len);
     let text = if compaction.handed_at().is_none() {
-        Some(handing::brief(&name, compaction, &known, lost.as_deref(), room))
+        Some(handing::brief(&name, compaction, &knowledge, lost.as_deref(), room))
     } else {
         handing::loss(&name, compaction, lost.as_deref().unwrap_or_default(), room)
     };
@@ -144,22 +155,22 @@ fn into_summary(
     let Some(newest) = known.first().filter(|one| one.phase() == Phase::Announced) else {
         return Ok(None);
     };
-    let (known, _) = known_of(&session, newest)?;
+    let known = remembered(&session, newest)?.knowledge;
     let text = handing::brief(&session.summary()?.info.name, newest, &known, None, room);
     Ok(Some(Handover {
         text,
         whole: false,
         with_loss: false,
         lost: None,
-        checkpoint: newest.checkpoint.id,
+        checkpoint: newest.checkpoint.clone(),
         session,
         act: desk.act.clone(),
     }))
 }
 
-fn release(session: &Session, act: &Act, id: &CheckpointId) {
+fn release(session: &Session, act: &Act, checkpoint: &Checkpoint) {
     // Whoever looks next sees that this process is gone.
-    let _ = session.amend_checkpoint(act, id, |one| {
+    let _ = compaction::amend(session, act, checkpoint, |one| {
         if let Value::Map(body) = &mut one.body {
             body.remove("handing");
         }
@@ -177,7 +188,7 @@ impl Handover {
             return Ok(());
         }
         let now = self.act.now.to_string();
-        self.session.amend_checkpoint(&self.act, &self.checkpoint, |one| {
+        compaction::amend(&self.session, &self.act, &self.checkpoint, |one| {
             let Value::Map(body) = &mut one.body else { return };
             body.remove("handing");
             if self.whole {

@@ -3,6 +3,7 @@
 //! `docs/hooks.md` describes the format.
 
 use crate::private;
+use forge_agents::hook::Agent;
 use forge_store::model::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
@@ -36,7 +37,7 @@ pub enum Outcome {
 pub struct Line {
     /// When it was called.
     pub time: Timestamp,
-    /// The agent, as the hook was called with.
+    /// The agent: by its word if it is known, else as the hook was called with.
     pub agent: String,
     /// The event, in the agent's own word.
     pub event: String,
@@ -69,7 +70,7 @@ impl Line {
     pub fn new(time: Timestamp, agent: &str, event: &str) -> Self {
         Self {
             time,
-            agent: agent.to_owned(),
+            agent: Agent::named(agent).map_or_else(|| agent.to_owned(), |it| it.word().to_owned()),
             event: event.to_owned(),
             session: None,
             micros: 0,
@@ -104,10 +105,7 @@ pub fn of_store(store: &Path) -> PathBuf {
 /// `~/.local/state`.
 #[must_use]
 pub fn of_user(environment: &crate::context::Environment) -> Option<PathBuf> {
-    let state = environment
-        .path("XDG_STATE_HOME")
-        .or_else(|| environment.path("HOME").map(|home| home.join(".local/state")))?;
-    Some(state.join("forge").join("hooks.jsonl"))
+    Some(environment.state_directory()?.join("forge").join("hooks.jsonl"))
 }
 
 /// Adds a line, in one write: calls beside each other do not mix.

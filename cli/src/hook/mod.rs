@@ -11,6 +11,7 @@ pub mod process;
 pub mod saving;
 pub mod tail;
 
+use crate::commands::prune;
 use crate::context::{Context, Environment};
 use crate::discovery;
 use crate::error::{CommandError, ErrorKind};
@@ -20,7 +21,7 @@ use forge_store::redact::{Ending, Form};
 use forge_store::store::Store;
 use handover::Handover;
 use log::{Line, Outcome};
-use saving::{Desk, follows_compaction};
+use saving::{Desk, follows_compaction, is_about_compaction};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -43,27 +44,42 @@ struct Done {
     handover: Option<Handover>,
     /// The store to bring up to date afterwards.
     worked: Option<Store>,
+    /// Whether the agent's session ended with it.
+    ended: bool,
+}
+
+/// An event as an agent told of it, and whose store it is about.
+struct Heard {
+    event: Event,
+    store: Result<PathBuf, CommandError>,
+}
+
+/// Why nothing can be done about what an agent says.
+struct Unheard {
+    reason: String,
+    store: Option<PathBuf>,
 }
 
 /// Handles one call. Never fails: what goes wrong is in the log.
-pub fn run(agent: &str, event: &str, context: &Context) {
+pub fn run(agent: &str, event: &str, context: &mut Context) {
+    let began = Instant::now();
     let line = Line::new(context.now, agent, event);
-    let mut call = Call { context, began: Instant::now(), line };
-    let done = match Agent::named(agent) {
-        None => {
-            call.line.failed(&format!("'{agent}' is no agent that forge knows"));
+    let agent =
+        Agent::named(agent).ok_or_else(|| format!("'{agent}' is no agent that forge knows"));
+    let heard = agent.map(|agent| (agent, read(agent, event, context)));
+    let mut call = Call { context, began, line };
+    let done = match heard {
+        Err(reason) => {
+            call.line.failed(&reason);
             Done::default()
         }
-        Some(agent) => match read(agent, event, context) {
-            Err(reason) => {
-                call.line.failed(&reason);
-                let empty = Event::read(agent, event, b"{}").ok();
-                let store = store_directory(context, empty.as_ref()).ok();
-                let answer = empty.map(|event| answer(&event, None)).unwrap_or_default();
-                Done { store, answer, ..Done::default() }
-            }
-            Ok(event) => call.handle(&event),
-        },
+        Ok((agent, Err(Unheard { reason, store }))) => {
+            call.line.failed(&reason);
+            let empty = Event::read(agent, event, b"{}").ok();
+            let answer = empty.map(|event| answer(&event, None)).unwrap_or_default();
+            Done { store, answer, ..Done::default() }
+        }
+        Ok((_, Ok(heard))) => call.handle(&heard.event, heard.store),
     };
     let mut stdout = std::io::stdout();
     let told = stdout.write_all(done.answer.as_bytes()).and_then(|()| stdout.flush());
@@ -75,6 +91,11 @@ pub fn run(agent: &str, event: &str, context: &Context) {
     call.end(done.store.as_deref());
     if let Some(store) = &done.worked {
         workplace::finish(store);
+        if done.ended
+            && let Err(error) = prune::by_itself(context, store)
+        {
+            tracing::info!(error = error.message(), "it was not pruned");
+        }
     }
     // Last of all: an agent takes no answer from a hook that is stopped before its end.
     if let (Ok(()), Some(handover)) = (told, done.handover)
@@ -84,21 +105,38 @@ pub fn run(agent: &str, event: &str, context: &Context) {
     }
 }
 
-fn read(agent: Agent, name: &str, context: &Context) -> Result<Event, String> {
-    let input = input::read().map_err(|error| format!("cannot read standard input: {error}"))?;
+fn read(agent: Agent, name: &str, context: &mut Context) -> Result<Heard, Unheard> {
+    let here = |context: &Context| store_directory(context, agent, None).ok();
+    let unheard = |reason: String, store| Unheard { reason, store };
+    let input = input::read()
+        .map_err(|error| unheard(format!("cannot read standard input: {error}"), here(context)))?;
+    let event = Event::read(agent, name, &input)
+        .map_err(|error| unheard(error.to_string(), here(context)))?;
+    // The settings of the store that is written to hold, wherever the agent called from: what is a secret there, too.
+    let store = store_directory(context, agent, event.cwd.as_deref());
+    if let Ok(store) = &store {
+        context
+            .take_settings_of(store)
+            .map_err(|error| unheard(described(&error), Some(store.clone())))?;
+    }
     // Before texts are cut short: half a secret looks like none.
     let redactor = workplace::redactor(context);
     let clean = redactor.as_ref().map(|it| it.clean_part(&input, Form::Json, Ending::End).bytes);
-    Event::read(agent, name, clean.as_deref().unwrap_or(&input)).map_err(|error| error.to_string())
+    let event = match clean.filter(|clean| **clean != *input) {
+        Some(clean) => Event::read(agent, name, &clean)
+            .map_err(|error| unheard(error.to_string(), store.as_ref().ok().cloned()))?,
+        None => event,
+    };
+    Ok(Heard { event, store })
 }
 
 impl Call<'_> {
     /// What there is to do at this event.
-    fn handle(&mut self, event: &Event) -> Done {
+    fn handle(&mut self, event: &Event, store: Result<PathBuf, CommandError>) -> Done {
         self.line.session.clone_from(&event.session);
         self.line.event.clone_from(&event.name);
         let nothing = || answer(event, None);
-        let store = match store_directory(self.context, Some(event)) {
+        let store = match store {
             Ok(store) => store,
             Err(error) => {
                 self.line.outcome = Outcome::Ignored;
@@ -152,33 +190,53 @@ impl Call<'_> {
             desk.look_at_code();
         }
         // A transcript that cannot be read is no reason to save nothing.
-        let imported = desk.import();
-        match &event.happening {
-            Happening::PreCompact { automatic, tokens } => {
-                desk.announced(*automatic, *tokens, &mut self.line)?;
-            }
-            Happening::PostCompact { automatic, summary } => {
-                desk.done(*automatic, summary.as_deref(), &mut self.line)?;
-            }
-            Happening::SessionStart { .. } if follows_compaction(event) => {
-                desk.done(None, None, &mut self.line)?;
-            }
-            Happening::Prompt { .. } => desk.begin()?,
-            Happening::Stop | Happening::SubAgentStop | Happening::SessionEnd { .. } => {
-                desk.save_code(&mut self.line)?;
-            }
-            _ => {}
+        let looked = if is_about_compaction(event) { desk.look_at_tail() } else { Ok(()) };
+        let imported = looked.and_then(|()| desk.import());
+        // Nor is a lock that somebody does not let go a reason to hand nothing back: reading needs none.
+        let is_locked = |outcome: &Result<(), CommandError>| {
+            outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::Locked)
+        };
+        if is_locked(&imported) {
+            desk.stop_waiting()?;
+        }
+        let saved = self.save(&mut desk, event);
+        if is_locked(&saved) {
+            desk.stop_waiting()?;
+        } else if saved.is_err() {
+            return saved;
         }
         desk.conclude(&mut self.line)?;
         done.worked = Some(desk.store.clone());
-        if let Some(handover) = handover::take_over(&desk, event)? {
+        done.ended = matches!(event.happening, Happening::SessionEnd { .. });
+        if let Some(handover) = handover::take_over(&mut desk, event)? {
             done.answer = answer(event, Some(&handover.text));
             done.handover = Some(handover);
         } else if let Some(greeting) = handover::greeting(&desk, event)? {
             done.answer = answer(event, Some(&greeting));
             self.line.outcome = Outcome::Handed;
         }
-        imported
+        imported.and(saved)
+    }
+
+    /// Saves what happened, beside what the transcript says.
+    fn save(&mut self, desk: &mut Desk<'_>, event: &Event) -> Result<(), CommandError> {
+        let line = &mut self.line;
+        match &event.happening {
+            Happening::PreCompact { automatic, tokens } => {
+                desk.announced(*automatic, *tokens, line)
+            }
+            Happening::PostCompact { automatic, summary } => {
+                desk.done(*automatic, summary.as_deref(), line).map(|_| ())
+            }
+            Happening::SessionStart { .. } if follows_compaction(event) => {
+                desk.done(None, None, line).map(|_| ())
+            }
+            Happening::Prompt { .. } => desk.begin(),
+            Happening::Stop | Happening::SubAgentStop | Happening::SessionEnd { .. } => {
+                desk.save_code(line)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Lets commands that the agent runs know which session is its: through the file of variables for its shell, if it
@@ -237,18 +295,21 @@ fn described(error: &CommandError) -> String {
 
 /// The store of the project an agent works in: the one named outright, else that of the project as the agent calls it,
 /// else of the directory it is in.
-fn store_directory(context: &Context, event: Option<&Event>) -> Result<PathBuf, CommandError> {
+fn store_directory(
+    context: &Context,
+    agent: Agent,
+    cwd: Option<&Path>,
+) -> Result<PathBuf, CommandError> {
     if context.global.store.is_some() {
         return context.store_directory();
     }
-    let variable = match event.map(|event| event.agent) {
-        Some(Agent::Claude) => "CLAUDE_PROJECT_DIR",
-        Some(Agent::Gemini) => "GEMINI_PROJECT_DIR",
-        Some(Agent::Cursor) => "CURSOR_PROJECT_DIR",
-        _ => "",
+    let project = match agent {
+        Agent::Claude => context.environment.directory("CLAUDE_PROJECT_DIR"),
+        Agent::Gemini => context.environment.directory("GEMINI_PROJECT_DIR"),
+        Agent::Cursor => context.environment.directory("CURSOR_PROJECT_DIR"),
+        Agent::Codex | Agent::OpenCode => None,
     };
-    let project = context.environment.path(variable).filter(|path| path.is_absolute());
-    let cwd = event.and_then(|event| event.cwd.clone()).filter(|path| path.is_absolute());
+    let cwd = cwd.filter(|path| path.is_absolute()).map(Path::to_owned);
     let mut first = None;
     for directory in project.into_iter().chain(cwd).chain([context.cwd.clone()]) {
         match discovery::find(&directory) {

@@ -9,9 +9,10 @@ use crate::error::CommandError;
 use crate::git::{self, Captured};
 use crate::transcript::{How, Importer};
 use crate::workplace::{self, Access};
+use forge_agents::claude_code::Dialect;
 use forge_agents::hook::{Agent, Event, Happening, Start, tool_facts};
 use forge_store::model::{AutoTrigger, Checkpoint, Fact, Kind, Origin, SessionKind, Value, claim};
-use forge_store::store::{Act, NewSession, Options, Session, Store, Write};
+use forge_store::store::{Act, Committed, NewSession, Options, Session, Store, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
@@ -32,6 +33,16 @@ const SUMMARY_BYTES: usize = 128 << 10;
 /// The longest name that a prompt gives a session.
 const NAME_CHARACTERS: usize = 60;
 
+/// What git says of a checkout.
+struct CodeState {
+    /// The id of its fact.
+    id: String,
+    /// That fact, if it is another state than the one captured last.
+    new: Option<Fact>,
+    /// Whether another branch is checked out than in the state captured last.
+    switched: bool,
+}
+
 /// A hook at work on a store.
 pub struct Desk<'c> {
     /// The store.
@@ -44,8 +55,11 @@ pub struct Desk<'c> {
     pub tail: Option<Tail>,
     context: &'c Context,
     event: &'c Event,
+    path: PathBuf,
     /// Whether anything was written.
     saved: bool,
+    /// Whether somebody holds the lock and does not let it go.
+    locked: bool,
     code: Option<Receiver<(Result<Captured, CommandError>, Duration)>>,
 }
 
@@ -56,15 +70,70 @@ impl<'c> Desk<'c> {
     ///
     /// As opening does.
     pub fn open(context: &'c Context, event: &'c Event, path: &Path) -> Result<Self, CommandError> {
-        let lock_timeout = context.lock_timeout().min(LOCK_PATIENCE);
-        let options = Options { lock_timeout, ..workplace::options(context, Access::Write) };
-        let store = Store::open(path, options)?;
+        let store = open(context, path, context.lock_timeout().min(LOCK_PATIENCE))?;
         let act = Act::hook(format!("hook {} {}", event.agent.word(), event.name), context.now);
         let session = match &event.session {
             Some(id) => store.agent_session(id)?,
             None => None,
         };
-        Ok(Self { store, session, act, tail: None, context, event, saved: false, code: None })
+        Ok(Self {
+            store,
+            session,
+            act,
+            tail: None,
+            context,
+            event,
+            path: path.to_owned(),
+            saved: false,
+            locked: false,
+            code: None,
+        })
+    }
+
+    /// Waits no more for a lock that was waited for in vain: what can wait in the spool is saved there from now on.
+    ///
+    /// # Errors
+    ///
+    /// As opening does.
+    pub fn stop_waiting(&mut self) -> Result<(), CommandError> {
+        if self.locked {
+            return Ok(());
+        }
+        self.locked = true;
+        self.store = open(self.context, &self.path, Duration::ZERO)?;
+        self.session = match &self.event.session {
+            Some(id) => self.store.agent_session(id)?,
+            None => None,
+        };
+        Ok(())
+    }
+
+    /// Heeds what came of a write: one that waits in the spool waited for the lock in vain.
+    fn wrote(&mut self, done: &Committed) -> Result<(), CommandError> {
+        self.saved = true;
+        if done.spooled { self.stop_waiting() } else { Ok(()) }
+    }
+
+    /// Changes what is said of a compaction's checkpoint, as [`compaction::amend`] does.
+    ///
+    /// # Errors
+    ///
+    /// As every write.
+    pub fn amend(
+        &mut self,
+        session: &Session,
+        known: &Checkpoint,
+        amend: impl Fn(&mut Checkpoint),
+    ) -> Result<(Checkpoint, bool), CommandError> {
+        if !self.locked {
+            match session.amend_checkpoint(&self.act, &known.id, &amend) {
+                Err(error) if error.kind() == forge_store::error::ErrorKind::Locked => {
+                    self.stop_waiting()?;
+                }
+                done => return Ok(done?),
+            }
+        }
+        compaction::amend(self.session.as_ref().unwrap_or(session), &self.act, known, amend)
     }
 
     /// Whether events make checkpoints here.
@@ -118,6 +187,9 @@ impl<'c> Desk<'c> {
 
     /// Saves a tool call: one append to the journal. Neither the index is opened nor git run.
     ///
+    /// Where the agent gives its calls no ids and has a transcript, that is taken in instead: nothing would tell later
+    /// that both are of the same call.
+    ///
     /// # Errors
     ///
     /// As every write.
@@ -126,9 +198,36 @@ impl<'c> Desk<'c> {
         if facts.is_empty() {
             return Ok(());
         }
+        let trigger = self.trigger_of(&facts);
+        if self.is_unnamed_call() && self.transcripts().next().is_some() {
+            self.import()?;
+            let Some(session) = self.session.clone().filter(|_| self.saved) else { return Ok(()) };
+            if let Some(trigger) = trigger
+                && self.is_due(&session)?
+            {
+                session.write(&self.act).event(trigger).commit()?;
+            }
+            return Ok(());
+        }
         let Some(session) = self.begun()? else { return Ok(()) };
+        let mut write = session.write(&self.act).facts(facts, None);
+        if let Some(trigger) = trigger
+            && self.is_due(&session)?
+        {
+            write = write.event(trigger);
+        }
+        let done = write.commit()?;
+        self.wrote(&done)
+    }
+
+    fn is_unnamed_call(&self) -> bool {
+        matches!(&self.event.happening, Happening::ToolUsed(used) if used.call.is_none())
+    }
+
+    /// What calls for a checkpoint in the facts of a tool call.
+    fn trigger_of(&self, facts: &[Fact]) -> Option<AutoTrigger> {
         let of = |kind| facts.iter().any(|fact| fact.kind == kind);
-        let trigger = [
+        [
             (
                 Kind::Verification,
                 AutoTrigger::VerificationComplete,
@@ -137,16 +236,8 @@ impl<'c> Desk<'c> {
             (Kind::Code, AutoTrigger::CodeModified, "auto_checkpoint.code_modified"),
         ]
         .into_iter()
-        .find(|(kind, _, key)| of(*kind) && self.makes(key));
-        let mut write = session.write(&self.act).facts(facts, None);
-        if let Some((_, trigger, _)) = trigger
-            && self.is_due(&session)?
-        {
-            write = write.event(trigger);
-        }
-        write.commit()?;
-        self.saved = true;
-        Ok(())
+        .find(|(kind, _, key)| of(*kind) && self.makes(key))
+        .map(|(_, trigger, _)| trigger)
     }
 
     /// Has git look at the checkout, beside what else is done.
@@ -165,6 +256,33 @@ impl<'c> Desk<'c> {
         self.code = Some(receiver);
     }
 
+    /// The transcripts that there are and that can be read.
+    fn transcripts(&self) -> impl Iterator<Item = (Dialect, &PathBuf)> {
+        let Event { agent, transcript, sub_transcript, .. } = self.event;
+        // A thread of Codex has a rollout of its own, and with it a session.
+        let sub_transcript = sub_transcript.as_ref().filter(|_| *agent == Agent::Claude);
+        let files = transcript.iter().chain(sub_transcript).filter(|path| path.is_file());
+        agent
+            .dialect()
+            .into_iter()
+            .flat_map(move |dialect| files.clone().map(move |path| (dialect, path)))
+    }
+
+    /// Looks at the end of the transcript.
+    ///
+    /// # Errors
+    ///
+    /// As reading the file.
+    pub fn look_at_tail(&mut self) -> Result<(), CommandError> {
+        let (Some(id), Some(path)) = (&self.event.session, &self.event.transcript) else {
+            return Ok(());
+        };
+        if path.is_file() {
+            self.tail = tail::tail(path, self.event.agent.dialect(), self.store.hash_key(), id)?;
+        }
+        Ok(())
+    }
+
     /// Takes in what is new in the transcript.
     ///
     /// # Errors
@@ -172,35 +290,26 @@ impl<'c> Desk<'c> {
     /// As reading the file and every write.
     pub fn import(&mut self) -> Result<(), CommandError> {
         let Some(id) = &self.event.session else { return Ok(()) };
-        let there = |path: &&PathBuf| path.is_file();
-        if let Some(path) = self.event.transcript.as_ref().filter(there) {
-            self.tail = tail::tail(path, self.store.hash_key(), id)?;
-        }
-        if self.event.agent != Agent::Claude {
-            return Ok(());
-        }
         let infer = self.context.config.is_on(key::INFERENCE_ENABLED);
         let how = How { live: true, infer, ..How::default() };
-        let mut importer = Importer::new(&self.store, &self.act, how, &|_| {});
-        let files = [&self.event.transcript, &self.event.sub_transcript];
-        for path in files.into_iter().flatten().filter(there) {
-            if importer.file(path)?.bytes > 0 {
-                self.saved = true;
-                self.store.sync()?;
-            }
+        let mut saved = false;
+        for (dialect, path) in self.transcripts() {
+            let importer = Importer::new(&self.store, &self.act, how, &|_| {});
+            saved |= importer.of(dialect).file(path)?.bytes > 0;
         }
+        self.saved |= saved;
         if self.session.is_none() {
             self.session = self.store.agent_session(id)?;
         }
         Ok(())
     }
 
-    /// The state of the code as a fact, if it is another one than that captured last; with its id in any case.
+    /// The state of the code.
     fn code(
         &mut self,
         session: &Session,
         line: &mut Line,
-    ) -> Result<Option<(String, Option<Fact>)>, CommandError> {
+    ) -> Result<Option<CodeState>, CommandError> {
         let Some(receiver) = self.code.take() else { return Ok(None) };
         let captured = match receiver.recv_timeout(GIT_PATIENCE) {
             Ok((captured, took)) => {
@@ -229,9 +338,12 @@ impl<'c> Desk<'c> {
         let head = session.head()?;
         let last = session.recent_facts(&head, Kind::Code, EDITS)?;
         let last = last.into_iter().find(|known| known.fact.value.field("path").is_none());
-        if last.is_some_and(|known| known.fact.id == id) {
-            return Ok(Some((id, None)));
+        if last.as_ref().is_some_and(|known| known.fact.id == id) {
+            return Ok(Some(CodeState { id, new: None, switched: false }));
         }
+        let branch =
+            |value: &Value| value.field("branch").and_then(Value::as_text).map(str::to_owned);
+        let switched = last.is_some_and(|known| branch(&known.fact.value) != branch(&value));
         let now = self.act.now;
         let fact = Fact {
             kind: Kind::Code,
@@ -242,7 +354,7 @@ impl<'c> Desk<'c> {
             recorded_at: now,
             value,
         };
-        Ok(Some((id, Some(fact))))
+        Ok(Some(CodeState { id, new: Some(fact), switched }))
     }
 
     /// Saves the state of the code, with a checkpoint if it has changed and one is due.
@@ -252,19 +364,28 @@ impl<'c> Desk<'c> {
     /// As every write.
     pub fn save_code(&mut self, line: &mut Line) -> Result<(), CommandError> {
         let Some(session) = self.begun()? else { return Ok(()) };
-        let Some((_, Some(fact))) = self.code(&session, line)? else { return Ok(()) };
+        let Some(CodeState { new: Some(fact), switched, .. }) = self.code(&session, line)? else {
+            return Ok(());
+        };
         let clean =
             fact.value.field("patches").and_then(Value::as_list).is_none_or(<[_]>::is_empty);
         let mut write = session.write(&self.act);
         let fact = with_objects(&mut write, fact);
         write = write.fact(fact);
-        if !clean && self.makes("auto_checkpoint.code_modified") && self.is_due(&session)? {
-            write = write.event(AutoTrigger::CodeModified);
+        let trigger = if switched && self.makes("auto_checkpoint.branch_switch") {
+            Some(AutoTrigger::BranchSwitch)
+        } else {
+            let modified = !clean && self.makes("auto_checkpoint.code_modified");
+            modified.then_some(AutoTrigger::CodeModified)
+        };
+        if let Some(trigger) = trigger
+            && self.is_due(&session)?
+        {
+            write = write.event(trigger);
         }
         let done = write.commit()?;
-        line.checkpoint = done.checkpoint.map(|checkpoint| checkpoint.id.to_string());
-        self.saved = true;
-        Ok(())
+        line.checkpoint = done.checkpoint.as_ref().map(|checkpoint| checkpoint.id.to_string());
+        self.wrote(&done)
     }
 
     /// Notes that context is about to be compacted: one checkpoint, whatever calls for it how often.
@@ -285,7 +406,7 @@ impl<'c> Desk<'c> {
             line.checkpoint = Some(same.checkpoint.id.to_string());
             return Ok(());
         }
-        let (code, fact) = code.map_or((None, None), |(id, fact)| (Some(id), fact));
+        let (code, fact) = code.map_or((None, None), |code| (Some(code.id), code.new));
         let body = Value::from([
             ("trigger", cause(automatic).into()),
             ("pre_tokens", tokens.into()),
@@ -305,9 +426,8 @@ impl<'c> Desk<'c> {
             write = write.fact(fact);
         }
         let done = write.commit()?;
-        line.checkpoint = done.checkpoint.map(|checkpoint| checkpoint.id.to_string());
-        self.saved = true;
-        Ok(())
+        line.checkpoint = done.checkpoint.as_ref().map(|checkpoint| checkpoint.id.to_string());
+        self.wrote(&done)
     }
 
     /// What an event of this compaction is known by: the same end of the same transcript is the same moment.
@@ -372,7 +492,9 @@ impl<'c> Desk<'c> {
                 format!("context compacted ({})", cause(automatic).unwrap_or("unknown cause"));
             let checkpoint = compaction::heard_of(self.key("done"), message, body);
             let done = session.write(&self.act).checkpoint(checkpoint).commit()?;
-            self.saved |= done.checkpoint.is_some();
+            if done.checkpoint.is_some() {
+                self.wrote(&done)?;
+            }
             line.checkpoint = done.checkpoint.as_ref().map(|one| one.id.to_string());
             let made = match done.checkpoint {
                 Some(made) => Some(made),
@@ -385,7 +507,7 @@ impl<'c> Desk<'c> {
         if found.body.field("done_at").is_some() && new_text.is_none() {
             return Ok(Compaction::of(found));
         }
-        let (amended, changed) = session.amend_checkpoint(&self.act, &found.id, |one| {
+        let (amended, changed) = self.amend(&session, &found, |one| {
             let Value::Map(body) = &mut one.body else { return };
             if !body.contains_key("boundary") && !body.contains_key("done_at") {
                 one.message =
@@ -454,6 +576,11 @@ impl<'c> Desk<'c> {
     }
 }
 
+fn open(context: &Context, path: &Path, lock_timeout: Duration) -> Result<Store, CommandError> {
+    let options = Options { lock_timeout, ..workplace::options(context, Access::Write) };
+    Ok(Store::open(path, options)?)
+}
+
 /// Keeps what a hook has to say in the spool of a store that is damaged. Says whether there was anything.
 ///
 /// # Errors
@@ -490,6 +617,13 @@ pub fn keep_aside(context: &Context, event: &Event, path: &Path) -> Result<bool,
     }
     aside.keep()?;
     Ok(true)
+}
+
+/// Whether an event tells of a compaction, so that the end of the transcript says of which.
+#[must_use]
+pub fn is_about_compaction(event: &Event) -> bool {
+    matches!(event.happening, Happening::PreCompact { .. } | Happening::PostCompact { .. })
+        || follows_compaction(event)
 }
 
 /// Whether a start follows a compaction.

@@ -1,9 +1,10 @@
 //! The end of a transcript: what was said last, as the name of the moment a hook is called at.
 
+use crate::compaction::{is_compaction, is_said};
 use crate::error::CommandError;
 use crate::transcript::{open_plain, read_at};
+use forge_agents::claude_code::{Dialect, Ending, Options, Reader};
 use forge_store::model::Timestamp;
-use serde_json::Value;
 use std::path::Path;
 
 /// So many bytes at the end are looked at first.
@@ -22,12 +23,17 @@ pub struct Tail {
     pub is_compaction: bool,
 }
 
-/// The last thing said in a transcript; `None` if nothing is.
+/// The last thing said in a transcript; `None` if nothing is. Of a transcript in no known form the last line counts.
 ///
 /// # Errors
 ///
 /// If the file cannot be read.
-pub fn tail(path: &Path, key: &[u8; 32], session: &str) -> Result<Option<Tail>, CommandError> {
+pub fn tail(
+    path: &Path,
+    dialect: Option<Dialect>,
+    key: &[u8; 32],
+    session: &str,
+) -> Result<Option<Tail>, CommandError> {
     let (mut file, bytes) = open_plain(path)?;
     let mut length = FIRST_BYTES;
     loop {
@@ -41,69 +47,42 @@ pub fn tail(path: &Path, key: &[u8; 32], session: &str) -> Result<Option<Tail>, 
             None => part.len(),
         };
         let lines = part.get(whole..).unwrap_or_default();
-        let mut last = None;
-        for line in lines.rsplit(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty())
-        {
-            match said(line) {
-                Said::Spoken { at, is_compaction } => {
-                    return Ok(Some(of(line, key, session, at, is_compaction)));
-                }
-                Said::Foreign => last = last.or(Some(line)),
-                Said::Aside => {}
-            }
-        }
-        if start == 0 || length >= MOST_BYTES {
-            // Another agent's lines: the last of them will do.
-            return Ok(last.map(|line| of(line, key, session, None, false)));
+        let mut lines =
+            lines.rsplit(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+        let found = match dialect {
+            Some(dialect) => lines.find_map(|line| {
+                said(line, dialect).map(|(at, is_compaction)| Tail {
+                    name: name(line, key, session),
+                    at: Some(at),
+                    is_compaction,
+                })
+            }),
+            None => lines.next().map(|line| Tail {
+                name: name(line, key, session),
+                at: None,
+                is_compaction: false,
+            }),
+        };
+        if found.is_some() || start == 0 || length >= MOST_BYTES {
+            return Ok(found);
         }
         length *= 4;
     }
 }
 
-fn of(
-    line: &[u8],
-    key: &[u8; 32],
-    session: &str,
-    at: Option<Timestamp>,
-    is_compaction: bool,
-) -> Tail {
+fn name(line: &[u8], key: &[u8; 32], session: &str) -> String {
     let mut hasher = blake3::Hasher::new_keyed(key);
     hasher.update(session.as_bytes()).update(b"\0").update(line.trim_ascii());
-    let name = hasher.finalize().to_hex().get(..32).unwrap_or_default().to_owned();
-    Tail { name, at, is_compaction }
+    hasher.finalize().to_hex().get(..32).unwrap_or_default().to_owned()
 }
 
-enum Said {
-    /// Somebody says something.
-    Spoken { at: Option<Timestamp>, is_compaction: bool },
-    /// A note of the program, a line that is not whole.
-    Aside,
-    /// No line of Claude Code.
-    Foreign,
-}
-
-fn said(line: &[u8]) -> Said {
-    let Ok(line) = serde_json::from_slice::<Value>(line) else { return Said::Aside };
-    let text = |name: &str| line.get(name).and_then(Value::as_str);
-    let flag = |name: &str| line.get(name).and_then(Value::as_bool).unwrap_or(false);
-    let (Some(kind), Some(_)) = (text("type"), text("sessionId")) else {
-        let ours =
-            text("type").is_some() && line.get("leafUuid").or(line.get("messageId")).is_some();
-        return if ours { Said::Aside } else { Said::Foreign };
-    };
-    let at = text("timestamp").and_then(Timestamp::parse_rfc3339);
-    let boundary = text("subtype") == Some("compact_boundary");
-    if boundary || flag("isCompactSummary") {
-        return Said::Spoken { at, is_compaction: true };
-    }
-    let command = line
-        .pointer("/message/content")
-        .and_then(Value::as_str)
-        .is_some_and(|text| text.starts_with("<local-command-") || text.starts_with("<command-"));
-    if !matches!(kind, "user" | "assistant") || flag("isMeta") || flag("isSidechain") || command {
-        return Said::Aside;
-    }
-    Said::Spoken { at, is_compaction: false }
+/// When a line was said, and whether it is of a compaction; nothing of a note of the program, or a line that is not whole.
+fn said(line: &[u8], dialect: Dialect) -> Option<(Timestamp, bool)> {
+    let options = Options { dialect, ..Options::default() };
+    let piece = Reader::new(options).read(line, Ending::File, Timestamp::default()).ok()?;
+    let compaction = piece.checkpoints.iter().find(|draft| is_compaction(&draft.key));
+    let message = || piece.facts.iter().rev().find(|fact| is_said(fact));
+    compaction.map(|draft| (draft.time, true)).or_else(|| Some((message()?.at, false)))
 }
 
 #[cfg(test)]
@@ -112,57 +91,95 @@ mod tests {
 
     const KEY: [u8; 32] = [7; 32];
 
-    fn of_text(text: &str) -> Option<Tail> {
+    fn of_text(dialect: Option<Dialect>, text: &str) -> Option<Tail> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.jsonl");
         std::fs::write(&path, text).unwrap();
-        tail(&path, &KEY, "s").unwrap()
+        tail(&path, dialect, &KEY, "s").unwrap()
+    }
+
+    fn of_claude(text: &str) -> Option<Tail> {
+        of_text(Some(Dialect::ClaudeCode), text)
     }
 
     fn line(kind: &str, second: u32, more: &str) -> String {
         format!(
-            "{{\"type\":\"{kind}\",\"sessionId\":\"s\",\"timestamp\":\"2026-01-01T00:00:{second:02}Z\"{more}}}\n"
+            "{{\"type\":\"{kind}\",\"sessionId\":\"s\",\"uuid\":\"u{second}\",\
+             \"timestamp\":\"2026-01-01T00:00:{second:02}Z\"{more}}}\n"
         )
+    }
+
+    fn spoken(role: &str, second: u32, text: &str) -> String {
+        let more = format!(",\"message\":{{\"role\":\"{role}\",\"content\":\"{text}\"}}");
+        line(role, second, &more)
     }
 
     #[test]
     fn notes_of_the_program_do_not_move_the_end() {
-        let said = line("assistant", 5, "");
-        let first = of_text(&said).unwrap();
+        let said = spoken("assistant", 5, "found it");
+        let first = of_claude(&said).unwrap();
         assert_eq!(first.at, Timestamp::parse_rfc3339("2026-01-01T00:00:05Z"));
         let notes = [
             line("progress", 6, ""),
-            line("user", 7, ",\"isMeta\":true"),
-            line("user", 8, ",\"message\":{\"content\":\"<command-name>/compact</command-name>\"}"),
+            spoken("user", 7, "x").replace("\"type\"", "\"isMeta\":true,\"type\""),
+            spoken("user", 8, "<command-name>/compact</command-name>"),
             line("system", 9, ",\"subtype\":\"turn_duration\""),
             "{\"type\":\"file-history-snapshot\",\"messageId\":\"m\"}\n".to_owned(),
             "{\"type\":\"user\",\"sess".to_owned(),
         ];
-        assert_eq!(of_text(&format!("{said}{}", notes.concat())).unwrap(), first);
-        let next = of_text(&format!("{said}{}", line("user", 6, ""))).unwrap();
+        assert_eq!(of_claude(&format!("{said}{}", notes.concat())).unwrap(), first);
+        let next = of_claude(&format!("{said}{}", spoken("user", 6, "go on"))).unwrap();
         assert_ne!(next.name, first.name);
     }
 
     #[test]
     fn a_compaction_is_an_end_of_its_own() {
-        let said = line("assistant", 5, "");
+        let said = spoken("assistant", 5, "found it");
         let boundary = line("system", 6, ",\"subtype\":\"compact_boundary\"");
-        let summary = line("user", 6, ",\"isCompactSummary\":true");
-        assert!(of_text(&format!("{said}{boundary}")).unwrap().is_compaction);
-        assert!(of_text(&format!("{said}{boundary}{summary}")).unwrap().is_compaction);
-        assert!(!of_text(&said).unwrap().is_compaction);
+        let summary =
+            spoken("user", 6, "so far").replace("\"type\"", "\"isCompactSummary\":true,\"type\"");
+        assert!(of_claude(&format!("{said}{boundary}")).unwrap().is_compaction);
+        assert!(of_claude(&format!("{said}{boundary}{summary}")).unwrap().is_compaction);
+        assert!(!of_claude(&said).unwrap().is_compaction);
     }
 
     #[test]
     fn an_end_behind_much_else_is_found_and_nothing_is_no_error() {
         let filler = line("progress", 6, &format!(",\"x\":\"{}\"", "y".repeat(1 << 20)));
-        let said = line("assistant", 5, "");
-        assert_eq!(of_text(&format!("{said}{filler}")), of_text(&said));
-        assert_eq!(of_text(""), None);
-        assert_eq!(of_text("junk\n"), None);
-        // Of another agent's transcript the last line is the end.
-        let foreign = "{\"timestamp\":\"x\",\"type\":\"response_item\"}\n";
-        assert_ne!(of_text(foreign), of_text(&format!("{foreign}{{\"type\":\"event_msg\"}}\n")));
-        assert!(of_text(foreign).is_some());
+        let said = spoken("assistant", 5, "found it");
+        assert_eq!(of_claude(&format!("{said}{filler}")), of_claude(&said));
+        assert_eq!(of_claude(""), None);
+        assert_eq!(of_claude("junk\n"), None);
+        // Of a transcript in a form that is not known the last line is the end.
+        let foreign = "{\"of\":\"another\"}\n";
+        let longer = format!("{foreign}{{\"and\":\"more\"}}\n");
+        assert_ne!(of_text(None, foreign), of_text(None, &longer));
+        assert!(of_text(None, foreign).is_some());
+    }
+
+    #[test]
+    fn the_end_of_another_agents_transcript_is_what_was_said_there() {
+        let item = |second: u32, kind: &str, payload: &str| {
+            format!(
+                "{{\"timestamp\":\"2026-01-01T00:00:{second:02}Z\",\"type\":\"{kind}\",\"payload\":{payload}}}\n"
+            )
+        };
+        let codex = |text: &str| of_text(Some(Dialect::Codex), text);
+        let said = item(
+            5,
+            "response_item",
+            "{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"found\"}]}",
+        );
+        let count = item(6, "event_msg", "{\"type\":\"token_count\"}");
+        let compacted = item(7, "compacted", "{\"message\":\"so far\"}");
+        assert!(!codex(&said).unwrap().is_compaction);
+        assert_eq!(codex(&format!("{said}{count}")), codex(&said));
+        assert!(codex(&format!("{said}{compacted}{count}")).unwrap().is_compaction);
+        let gemini = |text: &str| of_text(Some(Dialect::Gemini), text);
+        let said = "{\"id\":\"m\",\"timestamp\":\"2026-01-01T00:00:05Z\",\"type\":\"gemini\",\"content\":\"found\"}\n";
+        let rewritten = "{\"$set\":{\"lastUpdated\":\"2026-01-01T00:00:06Z\",\"messages\":[{\"id\":\"s\",\
+             \"content\":[{\"text\":\"<state_snapshot>\"}]}]}}\n";
+        assert!(!gemini(said).unwrap().is_compaction);
+        assert!(gemini(&format!("{said}{rewritten}")).unwrap().is_compaction);
     }
 }

@@ -259,8 +259,7 @@ impl Place {
     /// If the user's directory or the running binary is not known, or is no text.
     pub fn of(context: &Context) -> Result<Self, CommandError> {
         let environment = &context.environment;
-        let absolute = |path: &PathBuf| path.is_absolute();
-        let home = environment.path("HOME").filter(absolute).ok_or_else(|| {
+        let home = environment.directory("HOME").ok_or_else(|| {
             CommandError::not_found("there is no place for the settings of agents")
                 .hinted("set HOME")
         })?;
@@ -287,11 +286,10 @@ impl Place {
             }
             _ => project.to_owned(),
         };
-        let config = environment.path("XDG_CONFIG_HOME").filter(absolute);
         Ok(Self {
-            config: config.unwrap_or_else(|| home.join(".config")),
-            claude: environment.path("CLAUDE_CONFIG_DIR").filter(absolute),
-            codex: environment.path("CODEX_HOME").filter(absolute),
+            config: environment.config_directory().unwrap_or_else(|| home.join(".config")),
+            claude: environment.directory("CLAUDE_CONFIG_DIR"),
+            codex: environment.directory("CODEX_HOME"),
             home,
             project,
             forge,

@@ -5,7 +5,7 @@ use super::receipt::{Changed, Receipt, Receipts, hash};
 use super::splice::Splice;
 use super::{OWN_MARK, file, found, json, section, toml};
 use crate::error::CommandError;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What is to be done for one agent.
 #[derive(Clone, Debug)]
@@ -249,12 +249,6 @@ impl Step {
         !self.shared && self.now.text != self.without
     }
 
-    /// What is to be put in, for people.
-    #[must_use]
-    pub fn inserted(&self) -> String {
-        self.splices.iter().map(|splice| splice.inserted.as_str()).collect()
-    }
-
     fn changed(&self) -> Option<Changed> {
         let with = self.with.as_deref()?;
         if self.splices.is_empty() {
@@ -334,26 +328,6 @@ fn write_all<'s>(
         done.push((step, text, folders));
     }
     Ok(())
-}
-
-/// Whether git leaves this file alone.
-#[must_use]
-pub fn is_ignored(project: &Path, file: &Path) -> Option<bool> {
-    let status = std::process::Command::new("git")
-        .arg("-C")
-        .arg(project)
-        .args(["check-ignore", "-q", "--"])
-        .arg(file)
-        .stdin(std::process::Stdio::null())
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
-        .status()
-        .ok()?;
-    match status.code() {
-        Some(0) => Some(true),
-        Some(1) => Some(false),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

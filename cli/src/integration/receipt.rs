@@ -77,12 +77,7 @@ impl Receipts {
     ///
     /// If there is no directory of the user's.
     pub fn of(environment: &Environment) -> Result<Self, CommandError> {
-        let absolute = |path: &PathBuf| path.is_absolute();
-        let state = environment
-            .path("XDG_STATE_HOME")
-            .filter(absolute)
-            .or_else(|| Some(environment.path("HOME").filter(absolute)?.join(".local/state")));
-        let state = state.ok_or_else(|| {
+        let state = environment.state_directory().ok_or_else(|| {
             CommandError::not_found("there is no place to note what is installed")
                 .hinted("set HOME or XDG_STATE_HOME")
         })?;

@@ -84,6 +84,8 @@ pub struct Out {
     width: Option<usize>,
     /// The lines of the screen, if stdout is one.
     height: Option<usize>,
+    /// The agent whose session was chosen, since it was called from there.
+    session_of: RefCell<Option<String>>,
 }
 
 impl Out {
@@ -99,7 +101,8 @@ impl Out {
         let colored = is_colored(look.color, terminal, environment);
         let stderr_colored = is_colored(look.color, io::stderr().is_terminal(), environment);
         let width = width.filter(|width| *width > 0).map(|width| width.max(MIN_WIDTH));
-        Self { look, kept: None, colored, stderr_colored, width, height }
+        let session_of = RefCell::default();
+        Self { look, kept: None, colored, stderr_colored, width, height, session_of }
     }
 
     /// Prints nothing: what commands find is kept as JSON until it is [taken](Self::take).
@@ -108,7 +111,15 @@ impl Out {
         let (json, quiet, color, pager) = (true, true, Color::Never, None);
         let look = Look { json, quiet, color, pager, zone, now };
         let kept = Some(RefCell::default());
-        Self { look, kept, colored: false, stderr_colored: false, width: None, height: None }
+        Self {
+            look,
+            kept,
+            colored: false,
+            stderr_colored: false,
+            width: None,
+            height: None,
+            session_of: RefCell::default(),
+        }
     }
 
     /// What was kept since the last time.
@@ -124,7 +135,8 @@ impl Out {
     /// A broken pipe, a full disk.
     pub fn emit<R: Report>(&mut self, report: &R) -> Result<(), CommandError> {
         if self.look.json {
-            let mut text = document(report.schema(), report)?;
+            let chosen = Chosen { session_of_agent: self.session_of.get_mut().take(), report };
+            let mut text = document(report.schema(), &chosen)?;
             if let Some(kept) = &mut self.kept {
                 let document = serde_json::from_slice(&text).map_err(|error| {
                     CommandError::internal("a result is not JSON").caused_by(error)
@@ -191,6 +203,15 @@ impl Out {
     /// A broken pipe, a full disk.
     pub fn flush(&mut self) -> Result<(), CommandError> {
         self.raw(&[])
+    }
+
+    /// Says in which session a command works where nobody named it: that of the agent it was called from. The JSON of
+    /// the result says so in `session_of_agent`.
+    pub fn say_session_of(&self, agent: &str, session: &str) {
+        self.say(&format!(
+            "In session '{session}', that of the agent ({agent}) this was called from."
+        ));
+        *self.session_of.borrow_mut() = Some(agent.to_owned());
     }
 
     /// Says on stderr what goes on, unless only results are wanted.
@@ -270,6 +291,15 @@ impl Out {
         let height = self.height.unwrap_or(DEFAULT_HEIGHT);
         Screen::new(self.width, colored, self.look.zone, self.look.now).of_height(height)
     }
+}
+
+/// A report, with why its session was chosen if the command was not told which.
+#[derive(Serialize)]
+struct Chosen<'a, R> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_of_agent: Option<String>,
+    #[serde(flatten)]
+    report: &'a R,
 }
 
 /// One JSON document: the schema, then the fields of the report.

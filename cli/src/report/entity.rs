@@ -160,7 +160,7 @@ const fn columns(kind: Kind) -> &'static [&'static str] {
         Kind::Message => &["role"],
         Kind::Task => &["status", "owner"],
         Kind::Agent => &["type", "status"],
-        Kind::Inference => &["rule"],
+        Kind::Inference => &["rule", "promoted"],
         Kind::Code => &["lines_added", "lines_removed"],
         _ => &[],
     }

@@ -17,6 +17,7 @@ pub mod man;
 pub mod moment;
 pub mod program;
 pub mod progress;
+pub mod prune;
 pub mod redact;
 pub mod restore;
 pub mod run;

@@ -124,10 +124,8 @@ impl CheckpointJson {
             body => {
                 // A checkpoint does not say where it comes from; the hash of a text does.
                 let mut texts = Texts::new(session, length);
-                let sources = session.summary()?.sources;
-                let names = sources.iter().map(|(name, _)| name.as_str());
-                let source = texts.source_of(names, body);
-                Some(texts.shown(source, body)?)
+                let source = texts.source_of(body)?;
+                Some(texts.shown(source.as_deref(), body)?)
             }
         };
         Ok(Self { body, ..Self::new(session, checkpoint)? })

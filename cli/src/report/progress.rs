@@ -701,7 +701,8 @@ impl Report for Cleaned {
             let saved = one.updated_at.map(|time| screen.ago(time)).unwrap_or_default();
             screen.line(Tone::Dim, &format!(", saved {saved}"));
             if !self.dry_run {
-                let undo = format!("  'forge undo --session {}' brings it back", one.session);
+                let undo =
+                    format!("  'forge undo --session {}', twice, brings it back", one.session);
                 screen.line(Tone::Dim, &undo);
             }
         }

@@ -1,6 +1,7 @@
 //! Workflow runs.
 
 use crate::output::{Cell, Report, Screen, Table, Tone};
+use forge_store::model::claim::Word as _;
 use forge_store::model::{RevisionId, Timestamp, Value};
 use forge_store::systems::run::{self, Finding, LoadedItem, RunSummary, Trace};
 use serde::Serialize;

@@ -61,6 +61,9 @@ pub struct Document {
     pub at: Option<Timestamp>,
     /// From the last revision or fact at or before the moment to it.
     pub distance_seconds: Option<f64>,
+    /// What was folded between the revision and the moment; left out if nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folded: Option<FoldedJson>,
     /// What was held and what had happened.
     pub state: StateJson,
     /// The branch checked out then.
@@ -69,6 +72,35 @@ pub struct Document {
     pub session: SessionJson,
     /// The session's figures up to then.
     pub metrics: SessionMetrics,
+}
+
+/// Revisions that pruning has folded, so that the moment cannot be told from the revision before them.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct FoldedJson {
+    /// How many.
+    pub revisions: u64,
+    /// The number of the revision that holds what they changed.
+    pub into: u64,
+}
+
+impl FoldedJson {
+    /// What was folded between a moment's revision and the moment.
+    ///
+    /// # Errors
+    ///
+    /// As every read.
+    pub fn at(state: &StateAt) -> Result<Option<Self>, CommandError> {
+        let found = state.session().folded_at(state.point())?;
+        Ok(found.map(|found| Self { revisions: found.count, into: found.into }))
+    }
+
+    /// In a sentence.
+    #[must_use]
+    pub fn told(self) -> String {
+        let (count, into) = (self.revisions, self.into);
+        let revisions = if count == 1 { "revision" } else { "revisions" };
+        format!("{count} {revisions} up to then were folded into #{into}: this is the state before")
+    }
 }
 
 /// What was held and what had happened: an array for each kind.
@@ -208,6 +240,7 @@ impl Document {
             revision: state.revision()?.map(Into::into),
             at: state.time()?,
             distance_seconds: state.distance_micros()?.map(seconds),
+            folded: FoldedJson::at(state)?,
             state: StateJson { kinds: of_kinds(state, kinds, &mut texts)?, branches },
             current_branch: state.current_branch()?,
             session: state.info()?.into(),
@@ -223,6 +256,8 @@ pub struct StateScreen {
     pub brief: BriefScreen,
     /// What was asked for in place of the brief.
     pub kinds: Option<Vec<(Kind, Vec<Entity>)>>,
+    /// What was folded up to then.
+    pub folded: Option<FoldedJson>,
     /// Whether all fields are told, or a table.
     pub full: bool,
     /// What leads on: commands and what they do.
@@ -241,6 +276,9 @@ impl Report for StateReport {
 
 impl StateScreen {
     fn tell(&self, screen: &mut Screen) {
+        if let Some(folded) = self.folded {
+            screen.line(Tone::Dim, &folded.told());
+        }
         let Some(kinds) = &self.kinds else {
             let mut below = screen.blank();
             self.lead_on(&mut below);

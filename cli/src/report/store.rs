@@ -82,6 +82,8 @@ pub struct Maintained {
     pub applied: bool,
     /// Whether the index was rewritten to take the least room.
     pub compacted: bool,
+    /// How many prunings were dropped that could no longer be taken back.
+    pub swept: u64,
     /// How many bytes of journal stood behind the index before.
     pub tail_bytes_before: u64,
     /// How many do now.
@@ -100,6 +102,10 @@ impl Report for Maintained {
                 false => "The index is up to date, or another process is at it.".to_owned(),
             },
         );
+        if self.swept > 0 {
+            let swept = self.swept;
+            screen.line(Tone::Plain, &format!("Dropped {swept} prunings for good."));
+        }
         if self.compacted {
             screen.line(Tone::Plain, "Rewrote the index.");
         }

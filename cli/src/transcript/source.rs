@@ -9,10 +9,10 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// So many bytes at the beginning of a file are looked through for its session first.
+/// So many bytes at the beginning or end of a file are looked through for its session first.
 const FIRST_BYTES: u64 = 64 << 10;
-/// So many bytes at the end of a file are looked through for its session at once.
-const TAIL_BYTES: u64 = 1 << 20;
+/// A line longer than this names no session that could be found cheaply.
+const LONG_BYTES: usize = 64 << 20;
 
 /// Opens a plain file.
 ///
@@ -52,10 +52,12 @@ pub(super) fn last_session(file: &mut File, bytes: u64) -> io::Result<Option<Str
         session_id: Option<String>,
     }
     let mut end = bytes;
+    let mut length = FIRST_BYTES;
     // What stands before the first line break of a part belongs to the part before it.
     let mut behind = Vec::new();
     while end > 0 {
-        let start = end.saturating_sub(TAIL_BYTES);
+        let start = end.saturating_sub(length);
+        length = length.saturating_mul(2);
         let mut part = read_at(file, start, end - start)?;
         part.append(&mut behind);
         let whole = match part.iter().position(|byte| *byte == b'\n') {
@@ -72,8 +74,8 @@ pub(super) fn last_session(file: &mut File, bytes: u64) -> io::Result<Option<Str
             return Ok(id);
         }
         part.truncate(whole);
-        // A line this long names no session that could be found cheaply; the one before it will do.
-        behind = if part.len() as u64 > 64 * TAIL_BYTES { Vec::new() } else { part };
+        // The line before it will do.
+        behind = if part.len() > LONG_BYTES { Vec::new() } else { part };
         end = start;
     }
     Ok(None)

@@ -19,8 +19,15 @@ fn list_shows_values_and_where_they_come_from() {
     inference.enabled                           true   default
     schedule.every                              1h30m  project
     keep.last                                   -      default
+    keep.within                                 -      default
     keep.days                                   -      default
+    keep.hourly                                 -      default
+    keep.daily                                  -      default
+    keep.weekly                                 -      default
+    keep.tags                                   -      default
     keep.revisions                              7d     default
+    keep.undo                                   14d    default
+    prune.automatic                             false  default
     auto_checkpoint.enabled                     true   default
     auto_checkpoint.significant_time            5m     default
     auto_checkpoint.hypothesis_status_change    true   default

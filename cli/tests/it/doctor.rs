@@ -3,6 +3,7 @@
 use crate::environment::Environment;
 use serde_json::Value;
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 
 fn findings(found: &Value) -> Vec<(String, String)> {
     let list = found["findings"].as_array().unwrap().iter();
@@ -88,6 +89,38 @@ fn a_store_that_cannot_be_used_is_told_with_its_reason() {
     assert!(!found["findings"][0]["remedy"].as_str().unwrap().is_empty());
     environment.write("project/.forge/FORMAT", &format);
     environment.forge(["doctor"]).success();
+}
+
+/// In folders that may only be read it looks all the same, and says that hooks save nothing.
+#[test]
+fn a_store_that_may_only_be_read_is_told() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "first"]).success();
+    environment.forge(["note", "add", "x"]).success();
+    let give = |mode: &str| {
+        let mut command = std::process::Command::new("chmod");
+        let status = command.args(["-R", mode]).arg(environment.path("project")).status();
+        assert!(status.unwrap().success());
+    };
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    for path in ["", "home"] {
+        std::fs::set_permissions(environment.path(path), std::fs::Permissions::clone(&open))
+            .unwrap();
+    }
+    give("a+rX,a-w");
+    let mut command = environment.command(["doctor", "--json"]);
+    if crate::fault::is_root() {
+        command.uid(crate::fault::NOBODY).gid(crate::fault::NOBODY);
+    }
+    let told = environment.finished(&mut command);
+    give("u+w");
+    assert_eq!(told.code, 1, "{told}");
+    let found: Value = serde_json::from_str(&told.stdout).unwrap();
+    let store = &found["store"];
+    assert_eq!((&store["opens"], &store["writable"]), (&true.into(), &false.into()), "{found}");
+    assert_eq!(store["sessions"], 1);
+    let nothing = "it cannot be written: hooks save nothing, reading goes on".to_owned();
+    assert_eq!(findings(&found), [("problem".to_owned(), nothing)]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 /// Who has no right to anything.
-const NOBODY: u32 = 65_534;
+pub(crate) const NOBODY: u32 = 65_534;
 
 fn project() -> Environment {
     let environment = Environment::new();
@@ -157,7 +157,7 @@ fn a_store_that_may_not_be_written_can_still_be_read() {
     assert_eq!(reading.json()["summary"]["claims"], 1);
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }

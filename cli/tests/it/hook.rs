@@ -1,13 +1,18 @@
 //! Hooks as an agent calls them: the event on stdin, the answer on stdout, always exit code 0.
 
+mod cost;
 mod driver;
 mod handing;
+mod locked;
+mod other;
 mod player;
 mod tool;
 mod whose;
 
 use crate::environment::Environment;
+use std::ffi::OsStr;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Calls a hook with this input and returns its answer.
@@ -26,6 +31,43 @@ pub(crate) fn call_by(command: &mut Command, input: &str) -> String {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""));
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// A hook to be run under strace with these arguments of it.
+pub(crate) fn traced<I: IntoIterator<Item: AsRef<OsStr>>>(hook: &Command, args: I) -> Command {
+    let mut command = Command::new("strace");
+    command
+        .args(args)
+        .arg(hook.get_program())
+        .args(hook.get_args())
+        .current_dir(hook.get_current_dir().unwrap())
+        .env_clear()
+        .envs(hook.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// Runs a hook under strace and returns what it was seen to do; `None`, said loudly, where that cannot be done.
+pub(crate) fn seen_doing(
+    hook: &Command,
+    input: &str,
+    args: &[&str],
+    file: &Path,
+) -> Option<String> {
+    let before = ["-f", "-o"].map(OsStr::new).into_iter().chain([file.as_os_str()]);
+    let command = traced(hook, before.chain(args.iter().map(OsStr::new))).spawn();
+    let Ok(mut child) = command else {
+        eprintln!("SKIPPED: no strace, so what a hook does was not looked at");
+        return None;
+    };
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    if !child.wait_with_output().unwrap().status.success() {
+        eprintln!("SKIPPED: strace may not trace here");
+        return None;
+    }
+    Some(std::fs::read_to_string(file).unwrap())
 }
 
 /// The lines of a log, each without what differs from run to run.
@@ -92,4 +134,57 @@ fn a_project_without_a_store_is_left_alone() {
     let log = log(&environment, USER_LOG);
     assert_eq!((log.len(), &log[0]["outcome"]), (1, &"ignored".into()));
     assert_eq!(log[0]["directory"], "/");
+}
+
+/// A hook noted that it did nothing below the directory the agent was in, wherever that was.
+#[test]
+fn a_relative_directory_of_the_state_is_ignored() {
+    let environment = Environment::new().with("XDG_STATE_HOME", "state");
+    assert_eq!(call(&environment, "claude", "Stop", "{\"session_id\":\"s\"}"), "");
+    assert!(!environment.path("project/state").exists());
+    assert_eq!(log(&environment, USER_LOG).len(), 1);
+}
+
+/// An agent calls its hooks in one project while it works in another: the settings are those of the store it writes to.
+#[test]
+fn the_settings_of_the_store_that_is_written_to_hold() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.make_directory("other");
+    let there = |args: &[&str]| {
+        let mut command = environment.command(args);
+        environment.finished(command.current_dir(environment.path("other")))
+    };
+    there(&["init"]).success();
+    there(&["config", "set", "auto_checkpoint.enabled", "false"]).success();
+    let input = |session: &str, cwd: &str| {
+        serde_json::json!({
+            "session_id": session, "cwd": environment.path(cwd), "tool_name": "Bash",
+            "tool_use_id": "c1", "tool_input": {"command": "cargo test"},
+            "tool_response": {"stdout": "test result: ok. 3 passed", "stderr": ""},
+        })
+        .to_string()
+    };
+    let checkpoints = |session: &str, directory: &str| {
+        let mut command =
+            environment.command(["--session", session, "checkpoint", "list", "--json"]);
+        let listed = environment.finished(command.current_dir(environment.path(directory))).json();
+        listed["checkpoints"].as_array().unwrap().len()
+    };
+    // Called here, about there, and the other way round.
+    call(&environment, "claude", "PostToolUse", &input("s1", "other"));
+    assert_eq!(checkpoints("s1", "other"), 0);
+    let mut command = environment.command(["hook", "claude", "PostToolUse"]);
+    call_by(command.current_dir(environment.path("other")), &input("s2", "project"));
+    assert_eq!(checkpoints("s2", "project"), 1);
+    // The same of a store that is named outright.
+    let mut command = environment.command(["hook", "claude", "PostToolUse"]);
+    command.env("FORGE_STORE", environment.path("other/.forge"));
+    call_by(&mut command, &input("s3", "project"));
+    assert_eq!(checkpoints("s3", "other"), 0);
+    // Settings that cannot be used are told in the log of the store they are of.
+    environment.write("other/.forge/config.toml", "nonsense = 1\n");
+    assert_eq!(call(&environment, "claude", "Stop", &input("s4", "other")), "");
+    let last = log(&environment, "other/.forge/log/hooks.jsonl").pop().unwrap();
+    assert_eq!((&last["outcome"], &last["event"]), (&"failed".into(), &"Stop".into()));
 }

@@ -39,10 +39,22 @@ fn inferences_are_promoted_or_put_aside() {
     assert!(belief.contains("The root cause is a stale cache."), "{belief}");
     place.forge(["inference", "promote", "u2", "--id", "g1"]).success();
     assert!(place.forge(["gap", "list"]).success().contains("still unclear"));
+    // What was promoted says of which claim, and is not offered again.
+    assert_eq!(ids(&[]), ["u1.2"]);
+    assert_eq!(ids(&["--promoted"]), ["u1.1", "u2.1"]);
+    let shown = place.forge(["inference", "show", "u1.1", "--json"]).json();
+    assert_eq!(shown.pointer("/inference/promoted"), Some(&"b1".into()), "{shown}");
+    let again = place.forge(["inference", "promote", "u1.1"]);
+    assert_eq!(again.code, 2, "{again}");
+    assert!(again.stderr.contains("'u1.1' is claim 'b1' already"), "{again}");
     place.forge(["inference", "dismiss", "u1.2", "--reason", "it was not"]).success();
-    assert_eq!(ids(&[]), ["u1.1", "u2.1"]);
+    assert_eq!(ids(&[]), Vec::<String>::new());
     assert_eq!(ids(&["--dismissed"]), ["u1.2"]);
     assert_eq!(ids(&["--all"]).len(), 3);
+    // Taken back, it is offered again.
+    place.forge(["inference", "promote", "u1.2", "--id", "b2"]).success();
+    place.forge(["undo"]).success();
+    assert_eq!(ids(&["--dismissed"]), ["u1.2"]);
 }
 
 #[test]

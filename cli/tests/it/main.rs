@@ -25,6 +25,7 @@ mod output;
 mod page;
 mod program;
 mod progress;
+mod prune;
 mod redact;
 mod reference;
 mod rollout;

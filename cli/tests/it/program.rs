@@ -54,4 +54,9 @@ fn what_cannot_be_is_refused() {
     assert_eq!(code(&["resume", "--program", "q"]), 3, "none of it was begun");
     assert_eq!(code(&["message", "m", "--program", "p", "--received"]), 3);
     assert_eq!(code(&["message", "m", "--program", "p", "--from", "1000"]), 2);
+    // Neither of these begins a program, as both once did.
+    assert_eq!(code(&["message", "m", "--program", "q", "--received"]), 3);
+    assert_eq!(code(&["message", "m", "--program", "q", "--from", "1000", "--to", "1000"]), 2);
+    let said = environment.forge(["program", "show", "--program", "q"]);
+    assert!(said.code == 3 && said.stderr.contains("no program"), "{}", said.stderr);
 }

@@ -131,6 +131,7 @@ fn items_are_reported_done_or_failed_and_cleaning_up_comes_back() {
     assert_eq!(report(&["--item-done", "a", "--item-done", "b"]).success().lines().count(), 2);
     assert!(report(&["--item-done", "a"]).success().contains("already"));
     report(&["--item-failed", "c", "--class", "rate_limit"]).success();
+    assert_eq!(report(&["--item-failed", "c", "--class", "luck"]).code, 2);
     assert_eq!(report(&[]).code, 2);
     save(
         &environment,
@@ -151,8 +152,29 @@ fn items_are_reported_done_or_failed_and_cleaning_up_comes_back() {
     assert_eq!((&dry["dry_run"], &dry["removed"][0]["execution"]), (&json!(true), &json!("e1")));
     assert_eq!(environment.forge(clean).json()["removed"][0]["session"], "r/e1");
     assert_eq!(environment.forge(["progress", "show", "--review", "r"]).code, 3);
-    environment.forge(["undo", "--session", "r/e1"]).success();
+    for _ in 0..2 {
+        environment.forge(["undo", "--session", "r/e1"]).success();
+    }
     environment.forge(["progress", "show", "--review", "r"]).success();
+}
+
+/// An item on standard input needs a stage, from the flag or from what was saved. Without either it used to be
+/// refused after an execution had been made for it, which then stood there with nothing in it.
+#[test]
+fn an_item_without_a_stage_makes_no_execution() {
+    let environment = project();
+    let sessions = || {
+        let list = environment.forge(["session", "list", "--all", "--json"]).json();
+        list["sessions"].as_array().unwrap().len()
+    };
+    let before = sessions();
+    let line = "echo '{\"item_done\":\"a\"}' | forge progress save --review r --execution e1 -";
+    let refused = environment.finished(&mut environment.shell(line));
+    assert_eq!(refused.code, 3);
+    assert_eq!(sessions(), before);
+    let flag = ["progress", "save", "--review", "r", "--execution", "e1", "--item-done", "a"];
+    assert_eq!(environment.forge(flag).code, 3);
+    assert_eq!(sessions(), before);
 }
 
 #[test]

@@ -64,6 +64,7 @@ fn what_is_missing_is_an_error_unless_it_may_be() {
     assert_eq!(environment.forge(["run", "exists", "--item", "a", "--step", "2"]).code, 1);
     assert_eq!(environment.forge(["run", "exists", "--item", "z", "--step", "1"]).code, 1);
     assert_eq!(environment.forge(["run", "resume", "--run", "z"]).code, 3);
+    assert_eq!(environment.forge(["run", "at-step", "--run", "r"]).code, 2);
 }
 
 #[test]

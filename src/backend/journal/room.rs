@@ -11,7 +11,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
 /// So many zeros are written at once: whoever syncs a record meanwhile waits for them.
-const PIECE_BYTES: u64 = 128 << 10;
+const PIECE_BYTES: u64 = 512 << 10;
 /// The file that the next segment will be. The name is no segment's: it holds nothing but zeros.
 const NEXT: &str = "next.room";
 

@@ -109,7 +109,11 @@ impl Journal {
         let renamed = roomy.is_some();
         let next = match roomy {
             Some(file) => Segment { start: position, path: path.clone(), file },
-            None => Segment::create(&self.folder, position).map_err(Error::io("create", &path))?,
+            None => {
+                // What is there was left by a crash: only who rotates makes it.
+                segment::remove(&self.next_path())?;
+                Segment::create(&self.folder, position).map_err(Error::io("create", &path))?
+            }
         };
         next.write_or_cut(position, frame)?;
         self.progress.sync(&next.file).map_err(Error::io("sync", &next.path))?;

@@ -91,11 +91,12 @@ impl Salvage {
             let Ok(header) = Header::decode(&row.header) else { return Ok(()) };
             let found: Option<Vec<ObjectId>> =
                 row.parts.iter().map(|part| numbers.get(part).copied()).collect();
-            if found.is_some_and(|names| revise::list_id(&names) == header.delta) {
+            let folds = self.rows.contains(key::FOLDS, place);
+            if found.is_some_and(|names| folds || revise::list_id(&names) == header.delta) {
                 return Ok(());
             }
             match (row.parts.as_slice(), names.get(&header.delta)) {
-                ([_], Some(number)) => row.parts = vec![*number],
+                ([_], Some(number)) if !folds => row.parts = vec![*number],
                 _ => {
                     let session = self.session_name(key::short_at(place, 0).unwrap_or(0));
                     lost.push(format!("the changes of revision #{} of {session}", header.sequence));

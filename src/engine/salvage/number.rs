@@ -44,6 +44,21 @@ impl Salvage {
                         Effect::CheckpointHidden { old } => Some(old.sequence),
                         _ => None,
                     }));
+                    known.extend(
+                        row.effects
+                            .iter()
+                            .flat_map(|effect| match effect {
+                                Effect::Swept { checkpoints, .. } => checkpoints.as_slice(),
+                                _ => &[],
+                            })
+                            .map(|(sequence, _)| *sequence),
+                    );
+                }
+                Ok(())
+            })?;
+            derive::each(&self.view(), key::FOLDED, |place, _| {
+                if key::short_at(place, 0) == Some(number) {
+                    known.extend(key::last_number(place));
                 }
                 Ok(())
             })?;
@@ -91,7 +106,9 @@ impl Salvage {
             let said = said.and_then(|row| SequenceRow::decode(&row).ok());
             let branch = match said {
                 Some(SequenceRow::Checkpoint(_)) => None,
-                Some(SequenceRow::Revision(branch)) => Some(branch),
+                Some(SequenceRow::Revision(branch) | SequenceRow::Folded(branch, _)) => {
+                    Some(branch)
+                }
                 None => parents.get(sequence).copied(),
             };
             if let Some(branch) = branch {

@@ -8,8 +8,8 @@ use crate::engine::total;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    BookmarkRow, CheckpointRow, Header, KeyframeRow, OperationRow, RevisionRow, SegmentRow,
-    SequenceRow, TotalsRow, is_whole, opens,
+    BookmarkRow, CheckpointRow, FoldRow, Header, KeyframeRow, OperationRow, RevisionRow,
+    SegmentRow, SequenceRow, TotalsRow, is_whole, opens,
 };
 use crate::model::{OperationId, SessionNumber};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -181,6 +181,9 @@ fn check_of(table: Table) -> Option<IsRight> {
         key::BOOKMARKS => |row| BookmarkRow::decode(row).is_ok(),
         key::SEGMENTS => |row| SegmentRow::decode(row).is_ok(),
         key::KEYFRAMES => |row| KeyframeRow::decode(row).is_ok(),
+        key::FOLDS => |row| FoldRow::decode(row).is_ok(),
+        key::FOLDED => |row| RevisionRow::decode(row).is_ok(),
+        key::PRUNINGS => |row| row.len() == 4,
         key::RECORDS => |row| row.len() == 32,
         _ => return None,
     };

@@ -52,6 +52,19 @@ pub(super) fn history(view: &View, findings: &mut Findings) -> Result<()> {
         }
         Ok(())
     })?;
+    each(view, key::FOLDED, |place, row| {
+        let number = key::short_at(place, 0).unwrap_or(0);
+        let sequence = key::last_number(place).unwrap_or(0);
+        match RevisionRow::decode(row) {
+            Err(error) => findings.stored(format!("revision #{sequence}"), &error),
+            Ok(row) => {
+                // The one that others are folded into stands in its own table too.
+                let known = (Header::id_of(&row.header), row.effective);
+                effective.entry((number, sequence)).or_insert(known);
+            }
+        }
+        Ok(())
+    })?;
     for ((number, sequence), (_, header)) in &headers {
         for parent in &header.parents {
             if let Some((id, _)) = effective.get(&(*number, parent.sequence))

@@ -42,6 +42,7 @@ pub use note::Note;
 pub use reference::references;
 pub use task::Task;
 pub use verification::{VerificationResult, VerificationStatus};
+pub(crate) use word::words;
 pub use word::{UnknownWord, Vocabulary, Word};
 
 /// Every list of words that a field is checked against.

@@ -78,7 +78,7 @@ macro_rules! words {
             }
         }
 
-        impl $crate::model::claim::field::Shape for $name {
+        impl $crate::model::claim::Shape for $name {
             fn read(value: &$crate::model::Value) -> Option<Self> {
                 value.as_text().and_then($crate::model::claim::Word::from_word)
             }
@@ -92,12 +92,12 @@ macro_rules! words {
             }
 
             fn is_written(value: &$crate::model::Value) -> bool {
-                <Self as $crate::model::claim::field::Shape>::read(value).is_some()
+                <Self as $crate::model::claim::Shape>::read(value).is_some()
             }
         }
     };
 }
-pub(super) use words;
+pub(crate) use words;
 
 /// A list of words with its name, for the glossary and for help texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,9 @@
 
 use super::corpus::{Corpus, Entry, Seen, Source};
 use crate::backend::{Direction, Snapshot as _};
+use crate::engine::checkpoint::{self, CheckpointFilter};
 use crate::engine::fact;
+use crate::engine::live::View;
 use crate::engine::refs::session as session_refs;
 use crate::error::{Error, Result};
 use crate::format::FactRow;
@@ -54,11 +56,13 @@ pub(super) fn current(store: &Store, session: &Session, resolve: Resolve<'_>) ->
             _ => entry.sequence,
         });
         let from = sequenced.max().map_or(0, |last| last + 1);
-        facts(session, &known, resolve, &mut corpus)?;
-        records(session, from, &mut corpus)?;
+        facts(session, &view, &known, resolve, &mut corpus)?;
+        claims(session, &view, from, &mut corpus)?;
         corpus.seen = now;
+        // What waits in the spool may be given other numbers than these.
         if let Some(path) = &path
             && !store.engine.options.read_only
+            && !view.planned
             && let Err(error) = corpus.write(path, good)
         {
             tracing::info!(%error, "the texts for searching were not kept");
@@ -71,16 +75,33 @@ pub(super) fn current(store: &Store, session: &Session, resolve: Resolve<'_>) ->
             matches!(&entry.source, Source::Fact { operation, .. } if hidden.contains(operation))
         });
     }
+    // A checkpoint is completed, tagged and taken back: it is read each time, never copied.
+    for checkpoint in checkpoint::list(&view, session.number, &CheckpointFilter::default())? {
+        let mut text = checkpoint.message;
+        for tag in &checkpoint.tags {
+            text.push('\n');
+            text.push_str(tag);
+        }
+        let entry = Entry {
+            kind: None,
+            id: checkpoint.id.to_string(),
+            at: checkpoint.time,
+            sequence: Some(checkpoint.sequence),
+            source: Source::Checkpoint,
+            length: 0,
+        };
+        corpus.add(entry, &text);
+    }
     Ok(corpus)
 }
 
 fn facts(
     session: &Session,
+    view: &View,
     known: &HashSet<u64>,
     resolve: Resolve<'_>,
     corpus: &mut Corpus,
 ) -> Result<()> {
-    let view = session.view()?;
     let mut reader = fact::Reader::default();
     for kind in Kind::facts() {
         let place = of(session.number).kind(kind);
@@ -91,11 +112,15 @@ fn facts(
                 continue;
             }
             let row = FactRow::decode(&row).map_err(Error::corrupt("a fact's place"))?;
-            let found = reader.read(&view, &row)?;
+            let found = reader.read(view, &row)?;
             let Fact { id, at, value, .. } = found.fact;
             let mut text = String::new();
             let source = found.source.as_deref();
-            put(&value, &mut text, &mut |reference| read(session, source, reference, resolve));
+            // Of a text that cannot be read its beginning is known.
+            put(&value, &mut text, &mut |reference| {
+                let whole = session.text(source, reference, resolve);
+                whole.unwrap_or_else(|_| reference.preview.clone())
+            });
             let source = Source::Fact { row: hash, operation: row.operation };
             corpus
                 .add(Entry { kind: Some(kind), id, at, sequence: None, source, length: 0 }, &text);
@@ -104,63 +129,33 @@ fn facts(
     Ok(())
 }
 
-/// The whole text, or its beginning if that is all there is.
-fn read(session: &Session, source: Option<&str>, text: &TextRef, resolve: Resolve<'_>) -> String {
-    let whole = session.text_bytes(source, text).ok().and_then(|bytes| {
-        if text.place.is_some() && source.is_some() {
-            resolve(&bytes, &text.pointer)
-        } else {
-            String::from_utf8(bytes).ok()
-        }
-    });
-    whole.unwrap_or_else(|| text.preview.clone())
-}
-
 fn row_hash(key: &[u8]) -> u64 {
     let hash = blake3::hash(key);
     u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("8 of 32 bytes"))
 }
 
-fn records(session: &Session, from: u64, corpus: &mut Corpus) -> Result<()> {
+/// The claims as the revisions from this number on made them.
+fn claims(session: &Session, view: &View, from: u64, corpus: &mut Corpus) -> Result<()> {
     let mut from = from;
     loop {
-        let items = session.records(from, RECORDS)?;
+        let items = session.records_at(view, from, RECORDS)?;
         let Some(last) = items.last() else { return Ok(()) };
         from = last.sequence() + 1;
         for item in items {
-            match item {
-                LogItem::Checkpoint(checkpoint) => {
-                    let mut text = checkpoint.message.clone();
-                    for tag in &checkpoint.tags {
-                        text.push('\n');
-                        text.push_str(tag);
-                    }
-                    let entry = Entry {
-                        kind: None,
-                        id: checkpoint.id.to_string(),
-                        at: checkpoint.time,
-                        sequence: Some(checkpoint.sequence),
-                        source: Source::Checkpoint,
-                        length: 0,
-                    };
-                    corpus.add(entry, &text);
-                }
-                LogItem::Revision(entry) => {
-                    for change in session.changes_of(entry.sequence)? {
-                        let Some(new) = change.new else { continue };
-                        let mut text = String::new();
-                        put(&new.value, &mut text, &mut |text| text.preview.clone());
-                        let entry = Entry {
-                            kind: Some(change.key.kind),
-                            id: change.key.id,
-                            at: entry.time,
-                            sequence: Some(entry.sequence),
-                            source: Source::Claim,
-                            length: 0,
-                        };
-                        corpus.add(entry, &text);
-                    }
-                }
+            let LogItem::Revision(revision) = item else { continue };
+            for change in session.changes_at(view, revision.sequence)? {
+                let Some(new) = change.new else { continue };
+                let mut text = String::new();
+                put(&new.value, &mut text, &mut |text| text.preview.clone());
+                let entry = Entry {
+                    kind: Some(change.key.kind),
+                    id: change.key.id,
+                    at: revision.time,
+                    sequence: Some(revision.sequence),
+                    source: Source::Claim,
+                    length: 0,
+                };
+                corpus.add(entry, &text);
             }
         }
     }

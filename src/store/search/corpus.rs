@@ -10,7 +10,7 @@ use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-const MAGIC: &[u8; 8] = b"forgeSe1";
+const MAGIC: &[u8; 8] = b"forgeSe2";
 /// Length of the content, and the beginning of its hash.
 const HEAD_BYTES: usize = 4 + 16;
 /// A block holds about this much text.
@@ -24,7 +24,7 @@ pub(super) enum Source {
     Fact { row: u64, operation: OperationId },
     /// A claim as a revision made it.
     Claim,
-    /// A checkpoint's message and tags.
+    /// A checkpoint's message and tags; not in the file.
     Checkpoint,
 }
 

@@ -165,6 +165,7 @@ impl Writer<'_> {
                             &Item::Revision(at, Box::new(header)),
                         )?;
                     }
+                    SequenceRow::Folded(..) => {}
                     SequenceRow::Checkpoint(_) => {
                         let found = checkpoint::by_sequence(self.view, number, sequence)?;
                         if let Some(found) = found {
@@ -418,10 +419,7 @@ impl Writer<'_> {
     fn revision(&mut self, at: At, header: &Header, time: Timestamp) -> Result<()> {
         let number = self.session.number;
         let refs = &self.view.refs;
-        let parent = match header.parents.first() {
-            None => None,
-            Some(parent) => Some(self.place_of(parent.sequence)?),
-        };
+        let parent = timeline::before(self.view, refs, number, at)?;
         let changes = compare::compare(self.view, refs, number, parent, Some(at))?;
         if changes.is_empty() {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Long texts in their places: a stream stands by itself, so it holds no references into what it comes from.
 
 use super::export::Writer;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::{TextRef, Value};
 
 impl Writer<'_> {
@@ -46,14 +46,8 @@ impl Writer<'_> {
     /// A fact's value with its long texts in place.
     pub(super) fn expanded(&self, value: Value, source: Option<&str>) -> Result<Value> {
         if let Some(text) = TextRef::from_value(&value) {
-            let bytes = self.session.text_bytes(source, &text)?;
-            let whole = match (text.place.is_some() && source.is_some(), self.resolve) {
-                (true, Some(resolve)) => resolve(&bytes, &text.pointer),
-                _ => String::from_utf8(bytes).ok(),
-            };
-            return whole
-                .map(Value::Text)
-                .ok_or_else(|| Error::missing(format!("the text at '{}'", text.pointer)));
+            let resolve = self.resolve.unwrap_or(&|_, _| None);
+            return self.session.text(source, &text, resolve).map(Value::Text);
         }
         Ok(match value {
             Value::Map(fields) => Value::Map(

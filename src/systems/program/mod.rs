@@ -142,6 +142,17 @@ impl Program {
         Ok(ProgramCheckpoint { number: revision.sequence, message, at: revision.time, agents })
     }
 
+    /// Whether a message can go from one agent to the other, for whoever wants to know before there is a program.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if they are the same.
+    pub fn check_ends(from: &str, to: &str) -> Result<()> {
+        if from == to {
+            return Err(Error::invalid(format!("the agent '{from}' needs no message to itself")));
+        }
+        Ok(())
+    }
+
     /// Records that an agent sends a message to another, now or behind a number of the sender's session.
     ///
     /// # Errors
@@ -154,11 +165,9 @@ impl Program {
         to: &str,
         behind: Option<u64>,
     ) -> Result<Committed> {
-        if self.sent()?.iter().any(|sent| sent.id == id) {
+        Self::check_ends(from, to)?;
+        if self.message(id)?.is_some() {
             return Err(Error::Duplicate { kind: "message", id: id.to_owned() });
-        }
-        if from == to {
-            return Err(Error::invalid(format!("the agent '{from}' needs no message to itself")));
         }
         let sent = self.position(from, behind)?;
         let value = Value::from([("from", from.into()), ("to", to.into()), ("sent", sent.into())]);
@@ -170,8 +179,7 @@ impl Program {
     /// # Errors
     /// [`Error::NotFound`] if none of this id was sent; as every write.
     pub fn receive(&self, act: &Act, id: &str, behind: Option<u64>) -> Result<Committed> {
-        let sent = self.sent()?.into_iter().find(|sent| sent.id == id);
-        let sent = sent.ok_or_else(|| Error::not_found("message", id))?;
+        let sent = self.message(id)?.ok_or_else(|| Error::not_found("message", id))?;
         if sent.received.is_some() {
             return Err(Error::Duplicate { kind: "receipt of the message", id: id.to_owned() });
         }
@@ -213,21 +221,34 @@ impl Program {
     /// As every read.
     pub fn sent(&self) -> Result<Vec<Sent>> {
         let state = self.session.state(&self.session.head()?)?;
-        let number = |value: &Value, field: &str| {
-            value.field(field).and_then(Value::as_i64).and_then(|number| u64::try_from(number).ok())
+        let facts = state.facts_of(Kind::Message)?;
+        Ok(facts.iter().filter_map(|known| Sent::read(&known.fact)).collect())
+    }
+
+    /// The message of this id, found without reading the others.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn message(&self, id: &str) -> Result<Option<Sent>> {
+        let versions = self.session.fact_versions(Kind::Message, id)?;
+        Ok(versions.last().and_then(|known| Sent::read(&known.fact)))
+    }
+}
+
+impl Sent {
+    fn read(fact: &Fact) -> Option<Self> {
+        let text = |field| fact.value.field(field).and_then(Value::as_text).map(str::to_owned);
+        let number = |field| {
+            let number = fact.value.field(field).and_then(Value::as_i64);
+            number.and_then(|number| u64::try_from(number).ok())
         };
-        let facts = state.facts_of(Kind::Message)?.into_iter().filter_map(|known| {
-            let text =
-                |field| known.fact.value.field(field).and_then(Value::as_text).map(str::to_owned);
-            Some(Sent {
-                from: text("from")?,
-                to: text("to")?,
-                sent: number(&known.fact.value, "sent")?,
-                received: number(&known.fact.value, "received"),
-                id: known.fact.id.clone(),
-            })
-        });
-        Ok(facts.collect())
+        Some(Self {
+            from: text("from")?,
+            to: text("to")?,
+            sent: number("sent")?,
+            received: number("received"),
+            id: fact.id.clone(),
+        })
     }
 }
 

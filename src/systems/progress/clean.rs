@@ -71,8 +71,8 @@ pub struct Cleaned {
     pub operation: Option<OperationId>,
 }
 
-/// Takes out what is held of every execution that [`is_disposable`], whole; the history keeps it, and `undo` brings it
-/// back. Without an act nothing is changed.
+/// Takes out what is held of every execution that [`is_disposable`], whole, and prunes its history: two operations, which
+/// two undos bring back until they are swept. Without an act nothing is changed.
 ///
 /// # Errors
 /// As every write. What was taken out before stays out.
@@ -86,12 +86,11 @@ pub fn clean(
     let mut found = Vec::new();
     for execution in Execution::list(store, review)? {
         let Some(document) = execution.document()? else { continue };
-        // Items that failed and were not done since are errors too, whatever the document says.
-        let failed = document.stage().map(|stage| execution.failed(stage)).transpose()?;
-        let kept = match is_disposable(&document, now, keep_micros) {
-            Ok(()) if failed.is_some_and(|failed| !failed.is_empty()) => Some(Kept::Errors),
-            Ok(()) => None,
-            Err(kept) => Some(kept),
+        let kept = match (is_disposable(&document, now, keep_micros), document.stage()) {
+            (Err(kept), _) => Some(kept),
+            // Items that failed and were not done since are errors too, whatever the document says.
+            (Ok(()), Some(stage)) if !execution.failed(stage)?.is_empty() => Some(Kept::Errors),
+            (Ok(()), _) => None,
         };
         let operation = match (kept, act) {
             (None, Some(act)) => Some(take_out(&execution, act, keep_micros)?),
@@ -122,5 +121,8 @@ fn take_out(execution: &Execution, act: &Act, keep_micros: i64) -> Result<Operat
     };
     let kinds = BTreeSet::from([Kind::Progress, Kind::Item]);
     let write = execution.session().write(act).edit(vec![execution.own_key()], still);
-    Ok(write.whole(kinds, Vec::new()).commit()?.operation)
+    let taken_out = write.whole(kinds, Vec::new()).commit()?.operation;
+    // What it was made of goes too: nothing stands on it any more.
+    let pruned = execution.session().fold_all(act)?;
+    Ok(pruned.operation.unwrap_or(taken_out))
 }

@@ -242,6 +242,11 @@ impl Document {
         self.text(&["stage"])
     }
 
+    /// Whether it has come to this stage, if one is asked for.
+    pub(super) fn is_of(&self, stage: Option<&str>) -> bool {
+        stage.is_none_or(|stage| self.stage() == Some(stage))
+    }
+
     /// How far the batches are.
     #[must_use]
     pub fn batch_info(&self) -> BatchInfo {

@@ -1,42 +1,30 @@
 //! Failures: which of them are worth another try, and when.
 
-use crate::model::claim::{UnknownWord, Word};
-use std::str::FromStr;
+use crate::model::claim::words;
 
-/// What sort of failure it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailureClass {
-    /// A service asked for a pause.
-    RateLimit,
-    /// The network did not answer in time.
-    NetworkTimeout,
-    /// A database chose this one to give way.
-    DatabaseDeadlock,
-    /// A model did not answer in time.
-    InferenceTimeout,
-    /// Somebody is not allowed in.
-    Authentication,
-    /// The review is set up wrongly.
-    InvalidConfiguration,
-    /// What was to be stored contradicts what is stored.
-    ConstraintViolation,
-    /// What was saved cannot be read.
-    CorruptedData,
+words! {
+    /// What sort of failure it was.
+    FailureClass, "failure class" {
+        /// A service asked for a pause.
+        RateLimit = "rate_limit",
+        /// The network did not answer in time.
+        NetworkTimeout = "network_timeout",
+        /// A database chose this one to give way.
+        DatabaseDeadlock = "database_deadlock",
+        /// A model did not answer in time.
+        InferenceTimeout = "inference_timeout",
+        /// Somebody is not allowed in.
+        Authentication = "authentication",
+        /// The review is set up wrongly.
+        InvalidConfiguration = "invalid_configuration",
+        /// What was to be stored contradicts what is stored.
+        ConstraintViolation = "constraint_violation",
+        /// What was saved cannot be read.
+        CorruptedData = "corrupted_data",
+    }
 }
 
 impl FailureClass {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::RateLimit,
-        Self::NetworkTimeout,
-        Self::DatabaseDeadlock,
-        Self::InferenceTimeout,
-        Self::Authentication,
-        Self::InvalidConfiguration,
-        Self::ConstraintViolation,
-        Self::CorruptedData,
-    ];
-
     /// Whether trying again may help; else a person has to look first.
     #[must_use]
     pub const fn is_retriable(self) -> bool {
@@ -77,41 +65,6 @@ impl FailureClass {
     }
 }
 
-impl Word for FailureClass {
-    const WHAT: &'static str = "failure class";
-    const WORDS: &'static [&'static str] = &[
-        "rate_limit",
-        "network_timeout",
-        "database_deadlock",
-        "inference_timeout",
-        "authentication",
-        "invalid_configuration",
-        "constraint_violation",
-        "corrupted_data",
-    ];
-
-    fn from_word(word: &str) -> Option<Self> {
-        let place = Self::WORDS.iter().position(|one| *one == word)?;
-        Self::ALL.get(place).copied()
-    }
-
-    fn word(self) -> &'static str {
-        Self::WORDS.get(self as usize).copied().unwrap_or_default()
-    }
-}
-
-impl FromStr for FailureClass {
-    type Err = UnknownWord;
-
-    fn from_str(text: &str) -> Result<Self, UnknownWord> {
-        Self::from_word(text).ok_or_else(|| UnknownWord {
-            what: Self::WHAT,
-            word: text.to_owned(),
-            allowed: Self::WORDS,
-        })
-    }
-}
-
 /// How long to wait before a failed item is tried again: twice as long after each try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
@@ -140,10 +93,11 @@ impl Backoff {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::claim::Word as _;
 
     #[test]
     fn words_and_classes_go_together_and_half_of_them_are_worth_another_try() {
-        for class in FailureClass::ALL {
+        for class in FailureClass::ALL.iter().copied() {
             assert_eq!(class.word().parse(), Ok(class));
         }
         assert_eq!(FailureClass::ALL.iter().filter(|class| class.is_retriable()).count(), 4);

@@ -99,13 +99,29 @@ impl Execution {
         let mut best: Option<(Self, Document)> = None;
         for one in Self::list(store, Some(review))? {
             let Some(document) = one.document()? else { continue };
-            let wanted = stage.is_none_or(|stage| document.stage() == Some(stage));
             let newer = |(_, known): &(Self, Document)| document.updated_at() > known.updated_at();
-            if wanted && best.as_ref().is_none_or(newer) {
+            if document.is_of(stage) && best.as_ref().is_none_or(newer) {
                 best = Some((one, document));
             }
         }
         Ok(best)
+    }
+
+    /// The execution of this name if one is named, else the one that [`Execution::latest`] finds; with its document.
+    /// `None` if nothing is saved, or nothing of the stage, if one is named.
+    ///
+    /// # Errors
+    /// As every read; [`Error::NotFound`] if an execution is named that is not there.
+    pub fn find(
+        store: &Store,
+        review: &str,
+        execution: Option<&str>,
+        stage: Option<&str>,
+    ) -> Result<Option<(Self, Document)>> {
+        let Some(name) = execution else { return Self::latest(store, review, stage) };
+        let one = Self::open(store, review, name)?;
+        let found = one.document()?.filter(|document| document.is_of(stage));
+        Ok(found.map(|document| (one, document)))
     }
 
     /// The review.
@@ -188,15 +204,7 @@ pub fn resume(
     now: Timestamp,
     force: bool,
 ) -> Result<ResumeAnswer> {
-    let found = match execution {
-        None => Execution::latest(store, review, Some(stage))?,
-        Some(name) => {
-            let one = Execution::open(store, review, name)?;
-            let document = one.document()?;
-            document.filter(|document| document.stage() == Some(stage)).map(|found| (one, found))
-        }
-    };
-    if let Some((execution, document)) = found {
+    if let Some((execution, document)) = Execution::find(store, review, execution, Some(stage))? {
         let mut answer = resume_point(&document, &execution.execution, now, force);
         if let ResumeAnswer::Go(point) | ResumeAnswer::Refused { point, .. } = &mut answer {
             // Those the document names, without those done since, and those reported one by one.
@@ -204,8 +212,7 @@ pub fn resume(
         }
         return Ok(answer);
     }
-    let elsewhere = Execution::latest(store, review, None)?;
-    let reason = match elsewhere {
+    let reason = match Execution::latest(store, review, None)? {
         None => format!("nothing is saved of the review '{review}'"),
         Some((execution, document)) => format!(
             "nothing is saved of the stage '{stage}': the execution '{}' is at '{}'",

@@ -1,31 +1,18 @@
 //! Looks through outputs and templates for what a prompt with holes leaves behind.
 
 use super::template::{is_output, scan};
+use crate::model::claim::words;
 use std::collections::BTreeSet;
 
-/// What was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FindingKind {
-    /// A placeholder stands in the text: `{session_9_output}`.
-    Placeholder,
-    /// The text talks about a placeholder: "based on session_4_output".
-    Talk,
-    /// The text gives instructions instead of following them: "Craft a summary".
-    Instruction,
-}
-
-impl FindingKind {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Placeholder, Self::Talk, Self::Instruction];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Placeholder => "placeholder",
-            Self::Talk => "talk",
-            Self::Instruction => "instruction",
-        }
+words! {
+    /// What was found.
+    FindingKind, "kind of finding" {
+        /// A placeholder stands in the text: `{session_9_output}`.
+        Placeholder = "placeholder",
+        /// The text talks about a placeholder: "based on session_4_output".
+        Talk = "talk",
+        /// The text gives instructions instead of following them: "Craft a summary".
+        Instruction = "instruction",
     }
 }
 

@@ -49,6 +49,15 @@ impl Run {
     ///
     /// # Errors
     /// As every read.
+    pub fn all(store: &Store) -> Result<Vec<Self>> {
+        let runs = newest_first(store, SessionKind::Run)?.into_iter();
+        Ok(runs.map(|one| Self { session: one.session, key: one.name }).collect())
+    }
+
+    /// As [`Run::all`], each in short.
+    ///
+    /// # Errors
+    /// As every read.
     pub fn list(store: &Store) -> Result<Vec<RunSummary>> {
         let runs = newest_first(store, SessionKind::Run)?.into_iter();
         runs.map(|one| {
@@ -57,6 +66,16 @@ impl Run {
             Ok(RunSummary { state: run.state()?, last_event, key: run.key })
         })
         .collect()
+    }
+
+    /// It in short.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn summary(&self) -> Result<RunSummary> {
+        let kept = self.session.summary()?;
+        let last_event = kept.last_event.unwrap_or(kept.info.started_at);
+        Ok(RunSummary { key: self.key.clone(), state: self.state()?, last_event })
     }
 
     /// The runs that began this long ago and have not ended, the oldest first.

@@ -110,12 +110,24 @@ impl Thread {
         state: CallState,
         result: Option<&str>,
     ) -> Result<Committed> {
-        let edit = |known: &[Option<Value>]| {
-            let mut header = Header::read(known.first().and_then(Option::as_ref))?;
-            pending(&header, id)?;
+        self.edit_header(act, |header| {
+            pending(header, id)?;
             if let Some(call) = header.pending.iter_mut().rfind(|call| call.id == id) {
                 (call.state, call.result) = (state, result.map(str::to_owned));
             }
+            Ok(())
+        })
+    }
+
+    /// Changes what the thread remembers beside its messages.
+    fn edit_header(
+        &self,
+        act: &Act,
+        change: impl Fn(&mut Header) -> Result<()>,
+    ) -> Result<Committed> {
+        let edit = |known: &[Option<Value>]| {
+            let mut header = Header::read(known.first().and_then(Option::as_ref))?;
+            change(&mut header)?;
             Ok(vec![ClaimChange::put(Header::key(), header.value()?)])
         };
         self.session.write(act).edit(vec![Header::key()], edit).commit()
@@ -141,12 +153,10 @@ impl Thread {
     /// # Errors
     /// As every write.
     pub fn release(&self, act: &Act, writer: &str) -> Result<Committed> {
-        let edit = |known: &[Option<Value>]| {
-            let mut header = Header::read(known.first().and_then(Option::as_ref))?;
-            header.writer = header.writer.filter(|held| held.name != writer);
-            Ok(vec![ClaimChange::put(Header::key(), header.value()?)])
-        };
-        self.session.write(act).edit(vec![Header::key()], edit).commit()
+        self.edit_header(act, |header| {
+            header.writer = header.writer.take().filter(|held| held.name != writer);
+            Ok(())
+        })
     }
 
     /// Takes the thread for this writer until then, so that nobody else writes; taken again, for longer.
@@ -154,13 +164,11 @@ impl Thread {
     /// # Errors
     /// [`Error::Held`] while somebody else has it; as every write.
     pub fn hold(&self, act: &Act, writer: &str, until: Timestamp) -> Result<Committed> {
-        let edit = |known: &[Option<Value>]| {
-            let mut header = Header::read(known.first().and_then(Option::as_ref))?;
+        self.edit_header(act, |header| {
             header.admit(&self.name, Some(writer), act.now)?;
             header.writer = Some(super::header::Writer { name: writer.to_owned(), until });
-            Ok(vec![ClaimChange::put(Header::key(), header.value()?)])
-        };
-        self.session.write(act).edit(vec![Header::key()], edit).commit()
+            Ok(())
+        })
     }
 }
 

@@ -290,6 +290,21 @@ fn record() -> Record {
             facts_hidden: true,
         },
         RecordChange::Schedule { session, every_micros: None },
+        RecordChange::Pruned { session },
+        RecordChange::Folded {
+            session,
+            branch: 1,
+            first: 290,
+            last: 300,
+            pruning: OperationId::from_bytes([0x11; 16]),
+            delta: vec![DeltaPart::Inline(object())],
+        },
+        RecordChange::Unfolded { session, branch: 1, last: 300 },
+        RecordChange::Swept {
+            session,
+            operation: OperationId::from_bytes([0x11; 16]),
+            blobs: vec![ObjectId::from_bytes([0x99; 32])],
+        },
     ];
     Record { operation: operation(), changes }
 }

@@ -4,8 +4,8 @@ use super::bytes::{TIME, bookmark, checkpoint, header, operation};
 use super::golden;
 use forge_store::format::key::{self, KeyBuilder, of};
 use forge_store::format::{
-    BookmarkRow, BranchChange, Bytes, CheckpointRow, Effect, FactRow, KeyframeChunk, KeyframeRow,
-    OperationRow, RevisionRow, SegmentRow, SequenceRow, TotalsRow,
+    BookmarkRow, BranchChange, Bytes, CheckpointRow, Effect, FactRow, FoldRow, KeyframeChunk,
+    KeyframeRow, OperationRow, RevisionRow, SegmentRow, SequenceRow, TotalsRow,
 };
 use forge_store::model::{
     BranchMetadata, BranchStatus, CheckpointId, Kind, ObjectId, OperationId, Origin, Timestamp,
@@ -45,6 +45,9 @@ fn the_tables_keep_their_numbers() {
         key::SEGMENTS,
         key::COUNTERS,
         key::CHECKPOINT_KEYS,
+        key::FOLDS,
+        key::FOLDED,
+        key::PRUNINGS,
     ];
     for (number, table) in tables.iter().enumerate() {
         assert_eq!(usize::from(table.0), number);
@@ -76,6 +79,13 @@ fn values_of_every_table() {
     row!("row-sequence-revision", SequenceRow, SequenceRow::Revision(3));
     let id = CheckpointId::from_bytes([0x22; 16]);
     row!("row-sequence-checkpoint", SequenceRow, SequenceRow::Checkpoint(id));
+    row!("row-sequence-folded", SequenceRow, SequenceRow::Folded(3, 300));
+    let operation_id = OperationId::from_bytes([0x11; 16]);
+    row!(
+        "row-fold",
+        FoldRow,
+        FoldRow { first: 290, count: 8, operation: operation_id, swept: true }
+    );
     row!(
         "row-fact",
         FactRow,
@@ -145,5 +155,11 @@ fn effects() -> Vec<Effect> {
             bytes: 70_000,
         },
         Effect::Schedule { old: Some(3_600_000_000) },
+        Effect::Folded { branch: 1, first: 290, last: 300 },
+        Effect::Unfolded { branch: 1, first: 290, last: 300 },
+        Effect::Swept {
+            checkpoints: vec![(290, CheckpointId::from_bytes([0x22; 16]))],
+            revisions: 8,
+        },
     ]
 }

@@ -45,6 +45,12 @@ enum Step {
     Schedule {
         seconds: Option<u8>,
     },
+    /// Keeps the newest checkpoints, perhaps those asked for, and the revisions of the last seconds.
+    Prune {
+        last: u8,
+        manual: bool,
+        seconds: u16,
+    },
     /// Takes back what was done last, or does it again.
     Undo,
     Redo,
@@ -119,6 +125,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(branch, quietly)| Step::Switch { branch, quietly }),
         2 => any::<u16>().prop_map(|to| Step::Restore { to }),
         1 => prop::option::of(1..200_u8).prop_map(|seconds| Step::Schedule { seconds }),
+        2 => (0..4_u8, any::<bool>(), 0..400_u16)
+            .prop_map(|(last, manual, seconds)| Step::Prune { last, manual, seconds }),
         5 => Just(Step::Undo),
         3 => Just(Step::Redo),
         2 => Just(Step::Publish),

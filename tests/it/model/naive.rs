@@ -40,6 +40,8 @@ pub(super) struct Visible {
     pub(super) schedule: Option<i64>,
     /// The branches, each with the claims of its head.
     heads: BTreeMap<usize, State>,
+    /// The revisions that are folded into others.
+    gone: BTreeSet<u64>,
 }
 
 /// One session.
@@ -47,6 +49,8 @@ pub(super) struct Visible {
 pub(super) struct Naive {
     pub(super) next: u64,
     pub(super) revisions: BTreeMap<u64, Revision>,
+    /// Those out of sight.
+    pub(super) folded: BTreeMap<u64, Revision>,
     pub(super) branches: Vec<Branch>,
     pub(super) switches: Vec<(i64, usize)>,
     pub(super) facts: Vec<(usize, Fact)>,
@@ -63,6 +67,7 @@ impl Naive {
         Self {
             next: 1,
             revisions: BTreeMap::new(),
+            folded: BTreeMap::new(),
             branches: vec![Branch { name: "main".to_owned(), base: None, head: None }],
             switches: Vec::new(),
             facts: Vec::new(),
@@ -73,6 +78,7 @@ impl Naive {
                 in_force: BTreeSet::new(),
                 schedule: None,
                 heads: BTreeMap::from([(0, State::new())]),
+                gone: BTreeSet::new(),
             },
             operations: 0,
             undo: Vec::new(),
@@ -175,10 +181,34 @@ impl Naive {
             self.switches.push((at, then.current));
         }
         self.now = then;
+        self.part();
         if let Some(branch) = touched {
             let state = self.now.heads[&branch].clone();
             self.revise(at, branch, state);
         }
+    }
+
+    pub(super) fn prune(&mut self, checkpoints: &[u64], revisions: &[u64]) {
+        for sequence in checkpoints {
+            self.now.checkpoints.remove(sequence);
+        }
+        self.now.gone.extend(revisions);
+        self.part();
+    }
+
+    /// Parts the revisions that are in sight from the others.
+    fn part(&mut self) {
+        self.revisions.append(&mut self.folded);
+        self.folded =
+            self.revisions.extract_if(.., |number, _| self.now.gone.contains(number)).collect();
+    }
+
+    /// The revisions that heads, forks and checkpoints name.
+    pub(super) fn named(&self) -> BTreeSet<u64> {
+        let branches = self.branches.iter();
+        let ends = branches.flat_map(|one| [one.head, one.base.map(|(_, from)| from)]).flatten();
+        let checkpoints = self.now.checkpoints.values().filter_map(|one| one.revision);
+        ends.chain(checkpoints).collect()
     }
 
     pub(super) fn branch_at(&self, at: i64) -> usize {

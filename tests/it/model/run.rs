@@ -4,9 +4,12 @@ use super::naive::{Naive, time};
 use super::verify::verify;
 use super::{Happened, Step, Timed};
 use forge_store::error::Error;
-use forge_store::model::{AutoTrigger, BranchMetadata, Fact, Key, Kind, Origin, Trigger, Value};
+use forge_store::model::{
+    AutoTrigger, BranchMetadata, Fact, Key, Kind, Origin, Retention, Trigger, Value,
+};
 use forge_store::store::{
-    Act, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store,
+    Act, CheckpointFilter, ClaimChange, Depth, LogItem, NewCheckpoint, NewSession, Options,
+    Session, Store, Swept,
 };
 use tempfile::TempDir;
 
@@ -25,6 +28,15 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".forge");
         Self { store: Store::create(&path, Options::default()).unwrap(), folder: Some(folder) }
+    }
+
+    /// Everything is what it says of itself.
+    fn check(&self) {
+        if let Some(folder) = &self.folder {
+            let path = folder.path().join(".forge");
+            let verified = Store::verify(&path, Depth::ReadData, time(0)).unwrap();
+            assert_eq!(verified.findings, []);
+        }
     }
 
     pub(super) fn reopen(&mut self) {
@@ -69,6 +81,27 @@ pub(super) fn run(place: &mut Place, steps: &[Timed]) {
     place.reopen();
     for (name, naive) in SESSIONS.iter().zip(&naive) {
         verify(&place.store.session(name).unwrap(), naive);
+    }
+    place.check();
+    // What was pruned is dropped for good: all that stays is what it was.
+    place.store.sweep(time(now), time(now)).unwrap();
+    for (name, naive) in SESSIONS.iter().zip(&naive) {
+        verify(&place.store.session(name).unwrap(), naive);
+    }
+    place.store.maintain(0).unwrap();
+    place.reopen();
+    for (name, naive) in SESSIONS.iter().zip(&naive) {
+        verify(&place.store.session(name).unwrap(), naive);
+    }
+    assert_eq!(place.store.sweep(time(now), time(now)).unwrap(), Swept::default());
+    place.check();
+    if place.folder.is_some() {
+        // All that is derived is made again as it was.
+        place.store.rebuild().unwrap();
+        place.check();
+        for (name, naive) in SESSIONS.iter().zip(&naive) {
+            verify(&place.store.session(name).unwrap(), naive);
+        }
     }
 }
 
@@ -116,6 +149,9 @@ impl Doing<'_> {
                 Err(Error::NotFound { .. }) => assert!(!self.naive.can_redo(), "redo lost"),
                 Err(error) => panic!("{error}"),
             },
+            Step::Prune { last, manual, seconds } => {
+                self.prune(u64::from(*last), *manual, i64::from(*seconds) * 1_000_000);
+            }
             Step::Publish | Step::Reopen | Step::Verify => {}
         }
     }
@@ -284,6 +320,60 @@ impl Doing<'_> {
                 naive.checkpoint(now, revision, &message, &["auto".to_owned()]);
             }
         });
+    }
+
+    fn prune(&mut self, last: u64, manual: bool, revisions: i64) {
+        let retention = Retention { last, manual, revisions, ..Retention::none() };
+        let preview = self.session.prune_preview(&retention, time(self.now)).unwrap();
+        let pruned = self.session.prune(&act(self.now), &retention).unwrap();
+        assert_eq!((&preview.verdicts, &preview.folds), (&pruned.verdicts, &pruned.folds));
+        let mut listed: Vec<_> = self.naive.now.checkpoints.iter().collect();
+        listed.sort_by_key(|(sequence, one)| std::cmp::Reverse((one.time, **sequence)));
+        let goes = |(place, (_, one)): &(u64, (&u64, &super::naive::Named))| {
+            *place >= last.max(1) && !(manual && one.message.starts_with('c'))
+        };
+        let going: Vec<u64> =
+            (0..).zip(listed).filter(goes).map(|(_, (sequence, _))| *sequence).collect();
+        let dropped = pruned.verdicts.iter().filter(|one| one.keeps.is_empty());
+        assert_eq!(dropped.map(|one| one.checkpoint.sequence).collect::<Vec<_>>(), going);
+        let mut folded = Vec::new();
+        for fold in &pruned.folds {
+            let on =
+                |one: &super::naive::Revision| self.naive.branches[one.branch].name == fold.branch;
+            let range = self.naive.revisions.range(fold.first..fold.into);
+            let these: Vec<u64> = range.filter(|(_, one)| on(one)).map(|(at, _)| *at).collect();
+            assert_eq!((these.first(), these.len() as u64), (Some(&fold.first), fold.count));
+            folded.extend(these);
+        }
+        assert_eq!(pruned.operation.is_some(), !going.is_empty() || !folded.is_empty());
+        if pruned.operation.is_some() {
+            self.naive.operate(None, |naive| naive.prune(&going, &folded));
+        }
+        self.check_folds(&folded, self.now - revisions);
+    }
+
+    /// What may not fold did not, and what may did.
+    fn check_folds(&self, folded: &[u64], until: i64) {
+        let items = self.session.records(1, usize::MAX).unwrap().into_iter();
+        let resets: std::collections::BTreeMap<u64, u64> = items
+            .filter_map(|item| match item {
+                LogItem::Revision(entry) => entry.reset_to.map(|to| (entry.sequence, to)),
+                LogItem::Checkpoint(_) => None,
+            })
+            .collect();
+        let mut named = self.naive.named();
+        named.extend(resets.iter().flat_map(|(from, to)| [*from, *to]));
+        for number in folded {
+            assert!(!named.contains(number), "#{number} is named");
+            assert!(self.naive.folded[number].effective <= until, "#{number} is young");
+        }
+        for (number, one) in &self.naive.revisions {
+            let after = self.naive.revisions.range(number + 1..);
+            let next = after.into_iter().find(|(_, other)| other.branch == one.branch);
+            let folds = next.is_some_and(|(next, _)| !resets.contains_key(next));
+            let may = one.effective <= until && !named.contains(number);
+            assert!(!(may && folds), "#{number} could have been folded");
+        }
     }
 
     fn restore(&mut self, to: u16) {

@@ -93,6 +93,12 @@ fn checkpoints(session: &Session, naive: &Naive) {
                 assert_eq!(point.time().map(micros), Some(one.time));
             }
             (Err(Error::NotFound { .. }), None) => {}
+            (Err(Error::Folded { sequence: which, into }), None) => {
+                let own = &naive.folded[&which];
+                let mut later = naive.revisions.range(which..);
+                let next = later.find(|(_, one)| one.branch == own.branch);
+                assert_eq!((which, Some(into)), (sequence, next.map(|(number, _)| *number)));
+            }
             (found, expected) => panic!("#{sequence}: {found:?}, not {expected:?}"),
         }
     }
@@ -113,6 +119,27 @@ fn moments(session: &Session, naive: &Naive) {
         let branch = naive.branch_at(at);
         let revision = naive.revision_at(branch, at);
         assert_eq!(point.revision(), revision, "revision at {at}");
+        let hidden = naive.folded.values().filter(|one| {
+            let edge = revision.map(|number| &naive.revisions[&number]);
+            one.branch == branch
+                && one.effective <= at
+                && edge.is_none_or(|edge| edge.branch != branch || edge.effective <= one.effective)
+        });
+        let hidden = hidden.count() as u64;
+        match session.folded_at(&point).unwrap() {
+            // Revisions of one time may stand on both sides of the edge.
+            Some(found) => {
+                assert!(naive.revisions.contains_key(&found.into), "into #{}", found.into);
+                assert!(hidden == 0 || found.count <= hidden, "{found:?} at {at}");
+            }
+            None => {
+                let later = |number: &u64| revision.is_none_or(|edge| *number > edge);
+                let missed = naive.folded.iter().find(|(number, one)| {
+                    one.branch == branch && one.effective <= at && later(number)
+                });
+                assert!(missed.is_none(), "{missed:?} at {at} is not told of");
+            }
+        }
         let state = session.state(&point).unwrap();
         assert_eq!(state.current_branch().unwrap(), naive.branches[branch].name);
         let last = naive.now.checkpoints.iter().filter(|(_, one)| one.time <= at);

@@ -246,6 +246,39 @@ fn a_checkpoint_that_waits_names_the_revision_that_was_there_when_it_was_saved()
     assert_eq!(state.claims().len(), 1);
 }
 
+/// Two hooks at once, or one twice: none of what they note of one event takes another's place.
+#[test]
+fn what_completes_a_checkpoint_in_the_spool_comes_together_in_any_order() {
+    let folder = folder();
+    let process = Process::stopped_in_write(&folder.path);
+    let store = open(&folder.path, PATIENCE);
+    let session = store.session("s").unwrap();
+    let note = |micros: i64, at: Option<Timestamp>, field: &str| {
+        let body = Value::from([(field, true.into())]);
+        let key = Some("event".to_owned());
+        let new = NewCheckpoint { at, body, key, ..NewCheckpoint::manual("it") };
+        let act = Act::hook("note", TIME.plus_micros(micros));
+        session.write(&act).checkpoint(new).commit().unwrap()
+    };
+    note(0, None, "announced");
+    // Of these two, made at one time, either may come first.
+    note(1, Some(TIME), "done");
+    note(1, Some(TIME), "handed");
+    // What is announced twice is so once.
+    note(2, None, "again");
+    let known = |store: &Store| {
+        let found = store.session("s").unwrap().checkpoints(&CheckpointFilter::default()).unwrap();
+        let fields = found.iter().filter_map(|one| one.body.as_map()).flat_map(|it| it.keys());
+        (found.len(), fields.cloned().collect::<BTreeSet<_>>())
+    };
+    let wanted = (1, names(["announced", "done", "handed"]));
+    assert_eq!(known(&reader(&folder.path)), wanted);
+    process.kill();
+    open(&folder.path, WAIT).drain().unwrap();
+    assert_eq!(known(&reader(&folder.path)), wanted);
+    assert!(files(&folder.path).is_empty());
+}
+
 #[test]
 fn with_a_damaged_journal_hooks_still_save_and_it_comes_in_after_the_repair() {
     let folder = folder();

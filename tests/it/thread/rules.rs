@@ -283,6 +283,14 @@ fn sent(message: &Value) -> Result<Value, String> {
         Value::Array(parts) if parts.is_empty() && kind != "ai" => {
             return Err(format!("empty content: {message}"));
         }
+        // A text beside blocks is a block of text.
+        Value::Array(parts) => {
+            let part = |part: &Value| match part {
+                Value::String(text) => serde_json::json!({"type": "text", "text": text}),
+                block => block.clone(),
+            };
+            Value::Array(parts.iter().map(part).collect())
+        }
         other => other.clone(),
     };
     built(&kind, body, content)

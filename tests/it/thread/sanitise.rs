@@ -4,7 +4,7 @@ use super::generate::{FORMS, Step, messages, steps, turns};
 use super::rules;
 use forge_store::systems::thread::{Options, Orphans, Sanitised, apply, sanitise};
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn written(messages: &[Value]) -> Vec<String> {
     messages.iter().map(Value::to_string).collect()
@@ -73,6 +73,39 @@ fn answered(steps: &[Step]) -> Vec<String> {
     }
     answered.retain(|id| open.contains(id));
     answered
+}
+
+/// An item of a type that nobody knows was kept where a call beside it showed the form. With the call cut nothing did,
+/// so sanitising a second time threw the rest away. Fuzzing found it.
+#[test]
+fn items_of_unknown_types_go_at_once() {
+    for kept in [json!({"type": "custom_to"}), json!({"type": "new", "role": "user"})] {
+        let call = json!({"type": "computer_call", "call_id": "c3", "action": {}});
+        check("openai_responses", &[kept, call], Orphans::Answer).unwrap();
+    }
+    let known = json!({"type": "mcp_list_tools", "role": "user"});
+    let call = json!({"type": "computer_call", "call_id": "c3", "action": {}});
+    let done = check("openai_responses", &[known, call], Orphans::Answer).unwrap();
+    assert_eq!(done.messages.len(), 1);
+}
+
+/// What stands beside blocks in a message of LangChain and is neither block nor text was sent on as it was. Fuzzing
+/// found it.
+#[test]
+fn what_is_no_block_goes_from_messages_of_langchain() {
+    let untyped = json!({"tyme": "tool_use", "id": "c1", "name": "f", "input": {}});
+    for kind in ["human", "ai"] {
+        let history = [json!({"type": kind, "content": [untyped.clone(), "text", 7]})];
+        let done = check("langchain_flat", &history, Orphans::Answer).unwrap();
+        assert_eq!(parsed(&done.messages)[0]["content"], json!(["text"]));
+        let history = [json!({"type": kind, "content": [untyped.clone()]})];
+        assert!(check("langchain_flat", &history, Orphans::Answer).unwrap().reset);
+    }
+    let call =
+        json!({"type": "ai", "content": "", "tool_calls": [{"name": "f", "args": {}, "id": "c1"}]});
+    let result = json!({"type": "tool", "content": [untyped], "tool_call_id": "c1"});
+    let done = check("langchain_flat", &[call, result], Orphans::Answer).unwrap();
+    assert!(parsed(&done.messages)[1]["content"].as_str().unwrap().contains("tyme"));
 }
 
 proptest! {

@@ -7,8 +7,8 @@ use crate::error::CommandError;
 use crate::given;
 use crate::report::progress::{Reported, Saved};
 use crate::workplace::{self, Access};
-use forge_store::model::Value;
 use forge_store::model::claim::Word;
+use forge_store::model::{Timestamp, Value};
 use forge_store::store::{Act, Store};
 use forge_store::systems::progress::{Document, Execution, FailureClass, ItemNews, validate};
 use std::io::{self, BufReader};
@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 
 /// Arguments of `forge progress save`.
 #[derive(Debug, clap::Args)]
-#[group(id = "what", required = true, args = ["file", "item_done", "item_failed"])]
 pub struct SaveArgs {
     /// Name the review
     #[arg(long, value_name = "REVIEW")]
@@ -31,7 +30,7 @@ pub struct SaveArgs {
     pub stage: Option<Name>,
 
     /// Save this document; of '-' each JSON document on standard input, as it comes
-    #[arg(value_name = "FILE|-")]
+    #[arg(value_name = "FILE|-", required_unless_present_any = ["item_done", "item_failed"])]
     pub file: Option<PathBuf>,
 
     /// Report that an item is done, as often as there are
@@ -67,10 +66,6 @@ pub(super) fn run(args: &SaveArgs, context: &mut Context) -> Result<(), CommandE
             take(args, context, &store, context.now, news)?;
             workplace::finish(&store);
             Ok(())
-        }
-        None if args.item_done.is_empty() && args.item_failed.is_empty() => {
-            Err(CommandError::invalid("there is nothing to save")
-                .hinted("name a FILE, '-' for standard input, or --item-done ID"))
         }
         None => items(args, context),
     }
@@ -123,16 +118,20 @@ fn stream(args: &SaveArgs, context: &mut Context) -> Result<(), CommandError> {
     Ok(())
 }
 
+/// Takes one piece of news, which makes the execution where there is none. Without a stage an item makes nothing:
+/// something has to be saved already that says which.
 fn take(
     args: &SaveArgs,
     context: &mut Context,
     store: &Store,
-    now: forge_store::model::Timestamp,
+    now: Timestamp,
     news: News,
 ) -> Result<(), CommandError> {
     let act = Act { now, ..workplace::act(context, "progress save") };
-    let (review, execution) = (args.review.as_str(), args.execution.as_str());
-    let execution = Execution::open_or_create(store, &act, review, execution)?;
+    let execution = match (&news, &args.stage) {
+        (News::Item(..), None) => named(store, &args.review, &args.execution)?,
+        _ => Execution::open_or_create(store, &act, args.review.as_str(), args.execution.as_str())?,
+    };
     match news {
         News::Item(id, news) => report(args, context, &act, &execution, &id, &news),
         News::Document(document) => {
@@ -146,22 +145,14 @@ fn take(
     }
 }
 
+/// Takes the items named in the arguments.
 fn items(args: &SaveArgs, context: &mut Context) -> Result<(), CommandError> {
     let store = workplace::open(context, Access::Write)?;
-    let act = workplace::act(context, "progress save");
-    // Without a stage something has to be saved already that says which.
-    let execution = match &args.stage {
-        Some(_) => {
-            Execution::open_or_create(&store, &act, args.review.as_str(), args.execution.as_str())?
-        }
-        None => named(&store, &args.review, &args.execution)?,
-    };
-    for id in &args.item_done {
-        report(args, context, &act, &execution, id.as_str(), &ItemNews::Done)?;
-    }
-    for id in &args.item_failed {
-        let news = ItemNews::Failed { class: args.class, error: args.error.clone() };
-        report(args, context, &act, &execution, id.as_str(), &news)?;
+    let failed = ItemNews::Failed { class: args.class, error: args.error.clone() };
+    let done = args.item_done.iter().map(|id| (id, &ItemNews::Done));
+    for (id, news) in done.chain(args.item_failed.iter().map(|id| (id, &failed))) {
+        let news = News::Item(id.as_str().to_owned(), news.clone());
+        take(args, context, &store, context.now, news)?;
     }
     workplace::finish(&store);
     Ok(())

@@ -9,7 +9,6 @@ use crate::report::run::{
     Runs, Show, ShowRun, Step,
 };
 use crate::workplace::{self, Access};
-use forge_store::error::Error;
 use forge_store::store::Point;
 use forge_store::systems::run::Run;
 use std::collections::BTreeMap;
@@ -97,18 +96,17 @@ pub struct HistoryArgs {
 
 /// Arguments of `forge run at-step`.
 #[derive(Debug, clap::Args)]
-#[group(id = "place", required = true, args = ["step", "order"])]
 pub struct AtStepArgs {
     /// Name the run
     #[arg(long, value_name = "RUN")]
     pub run: Name,
 
     /// Name the step that is next, or was last where no next one is known
-    #[arg(long, value_name = "STEP")]
+    #[arg(long, value_name = "STEP", required_unless_present = "order")]
     pub step: Option<Name>,
 
     /// Say the place in the workflow of the step recorded last
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "step")]
     pub order: Option<i64>,
 }
 
@@ -138,10 +136,7 @@ pub struct ResumeArgs {
 
 /// The point of a run that was named, or now.
 fn point(context: &Context, run: &Run, at: Option<&Moment>) -> Result<Point, CommandError> {
-    match at {
-        Some(moment) => workplace::point(context, run.session(), moment),
-        None => Ok(run.session().head()?),
-    }
+    workplace::point_or_head(context, run.session(), at)
 }
 
 /// The run with this item.
@@ -232,8 +227,7 @@ pub(super) fn show(args: &ShowArgs, context: &mut Context) -> Result<(), Command
         for item in items.iter().filter(|item| item.is_active()) {
             *steps.entry(item.at().unwrap_or("").to_owned()).or_default() += 1;
         }
-        let summary = Run::list(&store)?.into_iter().find(|one| one.key == run.key());
-        let summary = summary.ok_or_else(|| Error::not_found("run", run.key()))?;
+        let summary = run.summary()?;
         let steps = steps.into_iter().map(|(step, items)| Step { step, items }).collect();
         return context.out.emit(&ShowRun {
             input: summary.state.input.clone(),
@@ -271,10 +265,9 @@ pub(super) fn history(args: &HistoryArgs, context: &mut Context) -> Result<(), C
 
 pub(super) fn at_step(args: &AtStepArgs, context: &mut Context) -> Result<(), CommandError> {
     let run = named(&workplace::open(context, Access::Read)?, &args.run)?;
-    let items = match (&args.step, args.order) {
-        (Some(step), _) => run.at_step(step.as_str())?,
-        (None, Some(order)) => run.at_order(order)?,
-        (None, None) => Vec::new(),
+    let items = match &args.step {
+        Some(step) => run.at_step(step.as_str())?,
+        None => run.at_order(args.order.expect("clap asks for one of the two"))?,
     };
     context.out.emit(&AtStep {
         run: run.key().to_owned(),
@@ -286,8 +279,7 @@ pub(super) fn at_step(args: &AtStepArgs, context: &mut Context) -> Result<(), Co
 
 pub(super) fn incomplete(args: &IncompleteArgs, context: &mut Context) -> Result<(), CommandError> {
     let store = workplace::open(context, Access::Read)?;
-    let micros = i64::try_from(args.older_than.as_micros()).unwrap_or(i64::MAX);
-    let runs = Run::incomplete(&store, context.now, micros)?;
+    let runs = Run::incomplete(&store, context.now, value::micros(args.older_than))?;
     let runs = runs.into_iter().map(RunJson::from).collect();
     context.out.emit(&Runs { schema: "forge.run.incomplete/1", runs })
 }

@@ -2,7 +2,7 @@
 
 use super::look::ItemArgs;
 use super::{found, named};
-use crate::args::value::Name;
+use crate::args::value::{self, Name};
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_NO, ErrorKind};
 use crate::given::{self, Given};
@@ -35,8 +35,8 @@ pub struct AuditArgs {
     pub run: Option<Name>,
 
     /// Look for this alone
-    #[arg(long, value_name = "KIND", value_parser = ["placeholder", "talk", "instruction"])]
-    pub only: Option<String>,
+    #[arg(long, value_name = "KIND", value_parser = value::words::<FindingKind>())]
+    pub only: Option<FindingKind>,
 }
 
 pub(super) fn render(args: &RenderArgs, context: &mut Context) -> Result<(), CommandError> {
@@ -62,7 +62,7 @@ pub(super) fn render(args: &RenderArgs, context: &mut Context) -> Result<(), Com
 
 pub(super) fn audit(args: &AuditArgs, context: &mut Context) -> Result<(), CommandError> {
     let mut report = Audit { looked_at: 0, findings: Vec::new() };
-    let only = |kind: FindingKind| args.only.as_deref().is_none_or(|only| only == kind.word());
+    let only = |kind: FindingKind| args.only.is_none_or(|only| only == kind);
     for path in &args.files {
         let text = given::file(&context.cwd.join(path))?;
         report.looked_at += 1;
@@ -74,10 +74,7 @@ pub(super) fn audit(args: &AuditArgs, context: &mut Context) -> Result<(), Comma
         let store = workplace::open(context, Access::Read)?;
         let runs = match &args.run {
             Some(name) => vec![named(&store, name)?],
-            None => Run::list(&store)?
-                .iter()
-                .map(|run| Run::open(&store, &run.key))
-                .collect::<Result<Vec<_>, _>>()?,
+            None => Run::all(&store)?,
         };
         for run in runs {
             for output in run.all_outputs()? {

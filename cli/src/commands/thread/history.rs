@@ -1,7 +1,7 @@
 //! The messages of a thread: append, show, check, sanitize.
 
 use super::{Of, Writer, document, when_free};
-use crate::args::value::{Moment, Name};
+use crate::args::value::{self, Moment, Name};
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_NO};
 use crate::report::thread::{AppendedJson, Checked, SanitizedJson, Shown, messages_of};
@@ -107,7 +107,7 @@ pub(super) fn append(args: &AppendArgs, context: &mut Context) -> Result<(), Com
     let messages = given.transpose()?.map(|document| document.messages).unwrap_or_default();
     let store = workplace::open(context, Access::Write)?;
     let name = args.thread.as_str();
-    let hold = args.writer.hold.map(|hold| i64::try_from(hold.as_micros()).unwrap_or(i64::MAX));
+    let hold = args.writer.hold.map(value::micros);
     let done = when_free(context, "thread append", |act| {
         let how = Appending {
             guard: args.guard.into(),
@@ -134,10 +134,7 @@ fn open(context: &Context, name: &Name) -> Result<Thread, CommandError> {
 
 pub(super) fn show(args: &ShowArgs, context: &mut Context) -> Result<(), CommandError> {
     let thread = open(context, &args.thread)?;
-    let point = match &args.at {
-        Some(moment) => workplace::point(context, thread.session(), moment)?,
-        None => thread.session().head()?,
-    };
+    let point = workplace::point_or_head(context, thread.session(), args.at.as_ref())?;
     let status = thread.status(&point)?;
     let messages = if args.sanitized {
         thread.sanitized(&point, &Options::default())?.messages

@@ -342,21 +342,10 @@ fn killed_at(
     n: u32,
 ) -> Option<std::process::Output> {
     use std::io::Write;
-    use std::process::{Command, Stdio};
-    let mut command = Command::new("strace");
-    command
-        .args(["-f", "-q", "-o", "/dev/null", "-e"])
-        .arg(format!("trace={calls}"))
-        .arg("-e")
-        .arg(format!("inject={calls}:signal=KILL:when={n}"))
-        .arg(hook.get_program())
-        .args(hook.get_args())
-        .current_dir(hook.get_current_dir().unwrap())
-        .env_clear()
-        .envs(hook.get_envs().filter_map(|(name, value)| Some((name, value?))))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let trace = format!("trace={calls}");
+    let kill = format!("inject={calls}:signal=KILL:when={n}");
+    let args = ["-f", "-q", "-o", "/dev/null", "-e", &trace, "-e", &kill];
+    let mut command = super::traced(hook, args);
     let Ok(mut child) = command.spawn() else {
         eprintln!("SKIPPED: no strace, so hooks were not killed at each of their writes");
         return None;

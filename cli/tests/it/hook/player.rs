@@ -13,6 +13,8 @@ use std::process::{Child, Command, Stdio};
 /// An agent with a project and a transcript.
 pub(crate) struct Player {
     pub(crate) environment: Environment,
+    /// The agent's word.
+    pub(crate) agent: &'static str,
     pub(crate) session: String,
     pub(crate) transcript: PathBuf,
     /// Everything handed to the agent so far.
@@ -21,11 +23,15 @@ pub(crate) struct Player {
 
 impl Player {
     pub(crate) fn new(session: &str) -> Self {
+        Self::of("claude", session)
+    }
+
+    pub(crate) fn of(agent: &'static str, session: &str) -> Self {
         let environment = Environment::new();
         environment.forge(["init"]).success();
         let transcript = environment.path("home/transcript.jsonl");
         std::fs::write(&transcript, "").unwrap();
-        Self { environment, session: session.to_owned(), transcript, handed: Vec::new() }
+        Self { environment, agent, session: session.to_owned(), transcript, handed: Vec::new() }
     }
 
     /// The transcript grows.
@@ -44,7 +50,7 @@ impl Player {
         });
         let Value::Object(more) = more else { unreachable!("more fields are an object") };
         input.as_object_mut().unwrap().extend(more);
-        let mut command = self.environment.command(["hook", "claude", event]);
+        let mut command = self.environment.command(["hook", self.agent, event]);
         command.env("FORGE_TEST_NOW", at.to_string());
         (command, input.to_string())
     }
@@ -59,7 +65,7 @@ impl Player {
 
     #[track_caller]
     pub(crate) fn hear(&mut self, event: &str, answer: &str) -> Option<String> {
-        if answer.is_empty() {
+        if answer.is_empty() || answer == "{}\n" {
             return None;
         }
         let answer: Value = serde_json::from_str(answer).unwrap();
@@ -179,12 +185,16 @@ pub(crate) fn imported(session: &Session) -> Vec<String> {
 
 /// What an import of the whole file at once gives.
 pub(crate) fn reference(text: &str) -> Vec<String> {
+    reference_of("claude-code", text)
+}
+
+pub(crate) fn reference_of(agent: &str, text: &str) -> Vec<String> {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     environment.write("home/whole.jsonl", text);
     let path = environment.path("home/whole.jsonl");
     let path = path.to_str().unwrap();
-    let mut command = environment.command(["import", "claude-code", path]);
+    let mut command = environment.command(["import", agent, path]);
     // Later than anything recorded.
     let output = environment.finished(command.env("FORGE_TEST_NOW", "2026-06-01T00:00:00Z"));
     assert_eq!(output.code, 0, "{output}");

@@ -3,10 +3,9 @@
 use super::player::{Player, imported, reference};
 use super::{call, log};
 use crate::transcript::{call as called, line, result};
-use forge_store::model::{Kind, Origin, Timestamp};
+use forge_store::model::{AutoTrigger, Kind, Origin, Timestamp, Trigger};
 use serde_json::json;
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 fn at(second: i64) -> Timestamp {
     let begin = Timestamp::parse_rfc3339("2026-01-28T10:00:00Z").unwrap();
@@ -77,50 +76,6 @@ fn a_tool_that_changes_nothing_writes_nothing() {
     assert_eq!(log[0]["outcome"], "unchanged");
 }
 
-/// Counted, not timed: what a process may do in 15 ms depends on the machine.
-#[test]
-fn a_tool_call_opens_no_index_runs_no_git_and_is_durable() {
-    let mut player = Player::new("cc-1");
-    player.append(&crate::transcript::small().concat());
-    player.hook("Stop", at(600), json!({}));
-    player.environment.forge(["maintain"]).success();
-    assert!(player.environment.path("project/.forge/index").read_dir().unwrap().count() > 1);
-    let trace = player.environment.path("home/trace");
-    let (hook, input) = player.prepared("PostToolUse", at(610), bash("c9", "cargo test", "ok"));
-    let mut command = Command::new("strace");
-    command
-        .args(["-f", "-e", "trace=execve,openat,fdatasync,fsync", "-o"])
-        .arg(&trace)
-        .arg(hook.get_program())
-        .args(hook.get_args())
-        .current_dir(hook.get_current_dir().unwrap())
-        .env_clear()
-        .envs(hook.get_envs().filter_map(|(name, value)| Some((name, value?))))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let Ok(mut child) = command.spawn() else {
-        eprintln!("SKIPPED: no strace, so what a tool hook opens was not looked at");
-        return;
-    };
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    if !child.wait().unwrap().success() {
-        eprintln!("SKIPPED: strace may not trace here");
-        return;
-    }
-    let trace = std::fs::read_to_string(trace).unwrap();
-    let lines = |what: &str| trace.lines().filter(|line| line.contains(what)).count();
-    assert_eq!(lines("execve("), 1, "{trace}");
-    // The list of generations may be looked at, none of them opened.
-    for file in ["MANIFEST", "CURRENT", ".sst", "/LOCK"] {
-        assert_eq!(lines(file), 0, "{file}: {trace}");
-    }
-    assert!(lines("journal/") > 0 && lines("fdatasync(") + lines("fsync(") > 0, "{trace}");
-    let commands = player.opened();
-    let state = commands.state(&commands.head().unwrap()).unwrap();
-    assert!(state.facts_of(Kind::Command).unwrap().iter().any(|known| known.fact.id == "c9"));
-}
-
 #[test]
 fn the_state_of_the_code_is_saved_when_it_changes() {
     let mut player = Player::new("cc-1");
@@ -164,6 +119,22 @@ fn the_state_of_the_code_is_saved_when_it_changes() {
     assert_eq!(git(&["status", "--porcelain"]), status, "nothing of the user's has changed");
     let log = log(&player.environment, "project/.forge/log/hooks.jsonl");
     assert_eq!(log.len(), 3);
+    // Another branch is a moment of its own, on a clean checkout too, but not twice within a minute.
+    git(&["add", "-A"]);
+    git(&["commit", "-q", "-m", "second"]);
+    player.hook("Stop", at(300), json!({}));
+    let newest = |player: &Player| {
+        let points = player.opened().checkpoints(&Default::default()).unwrap();
+        (points.len(), points[0].trigger, points[0].time)
+    };
+    let before = newest(&player).0;
+    git(&["checkout", "-q", "-b", "other"]);
+    player.hook("Stop", at(400), json!({}));
+    let switched = (before + 1, Trigger::Automatic(AutoTrigger::BranchSwitch), at(400));
+    assert_eq!(newest(&player), switched);
+    git(&["checkout", "-q", "main"]);
+    player.hook("Stop", at(410), json!({}));
+    assert_eq!(newest(&player), switched);
 }
 
 #[test]

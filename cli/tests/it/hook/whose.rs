@@ -32,11 +32,20 @@ fn what_an_agent_runs_lands_in_its_session_and_the_answer_says_so() {
     assert!(output.stdout.contains("why does the test fail?"), "{output}");
     assert_eq!(claims(&player, "cc-1"), 1);
     assert_eq!(claims(&player, "mine"), 0);
+    // So does the JSON of whatever chose it.
+    for args in [["note", "add", "x", "--json"].as_slice(), &["hypothesis", "list", "--json"]] {
+        let found = player.environment.finished(&mut player.environment.command(args)).json();
+        assert_eq!(found["session_of_agent"], "claude", "{found}");
+        assert_eq!(found["session"], "why does the test fail?");
+    }
     // What was said outright goes before.
     let mut command = player.environment.command(["hypothesis", "add", "by a person"]);
     let output = player.environment.finished(command.env("FORGE_SESSION", "mine"));
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     assert_eq!(claims(&player, "mine"), 1);
+    let mut command = player.environment.command(["hypothesis", "list", "--json"]);
+    let found = player.environment.finished(command.env("FORGE_SESSION", "mine")).json();
+    assert!(found.get("session_of_agent").is_none(), "{found}");
 }
 
 #[test]

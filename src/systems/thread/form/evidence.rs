@@ -46,8 +46,8 @@ pub(in crate::systems::thread) fn evidence(object: &Object<'_>) -> Evidence {
         }
         if kind != "message" {
             return match object.has("role") {
+                _ if is_item(kind) => Evidence::Strong(Form::OpenaiResponses),
                 true => of_content(object, Evidence::Any),
-                false if is_item(kind) => Evidence::Strong(Form::OpenaiResponses),
                 false => Evidence::None,
             };
         }
@@ -68,7 +68,7 @@ pub(in crate::systems::thread) fn evidence(object: &Object<'_>) -> Evidence {
 }
 
 /// Whether items of the Responses API say that they are of this type.
-fn is_item(kind: &str) -> bool {
+pub(super) fn is_item(kind: &str) -> bool {
     const ENDS: [&str; 3] = ["_call", "_output", "_response"];
     const WHOLE: [&str; 5] =
         ["reasoning", "item_reference", "compaction", "mcp_list_tools", "mcp_approval_request"];

@@ -1,9 +1,11 @@
 //! LangChain's messages, as `messages_to_dict`, `model_dump` and `dumpd` write them.
 
 use super::chat::{self, without_entries};
-use super::{Answer, Call, Content, Looked, Sort, Speaker, content, mend_result, named, own_id};
+use super::{
+    Answer, Call, Content, Looked, Sort, Speaker, content, is_block, mend_result, named, own_id,
+};
 use crate::systems::thread::fault::FaultKind;
-use crate::systems::thread::json::{Object, written_list};
+use crate::systems::thread::json::{Object, text, written_list};
 use std::borrow::Cow;
 
 /// The field that holds the message's own fields, if it is not the message itself.
@@ -18,7 +20,7 @@ fn nested(object: &Object<'_>) -> Option<&'static str> {
 /// What sort of message it is, in small letters.
 fn kind(object: &Object<'_>) -> Option<String> {
     let kind = if object.has("lc") {
-        super::super::json::text(object.list("id")?.last()?)?.into_owned()
+        text(object.list("id")?.last()?)?.into_owned()
     } else {
         object.text("type")?.into_owned()
     };
@@ -41,16 +43,25 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
             if kind == "human" {
                 looked.speaker = Speaker::User;
             }
+            let changed = keep_blocks(&mut body);
             match content(&body, "content") {
-                Content::Text(_) | Content::Blocks(_) => false,
                 Content::Nothing | Content::Other(_) => {
                     return looked.gone(FaultKind::EmptyMessage);
                 }
+                Content::Text(_) | Content::Blocks(_) if changed => {
+                    looked.problem(FaultKind::MalformedBlock, None);
+                }
+                Content::Text(_) | Content::Blocks(_) => {}
             }
+            changed
         }
         "ai" => {
             looked.speaker = Speaker::Assistant;
-            let mut changed = tidy_calls(&mut body, &mut looked);
+            let mut changed = keep_blocks(&mut body);
+            if changed {
+                looked.problem(FaultKind::MalformedBlock, None);
+            }
+            changed |= tidy_calls(&mut body, &mut looked);
             if let Content::Nothing | Content::Other(_) = content(&body, "content")
                 && body.get("content") != Some("[]")
             {
@@ -101,9 +112,27 @@ fn wrapped(object: &mut Object<'_>, nested: Option<&str>, body: String) -> Strin
     }
 }
 
+/// Leaves only blocks, and texts beside them, in a list. Returns whether anything else stood there.
+fn keep_blocks(body: &mut Object<'_>) -> bool {
+    let Some(blocks) = body.list("content") else { return false };
+    let kept: Vec<&str> = blocks.iter().copied().filter(|json| is_block_or_text(json)).collect();
+    if kept.len() == blocks.len() {
+        return false;
+    }
+    let kept = written_list(&kept);
+    body.set("content", kept);
+    true
+}
+
 /// LangChain takes texts beside blocks in a list.
+fn is_block_or_text(json: &str) -> bool {
+    is_block(json) || text(json).is_some()
+}
+
 fn mend_tool_content(body: &mut Object<'_>) -> bool {
-    if let Content::Blocks(_) = content(body, "content") {
+    if let Content::Blocks(blocks) = content(body, "content")
+        && blocks.iter().all(|block| is_block_or_text(block))
+    {
         return false;
     }
     mend_result(body, "content")

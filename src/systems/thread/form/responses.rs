@@ -1,5 +1,6 @@
 //! Items of OpenAI's Responses API.
 
+use super::evidence::is_item;
 use super::{
     Answer, Call, Content, Looked, Sort, Speaker, content, is_block, mend_result, named, own_id,
 };
@@ -31,6 +32,10 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
         Some(kind) => {
             let mut looked = Looked { speaker: Speaker::Assistant, ..looked };
             let Some(sort) = sort(kind) else {
+                // The API refuses a type it does not know; and alone it would not even show its form.
+                if !is_item(kind) {
+                    return looked.gone(FaultKind::NotAMessage);
+                }
                 let from_model = kind.ends_with("_call") || kind == "mcp_approval_request";
                 looked.speaker = if from_model { Speaker::Assistant } else { Speaker::Other };
                 return looked;

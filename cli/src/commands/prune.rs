@@ -1,0 +1,211 @@
+//! `forge checkpoint prune`, and pruning that is done by itself.
+
+use crate::args::value::{self, Name};
+use crate::config::{Config, key};
+use crate::context::Context;
+use crate::doctor::store::size;
+use crate::error::CommandError;
+use crate::report::prune::{Freed, Pruned};
+use crate::workplace::{self, Access, Need};
+use forge_store::model::{Retention, SessionKind, Timestamp};
+use forge_store::store::{Act, Session, Store};
+use std::time::Duration;
+
+const ALL: &str = "18446744073709551615";
+
+/// Arguments of `forge checkpoint prune`.
+#[derive(Debug, clap::Args)]
+pub struct PruneArgs {
+    /// Keep the newest N
+    #[arg(long, value_name = "N")]
+    pub keep_last: Option<u64>,
+
+    /// Keep the newest of each of the last N hours that have any (UTC); of all without N
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = ALL)]
+    pub keep_hourly: Option<u64>,
+
+    /// Keep the newest of each of the last N days that have any (UTC); of all without N
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = ALL)]
+    pub keep_daily: Option<u64>,
+
+    /// Keep the newest of each of the last N weeks that have any, from Monday on (UTC); of all without N
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = ALL)]
+    pub keep_weekly: Option<u64>,
+
+    /// Keep all that are younger than this, such as 36h
+    #[arg(long, value_name = "DURATION", value_parser = value::duration)]
+    pub keep_within: Option<Duration>,
+
+    /// Keep all of the last N days
+    #[arg(long, value_name = "N")]
+    pub keep_days: Option<u64>,
+
+    /// Keep those with this tag; may be given more than once
+    #[arg(long, value_name = "TAG")]
+    pub keep_tag: Vec<Name>,
+
+    /// Drop also those that somebody asked for, unless a rule keeps them
+    #[arg(long)]
+    pub drop_manual: bool,
+
+    /// Drop also the significant ones, unless a rule keeps them
+    #[arg(long)]
+    pub drop_significant: bool,
+
+    /// Keep revisions without a checkpoint that are younger than this, instead of 7d
+    #[arg(long, value_name = "DURATION", value_parser = value::duration)]
+    pub keep_revisions: Option<Duration>,
+
+    /// Prune every debugging session
+    #[arg(long)]
+    pub all_sessions: bool,
+
+    /// Say what would go and why the rest stays, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Free the bytes at once, of earlier prunings too: nothing of them can be taken back
+    #[arg(long, requires = "yes", conflicts_with = "dry_run")]
+    pub now: bool,
+
+    /// Say yes to what cannot be taken back
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Does it.
+pub fn run(args: &PruneArgs, context: &mut Context) -> Result<(), CommandError> {
+    let access = if args.dry_run { Access::Read } else { Access::Write };
+    let store = workplace::open(context, access)?;
+    let retention = retention(args, &context.config);
+    let sessions = if args.all_sessions {
+        debugging(&store)?
+    } else {
+        vec![workplace::session(context, &store, Need::Existing)?]
+    };
+    let act = workplace::act(context, "checkpoint prune");
+    let mut found = Vec::with_capacity(sessions.len());
+    for session in sessions {
+        let name = session.summary()?.info.name;
+        let pruned = if args.dry_run {
+            session.prune_preview(&retention, context.now)?
+        } else {
+            session.prune(&act, &retention)?
+        };
+        found.push((name, pruned));
+    }
+    let mut report = Pruned::of(found, args.dry_run);
+    if !args.dry_run {
+        let undo = if args.now { Duration::ZERO } else { undo_window(&context.config) };
+        report.freed = Some(free(&store, context.now, undo, args.now)?);
+    }
+    context.out.emit(&report)?;
+    if !args.dry_run {
+        workplace::finish(&store);
+    }
+    Ok(())
+}
+
+/// Sweeps what can no longer be taken back.
+pub fn free(
+    store: &Store,
+    now: Timestamp,
+    undo: Duration,
+    compact: bool,
+) -> Result<Freed, CommandError> {
+    let size = || store.path().map_or(0, |path| size(path).0);
+    let before = size();
+    let swept = store.sweep(now, now.plus_micros(-micros(undo)))?;
+    if compact {
+        store.maintain(0)?;
+        store.compact()?;
+    }
+    Ok(Freed {
+        prunings: swept.prunings,
+        values: swept.values,
+        bytes_before: before,
+        bytes: size(),
+    })
+}
+
+/// How long a pruning can be taken back.
+pub fn undo_window(config: &Config) -> Duration {
+    config.duration(key::KEEP_UNDO).expect("it has a default")
+}
+
+/// Prunes every debugging session by the rules of the settings, if they say that it is done by itself and no pruning is
+/// younger than a day.
+///
+/// # Errors
+///
+/// As every write.
+pub fn by_itself(context: &Context, store: &Store) -> Result<(), CommandError> {
+    let day = context.now.plus_micros(-micros(days(1)));
+    if !context.config.is_on(key::PRUNE_AUTOMATIC) || store.pruned_since(day)? {
+        return Ok(());
+    }
+    let retention = of_settings(&context.config);
+    let act = Act::hook("checkpoint prune", context.now);
+    for session in debugging(store)? {
+        session.prune(&act, &retention)?;
+    }
+    Ok(())
+}
+
+fn debugging(store: &Store) -> Result<Vec<Session>, CommandError> {
+    let all = store.sessions()?.into_iter();
+    let debugging = all.filter(|summary| summary.info.kind == SessionKind::Debug);
+    Ok(debugging
+        .map(|summary| store.session(&summary.info.id.to_string()))
+        .collect::<Result<_, _>>()?)
+}
+
+/// A span of time as the store wants it.
+pub fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+fn days(count: u64) -> Duration {
+    Duration::from_secs(count.saturating_mul(24 * 3600))
+}
+
+/// The rules on the command line; of the settings where it has none.
+fn retention(args: &PruneArgs, config: &Config) -> Retention {
+    let settings = of_settings(config);
+    let rules = Retention {
+        last: args.keep_last.unwrap_or(0),
+        within: within(args.keep_within, args.keep_days),
+        hourly: args.keep_hourly.unwrap_or(0),
+        daily: args.keep_daily.unwrap_or(0),
+        weekly: args.keep_weekly.unwrap_or(0),
+        tags: args.keep_tag.iter().map(ToString::to_string).collect(),
+        ..Retention::none()
+    };
+    let chosen = if rules == Retention::none() { settings.clone() } else { rules };
+    Retention {
+        manual: !args.drop_manual,
+        significant: !args.drop_significant,
+        revisions: args.keep_revisions.map_or(settings.revisions, micros),
+        ..chosen
+    }
+}
+
+/// The rules of the settings; the default ones where they have none.
+fn of_settings(config: &Config) -> Retention {
+    let rules = Retention {
+        last: config.count(key::KEEP_LAST).unwrap_or(0),
+        within: within(config.duration(key::KEEP_WITHIN), config.count(key::KEEP_DAYS)),
+        hourly: config.count(key::KEEP_HOURLY).unwrap_or(0),
+        daily: config.count(key::KEEP_DAILY).unwrap_or(0),
+        weekly: config.count(key::KEEP_WEEKLY).unwrap_or(0),
+        tags: config.words(key::KEEP_TAGS).iter().cloned().collect(),
+        ..Retention::none()
+    };
+    let chosen = if rules == Retention::none() { Retention::default() } else { rules };
+    let revisions = config.duration(key::KEEP_REVISIONS).expect("it has a default");
+    Retention { revisions: micros(revisions), ..chosen }
+}
+
+fn within(span: Option<Duration>, count: Option<u64>) -> i64 {
+    span.max(count.map(days)).map_or(0, micros)
+}

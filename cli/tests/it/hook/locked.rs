@@ -1,0 +1,107 @@
+//! Beside a process that holds the lock and does not let it go, and on a damaged store: what can be done is done.
+
+use super::log;
+use super::player::Player;
+use crate::transcript::small;
+use forge_cli::compaction::Phase;
+use forge_store::model::{Kind, Timestamp};
+use serde_json::json;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+fn at(second: i64) -> Timestamp {
+    let begin = Timestamp::parse_rfc3339("2026-01-28T10:00:00Z").unwrap();
+    begin.plus_micros(second * 1_000_000)
+}
+
+/// A process that has stopped while it holds the lock of the store.
+fn frozen(player: &Player) -> Child {
+    let mut frozen = Command::new("flock")
+        .args(["--no-fork"])
+        .arg(player.environment.path("project/.forge/journal/append.lock"))
+        .args(["sh", "-c", "echo locked; kill -STOP $$"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(frozen.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "locked\n");
+    frozen
+}
+
+/// The lock is waited for once: then what is to be saved waits in the spool, and what was known is handed back.
+#[test]
+fn beside_a_frozen_process_the_agent_gets_what_it_lost() {
+    let mut player = Player::new("cc-1");
+    player.append(&small()[..10].concat());
+    player.hook("Stop", at(413), json!({}));
+    player.says(at(420), &["hypothesis", "add", "the cache is stale", "--id", "H1"]);
+    player.says(at(421), &["hypothesis", "confirm", "H1", "--reason", "seen in the log"]);
+    player.environment.write("project/.forge/config.toml", "lock_timeout = 0.05\n");
+    let mut process = frozen(&player);
+    player.hook("PreCompact", at(499), json!({"trigger": "auto"}));
+    let summary = json!({"trigger": "auto", "compact_summary": "it was about something else"});
+    player.append(&small()[10]);
+    player.hook("PostCompact", at(500), summary);
+    let text = player.hook("SessionStart", at(501), json!({"source": "compact"}));
+    let again = player.hook("UserPromptSubmit", at(502), json!({"prompt": "go on"}));
+    let known = player.compactions();
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let text = text.expect("reading needs no lock");
+    for part in ["Confirmed:\n- H1", "does not mention: hypothesis H1", "(auto)"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert_eq!(again, None, "once is enough");
+    assert_eq!((known.len(), known[0].phase()), (1, Phase::Done));
+    assert!(known[0].handed_at().is_some() && known[0].loss_told());
+    // What waited is there when the lock is free, and the transcript has been caught up with.
+    player.append(&small()[11..].concat());
+    player.hook("Stop", at(600), json!({}));
+    let known = player.compactions();
+    assert_eq!((known.len(), known[0].phase()), (1, Phase::Recorded), "{known:#?}");
+    assert!(known[0].handed_at().is_some() && known[0].announced_at() == Some(at(499)));
+    assert_eq!(player.environment.path("project/.forge/spool").read_dir().unwrap().count(), 0);
+    let log = log(&player.environment, super::LOG);
+    assert!(log.iter().any(|line| line["error"].as_str().is_some_and(|it| it.contains("lock"))));
+}
+
+/// What happened just before the store is mended is not lost with it.
+#[test]
+fn on_a_damaged_store_what_a_hook_has_to_say_is_kept_aside() {
+    let mut player = Player::new("cc-1");
+    let call = |id: &str| {
+        json!({"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": "make"},
+            "tool_response": {"stdout": "ok", "stderr": ""}})
+    };
+    player.hook("PostToolUse", at(1), call("c1"));
+    player.hook("PostToolUse", at(2), call("c2"));
+    let journal = player.environment.path("project/.forge/journal/0000000000000000.log");
+    let whole = std::fs::read(&journal).unwrap();
+    let mut damaged = whole.clone();
+    let middle = whole.len() / 2;
+    for byte in &mut damaged[middle..middle + 8] {
+        *byte ^= 0x55;
+    }
+    std::fs::write(&journal, &damaged).unwrap();
+    player.hook("PostToolUse", at(3), call("c3"));
+    assert_eq!(player.hook("PreCompact", at(4), json!({"trigger": "auto"})), None);
+    // Of this there is nothing to keep.
+    player.hook("UserPromptSubmit", at(5), json!({"prompt": "go on"}));
+    let outcomes: Vec<(String, bool)> = log(&player.environment, super::LOG)
+        .iter()
+        .skip(2)
+        .map(|line| (line["outcome"].as_str().unwrap().to_owned(), line["error"].is_string()))
+        .collect();
+    let said = |outcome: &str| (outcome.to_owned(), true);
+    assert_eq!(outcomes, [said("saved"), said("saved"), said("failed")]);
+    std::fs::write(&journal, &whole).unwrap();
+    player.hook("PostToolUse", at(6), call("c4"));
+    let session = player.opened();
+    let state = session.state(&session.head().unwrap()).unwrap();
+    let commands = state.facts_of(Kind::Command).unwrap();
+    let ids: Vec<&str> = commands.iter().map(|known| known.fact.id.as_str()).collect();
+    assert_eq!(ids, ["c1", "c2", "c3", "c4"]);
+    let known = player.compactions();
+    assert_eq!((known.len(), known[0].announced_at()), (1, Some(at(4))));
+}

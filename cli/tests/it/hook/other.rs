@@ -1,0 +1,186 @@
+//! Other agents than Claude Code: their transcripts are taken in as they grow, and a compaction is one.
+
+use super::player::{Player, imported, reference_of};
+use forge_cli::compaction::Phase;
+use forge_store::model::{Kind, Timestamp};
+use serde_json::{Value, json};
+
+fn at(second: i64) -> Timestamp {
+    let begin = Timestamp::parse_rfc3339("2026-01-05T10:00:00Z").unwrap();
+    begin.plus_micros(second * 1_000_000)
+}
+
+/// A rollout with a compaction at its fourth-last line.
+fn rollout() -> Vec<String> {
+    let line = |second: i64, kind: &str, payload: Value| {
+        let line = json!({"timestamp": at(second).to_string(), "type": kind, "payload": payload});
+        format!("{line}\n")
+    };
+    let said = |role: &str, text: &str| {
+        let kind = if role == "assistant" { "output_text" } else { "input_text" };
+        json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]})
+    };
+    vec![
+        line(0, "session_meta", json!({"id": "c0de-1", "cwd": "/w", "git": {"branch": "main"}})),
+        line(1, "event_msg", json!({"type": "user_message", "message": "fix the flaky test"})),
+        line(
+            5,
+            "response_item",
+            json!({"type": "function_call", "name": "shell_command", "call_id": "k1",
+                "arguments": "{\"command\":\"cargo test\"}"}),
+        ),
+        line(
+            9,
+            "response_item",
+            json!({"type": "function_call_output", "call_id": "k1",
+                "output": "Exit code: 101\nOutput:\ntest result: FAILED. 1 failed\n"}),
+        ),
+        line(30, "response_item", said("assistant", "It is the clock.")),
+        line(60, "compacted", json!({"message": "one test fails"})),
+        line(60, "event_msg", json!({"type": "token_count"})),
+        line(90, "event_msg", json!({"type": "user_message", "message": "go on"})),
+        line(95, "response_item", said("assistant", "Done.")),
+    ]
+}
+
+#[test]
+fn a_rollout_is_saved_and_handed_back_in_whatever_order_hooks_come() {
+    let lines = rollout();
+    let reference = reference_of("codex", &lines.concat());
+    for order in [
+        ["PreCompact", "lines", "PostCompact", "SessionStart", "UserPromptSubmit"],
+        ["PreCompact", "PostCompact", "SessionStart", "lines", "UserPromptSubmit"],
+        ["PreCompact", "lines", "UserPromptSubmit", "PostCompact", "SessionStart"],
+        ["lines", "PostCompact", "PostCompact", "SessionStart", "SessionStart"],
+        ["lines", "UserPromptSubmit", "UserPromptSubmit", "SessionStart", "PreCompact"],
+    ] {
+        let mut player = Player::of("codex", "c0de-1");
+        player.append(&lines[..2].concat());
+        player.hook("UserPromptSubmit", at(2), json!({"prompt": "fix the flaky test"}));
+        let call = json!({"turn_id": "t", "tool_name": "Bash", "tool_use_id": "k1",
+            "tool_input": {"command": "cargo test"}, "tool_response": "test result: FAILED"});
+        player.hook("PostToolUse", at(9), call);
+        player.append(&lines[2..5].concat());
+        for step in order {
+            match step {
+                "lines" => player.append(&lines[5..7].concat()),
+                "PreCompact" => {
+                    player.hook(step, at(59), json!({"turn_id": "t", "trigger": "auto"}));
+                }
+                "PostCompact" => {
+                    player.hook(step, at(61), json!({"turn_id": "t", "trigger": "auto"}));
+                }
+                "SessionStart" => {
+                    player.hook(step, at(62), json!({"source": "compact"}));
+                }
+                step => {
+                    player.hook(step, at(70), json!({"prompt": "go on"}));
+                }
+            }
+        }
+        player.append(&lines[7..].concat());
+        player.hook("Stop", at(100), json!({}));
+        assert_eq!(imported(&player.opened()), reference, "{order:?}");
+        let known = player.compactions();
+        assert_eq!(known.len(), 1, "{order:?}: {known:#?}");
+        assert_eq!((known[0].phase(), known[0].checkpoint.time), (Phase::Recorded, at(60)));
+        let whole = player.handed.iter().filter(|text| text.contains("keeps a record")).count();
+        assert_eq!(whole, 1, "{order:?}: {:#?}", player.handed);
+        assert!(player.handed[0].contains("cargo test: exit 101"), "{:#?}", player.handed);
+        assert!(player.handed[0].contains("Failing checks:"), "{:#?}", player.handed);
+        let session = player.opened();
+        assert_eq!(session.summary().unwrap().info.agent.as_deref(), Some("codex"));
+    }
+}
+
+/// Codex keeps no rollout of a thread that is not to be kept: then there is none to take in, and nothing fails.
+#[test]
+fn a_thread_without_a_rollout_is_saved_as_far_as_its_hooks_tell() {
+    let mut player = Player::of("codex", "c0de-1");
+    let call = json!({"transcript_path": null, "tool_name": "Bash", "tool_use_id": "k1",
+        "tool_input": {"command": "make"}, "tool_response": "ok"});
+    player.hook("PostToolUse", at(9), call);
+    player.hook("Stop", at(10), json!({"transcript_path": null}));
+    let session = player.opened();
+    let state = session.state(&session.head().unwrap()).unwrap();
+    assert_eq!(state.facts_of(Kind::Command).unwrap().len(), 1);
+    let log = super::log(&player.environment, super::LOG);
+    assert!(log.iter().all(|line| line["outcome"] != "failed"), "{log:?}");
+}
+
+fn recording() -> Vec<String> {
+    let message = |second: i64, id: &str, kind: &str, more: Value| {
+        let mut line = json!({"id": id, "timestamp": at(second).to_string(), "type": kind});
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        format!("{line}\n")
+    };
+    let call = |id: &str, command: &str, second: i64| {
+        json!({"id": id, "name": "run_shell_command", "args": {"command": command},
+            "status": "success", "timestamp": at(second).to_string(),
+            "result": [{"functionResponse": {"response": {"output": "Output: ok\nExit Code: 0"}}}]})
+    };
+    vec![
+        format!("{}\n", json!({"sessionId": "9e31", "startTime": at(0).to_string()})),
+        message(1, "m1", "user", json!({"content": [{"text": "why is it slow?"}]})),
+        message(
+            2,
+            "m2",
+            "gemini",
+            json!({"content": "Let me look.", "toolCalls": [call("t1", "cargo test", 9)]}),
+        ),
+        format!(
+            "{}\n",
+            json!({"$set": {"lastUpdated": at(60).to_string(), "messages": [
+                {"id": "s1", "timestamp": at(60).to_string(), "type": "user",
+                    "content": [{"text": "<state_snapshot>it is the index</state_snapshot>"}]}]}})
+        ),
+        message(90, "m3", "user", json!({"content": [{"text": "go on"}]})),
+    ]
+}
+
+#[test]
+fn a_recording_is_saved_and_handed_back_before_the_next_turn() {
+    let lines = recording();
+    for with_summary in [true, false] {
+        let mut player = Player::of("gemini", "9e31");
+        player.append(&lines[..2].concat());
+        player.hook("BeforeAgent", at(1), json!({"prompt": "why is it slow?"}));
+        // The call has no id here, and stands in the recording: it is not to be there twice.
+        player.append(&lines[2]);
+        let call = json!({"tool_name": "run_shell_command", "tool_input": {"command": "cargo test"},
+            "tool_response": {"llmContent": "Output: ok\nExit Code: 0"}});
+        player.hook("AfterTool", at(9), call);
+        let commands = |player: &Player| {
+            let session = player.opened();
+            let state = session.state(&session.head().unwrap()).unwrap();
+            let facts = state.facts_of(Kind::Command).unwrap().into_iter();
+            facts.map(|known| known.fact.id).collect::<Vec<_>>()
+        };
+        assert_eq!(commands(&player), ["t1"]);
+        let points = player.opened().checkpoints(&Default::default()).unwrap();
+        assert_eq!(points[0].message, "a verification finished");
+        player.hook("PreCompress", at(50), json!({"trigger": "auto"}));
+        let mut text = lines[..3].concat();
+        if with_summary {
+            player.append(&lines[3]);
+            text += &lines[3];
+        }
+        // It is said on with before the hooks are called again.
+        player.append(&lines[4]);
+        text += &lines[4];
+        player.hook("AfterAgent", at(100), json!({}));
+        let handed = player.hook("BeforeAgent", at(110), json!({"prompt": "and?"})).unwrap();
+        assert!(handed.contains("keeps a record"), "{handed}");
+        assert_eq!(player.hook("BeforeAgent", at(120), json!({"prompt": "and?"})), None);
+        assert_eq!(commands(&player), ["t1"]);
+        let known = player.compactions();
+        assert_eq!(known.len(), 1);
+        let (phase, time) =
+            if with_summary { (Phase::Recorded, at(60)) } else { (Phase::NotFollowed, at(50)) };
+        assert_eq!((known[0].phase(), known[0].checkpoint.time), (phase, time));
+        if with_summary {
+            assert!(handed.contains("The agent's own summary mentions all of it."), "{handed}");
+            assert_eq!(imported(&player.opened()), reference_of("gemini", &text));
+        }
+    }
+}

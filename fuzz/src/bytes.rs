@@ -1,0 +1,150 @@
+//! Bytes on disk: whatever they are, they decode to what encodes again, or are refused.
+
+use forge_store::format::{
+    Body, BookmarkRow, CheckpointRow, Chunk, Delta, FactRow, Header, KeyframeRow, Marker,
+    ObjectKind, OperationRow, Page, Record, RevisionRow, SegmentRow, SequenceRow, Side, SideRange,
+    Spooled, decode_entry, decode_key, encode_entry, encode_key, open, open_with_prefix, seal,
+    seal_with_prefix, sealed_id,
+};
+
+/// What decodes encodes, and that decodes to what encodes to the same: bytes are compared, since a number that is none
+/// equals nothing.
+macro_rules! comes_back {
+    ($kind:ty, $bytes:expr) => {
+        if let Ok(known) = <$kind>::decode($bytes) {
+            let again = known.encode();
+            let read = <$kind>::decode(&again).expect("what was encoded decodes");
+            assert!(read.encode() == again, "{known:?} comes back as {read:?}");
+        }
+    };
+}
+
+/// Records of the journal, and the bodies and headers in them.
+pub fn record(data: &[u8]) {
+    let Some((which, bytes)) = data.split_first() else { return };
+    match which % 3 {
+        0 => comes_back!(Record, bytes),
+        1 => comes_back!(Body, bytes),
+        _ => {
+            if let Ok(header) = Header::decode(bytes) {
+                let again = header.encode();
+                assert_eq!(Header::decode(&again).as_ref(), Ok(&header));
+                assert_eq!(again, bytes, "a header has one form: its id is the hash of it");
+            }
+        }
+    }
+}
+
+const KINDS: [ObjectKind; 4] =
+    [ObjectKind::Delta, ObjectKind::Chunk, ObjectKind::Page, ObjectKind::Blob];
+
+/// Stored objects: as they are, and sealed from these bytes with or without a prefix.
+pub fn object(data: &[u8]) {
+    let Some((which, bytes)) = data.split_first() else { return };
+    let kind = KINDS[usize::from(*which) % 4];
+    let (prefix, content) = bytes.split_at(bytes.len() / 2);
+    match which / 4 % 4 {
+        0 => {
+            for kind in KINDS {
+                if let Ok(content) = open(kind, bytes) {
+                    assert_eq!(sealed_id(bytes), Ok(seal(kind, &content).0));
+                }
+            }
+        }
+        1 => drop(open_with_prefix(kind, prefix, content)),
+        2 => {
+            let (id, sealed) = seal(kind, bytes);
+            assert_eq!(open(kind, &sealed).as_deref(), Ok(bytes));
+            assert_eq!(sealed_id(&sealed), Ok(id));
+        }
+        _ => {
+            let (_, sealed) = seal_with_prefix(kind, prefix, content);
+            assert_eq!(open_with_prefix(kind, prefix, &sealed).as_deref(), Ok(content));
+        }
+    }
+}
+
+/// Deltas: taken apart and only looked through, they say the same.
+pub fn delta(data: &[u8]) {
+    let scanned = Delta::scan(data);
+    let decoded = Delta::decode(data);
+    assert_eq!(scanned.is_ok(), decoded.is_ok());
+    let (Ok(scanned), Ok(decoded)) = (scanned, decoded) else { return };
+    assert_eq!(scanned.len(), decoded.changes.len());
+    for (range, change) in scanned.iter().zip(&decoded.changes) {
+        let at = |range: &std::ops::Range<u32>| &data[range.start as usize..range.end as usize];
+        assert_eq!(at(&range.key), change.key);
+        for (range, side) in [(&range.old, &change.old), (&range.new, &change.new)] {
+            match (range, side) {
+                (SideRange::Inline(range), Side::Inline(bytes)) => assert_eq!(at(range), &**bytes),
+                (SideRange::Absent, Side::Absent) => {}
+                (SideRange::Blob(one), Side::Blob(other)) => assert_eq!(one, other),
+                _ => panic!("{range:?} is not {side:?}"),
+            }
+        }
+    }
+    let mut salt = [0; 16];
+    salt.copy_from_slice(&data[..16]);
+    let again = decoded.encode(salt);
+    assert_eq!(Delta::decode(&again), Ok(decoded));
+}
+
+/// These bytes behind a mark, their length and the beginning of their hash, as `docs/format.md` has it: what is behind
+/// a hash is decoded too.
+fn wrapped(mark: &[u8; 4], content: &[u8]) -> Vec<u8> {
+    let mut out = mark.to_vec();
+    out.extend_from_slice(&(content.len() as u32).to_le_bytes());
+    out.extend_from_slice(&blake3::hash(content).as_bytes()[..16]);
+    out.extend_from_slice(content);
+    out
+}
+
+/// Rows of the index, chunks of states, pages of facts, spooled writes, the marker of a store, keys and entries.
+pub fn rows(data: &[u8]) {
+    let Some((which, content)) = data.split_first() else { return };
+    let mark = if which % 15 == 12 { b"fSp1" } else { b"fRw1" };
+    let row = if which & 0x80 == 0 { wrapped(mark, content) } else { content.to_vec() };
+    match which % 15 {
+        0 => comes_back!(RevisionRow, &row),
+        1 => comes_back!(SequenceRow, &row),
+        2 => comes_back!(FactRow, &row),
+        3 => comes_back!(KeyframeRow, &row),
+        4 => comes_back!(CheckpointRow, &row),
+        5 => comes_back!(BookmarkRow, &row),
+        6 => comes_back!(SegmentRow, &row),
+        7 => comes_back!(OperationRow, &row),
+        8 => comes_back!(Page, content),
+        9 => chunk(content),
+        10 => {
+            if let Ok(key) = decode_key(content) {
+                assert_eq!(decode_key(&encode_key(&key)), Ok(key));
+            }
+        }
+        11 => {
+            if let Ok(entry) = decode_entry(content) {
+                let again = encode_entry(&entry);
+                let read = decode_entry(&again).expect("what was encoded decodes");
+                assert!(encode_entry(&read) == again, "{entry:?} comes back as {read:?}");
+            }
+        }
+        12 => comes_back!(Spooled, &row),
+        _ => {
+            if let Ok(text) = std::str::from_utf8(content)
+                && let Ok(marker) = Marker::decode(text)
+            {
+                assert_eq!(Marker::decode(&marker.encode()).ok().as_ref(), Some(&marker));
+            }
+        }
+    }
+}
+
+fn chunk(bytes: &[u8]) {
+    let Ok(entries) = Chunk::decode(bytes) else { return };
+    let mut again = Chunk::default();
+    for entry in &entries {
+        let at = |range: &std::ops::Range<u32>| &bytes[range.start as usize..range.end as usize];
+        again.push(at(&entry.key), at(&entry.entry));
+    }
+    let again = Chunk::decode(&again.encode()).expect("what was made of a chunk is one");
+    assert_eq!(again.len(), entries.len());
+}

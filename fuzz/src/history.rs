@@ -1,0 +1,35 @@
+//! Message threads.
+
+use crate::rules;
+use forge_store::systems::thread::{Document, Options, Orphans, apply, sanitise};
+
+/// Whatever history goes in, its provider takes what comes out, and a second time changes nothing.
+pub fn thread(data: &[u8]) {
+    let Some((which, text)) = data.split_first() else { return };
+    let Ok(text) = std::str::from_utf8(text) else { return };
+    let Ok(document) = Document::parse(text) else { return };
+    let orphans = if which & 1 == 1 { Orphans::Remove } else { Orphans::Answer };
+    let options = Options { orphans, ..Options::default() };
+    let Ok(done) = sanitise(&document.messages, &options) else { return };
+    let out: Vec<serde_json::Value> = done
+        .messages
+        .iter()
+        .map(|text| serde_json::from_str(text).expect("what comes out is JSON"))
+        .collect();
+    // LangChain's messages of functions and of roles of one's own are not judged: the rules know nothing of them.
+    if let Err(fault) = rules::of(done.form.word(), &out)
+        && !fault.starts_with("unexpected message type")
+    {
+        panic!("{fault}\n in: {:#?}\nout: {:#?}", document.messages, done.messages);
+    }
+    let mut applied = document.messages.clone();
+    apply(&mut applied, &done.actions);
+    assert_eq!(applied, done.messages, "the steps lead elsewhere: {:#?}", done.actions);
+    assert_eq!(done.actions.is_empty(), done.faults.is_empty());
+    let again = sanitise(&done.messages, &options).expect("one form is still one form");
+    assert!(again.actions.is_empty(), "a second time: {:#?}\n{:#?}", done.messages, again.actions);
+    assert_eq!(again.messages, done.messages);
+    let written = document.write(&done.messages);
+    let read = Document::parse(&written).expect("what was written is a history").messages;
+    assert_eq!(read.len(), done.messages.len());
+}

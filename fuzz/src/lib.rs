@@ -1,0 +1,27 @@
+//! What is fuzzed, each a function of bytes that panics where a law is broken. `targets/` hands each of them to
+//! libFuzzer; `docs/reliability.md` says what was tried.
+
+mod agent;
+mod bytes;
+mod history;
+mod journal;
+mod merge;
+mod stream;
+mod text;
+
+#[path = "../../tests/it/thread/rules.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod rules;
+
+pub use agent::{claude_code, codex, gemini, hook};
+pub use bytes::{delta, object, record, rows};
+pub use history::thread;
+pub use journal::journal;
+pub use merge::merge;
+pub use stream::{events, progress};
+pub use text::{moment, redact, template};
+
+use forge_store::model::Timestamp;
+
+/// The time at which everything happens.
+const NOW: Timestamp = Timestamp::from_micros(1_770_000_000_000_000);

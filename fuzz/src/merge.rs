@@ -1,0 +1,72 @@
+//! The laws of differences and of merging three states.
+
+use arbitrary::{Arbitrary, Result, Unstructured};
+use forge_store::diff::{Side, State, apply, compare, compose, fits, invert, merge3};
+use forge_store::model::{Entry, Key, Kind, Timestamp, Value};
+
+fn value(bytes: &mut Unstructured<'_>, depth: usize) -> Result<Value> {
+    Ok(match bytes.int_in_range(0..=if depth < 3 { 7 } else { 5 })? {
+        0 => Value::Null,
+        1 => Value::Bool(bool::arbitrary(bytes)?),
+        2 => Value::Int(bytes.int_in_range(-2..=2)?),
+        3 => Value::UInt(u64::MAX),
+        4 => Value::Float(f64::from(bytes.int_in_range(-2..=2_i8)?)),
+        5 => Value::Text(["", "a", "b"][bytes.choose_index(3)?].to_owned()),
+        6 => Value::List(
+            (0..bytes.int_in_range(0..=2)?)
+                .map(|_| value(bytes, depth + 1))
+                .collect::<Result<_>>()?,
+        ),
+        _ => fields(bytes, depth)?,
+    })
+}
+
+fn fields(bytes: &mut Unstructured<'_>, depth: usize) -> Result<Value> {
+    let mut fields = forge_store::model::Map::new();
+    for _ in 0..bytes.int_in_range(0..=3)? {
+        fields.insert(["x", "y", "z"][bytes.choose_index(3)?].to_owned(), value(bytes, depth + 1)?);
+    }
+    Ok(Value::Map(fields))
+}
+
+fn state(bytes: &mut Unstructured<'_>) -> Result<State> {
+    let mut state = State::new();
+    for _ in 0..bytes.int_in_range(0..=4)? {
+        let kind = [Kind::Item, Kind::Output][bytes.choose_index(2)?];
+        let key = Key::new(kind, ["1", "2", "3"][bytes.choose_index(3)?]);
+        let added_at = Timestamp::from_micros(bytes.int_in_range(0..=2)?);
+        state.insert(key, Entry { added_at, value: fields(bytes, 0)? });
+    }
+    Ok(state)
+}
+
+/// Differences lead from one state to the other and back; what both sides changed is merged or reported.
+pub fn merge(data: &[u8]) {
+    let mut bytes = Unstructured::new(data);
+    let Ok([base, ours, theirs]) = (|| {
+        Ok::<_, arbitrary::Error>([state(&mut bytes)?, state(&mut bytes)?, state(&mut bytes)?])
+    })() else {
+        return;
+    };
+    let changes = |from: &State, to: &State| compare(from, to);
+    let (one, two) = (changes(&base, &ours), changes(&ours, &theirs));
+    let mut found = base.clone();
+    assert!(fits(&found, &one).is_ok());
+    apply(&mut found, &one);
+    assert_eq!(found, ours);
+    apply(&mut found, &invert(one.clone()));
+    assert_eq!(found, base);
+    apply(&mut found, &compose(one, two));
+    assert_eq!(found, theirs);
+
+    let merged = merge3(&base, &ours, &theirs, Side::Ours);
+    let mirrored = merge3(&base, &theirs, &ours, Side::Theirs);
+    assert_eq!(merged.state, mirrored.state);
+    assert_eq!(merged.conflicts.len(), mirrored.conflicts.len());
+    assert_eq!(merge3(&base, &ours, &ours, Side::Ours).state, ours);
+    assert_eq!(merge3(&base, &ours, &base, Side::Theirs).state, ours);
+    assert_eq!(merge3(&base, &base, &theirs, Side::Ours).state, theirs);
+    let again = merge3(&base, &merged.state, &theirs, Side::Ours);
+    assert_eq!(again.state, merged.state, "merged twice is merged once");
+    assert_eq!(merge3(&theirs, &merged.state, &theirs, Side::Theirs).state, merged.state);
+}

@@ -1,0 +1,78 @@
+//! Words that people and models write.
+
+use crate::NOW;
+use forge_store::model::when::{parse_duration, parse_moment, parse_time};
+use forge_store::redact::{Form, Redactor};
+use forge_store::systems::run;
+
+/// Moments, times and durations.
+pub fn moment(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let moment = parse_moment(text, NOW, &chrono::Utc);
+    assert_eq!(moment, parse_moment(text, NOW, &chrono::Utc));
+    if let Err(error) = &moment {
+        assert!(error.to_string().len() < 2000, "an error is read by a person");
+    }
+    let _ = parse_duration(text);
+    if let Ok(resolved) = parse_time(text, NOW, &chrono::Utc) {
+        let written = resolved.time.to_string();
+        let read = parse_time(&written, NOW, &chrono::Utc).map(|read| read.time);
+        assert_eq!(
+            read.ok(),
+            Some(resolved.time),
+            "a time that was found is written so that it is found again"
+        );
+    }
+}
+
+/// Templates: filled without a hole, or refused.
+pub fn template(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (text, value) = text.split_once('\u{1}').unwrap_or((text, "ok"));
+    let names = run::placeholders(text);
+    let filled = run::render(text, &|name| (name.len() % 2 == 0).then(|| value.to_owned()));
+    match filled {
+        Ok(out) => {
+            assert!(
+                run::placeholders(&out)
+                    .iter()
+                    .all(|name| !name.ends_with("_output") || name == "_output"),
+                "{out}"
+            );
+            if names.is_empty() {
+                assert_eq!(out, text);
+            }
+        }
+        Err(refusal) => assert!(!refusal.missing.is_empty() || !refusal.surviving.is_empty()),
+    }
+    for finding in run::audit(text) {
+        assert!(finding.line >= 1 && finding.line <= text.lines().count().max(1));
+    }
+}
+
+/// Secrets: what is taken out stays out.
+pub fn redact(data: &[u8]) {
+    let Some((which, bytes)) = data.split_first() else { return };
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let form = if which & 1 == 1 { Form::Json } else { Form::Plain };
+    let redactor = Redactor::new();
+    let mut end = 0;
+    for found in redactor.find(bytes, form) {
+        assert!(
+            found.range.start >= end && found.range.end <= bytes.len() && !found.range.is_empty()
+        );
+        end = found.range.end;
+    }
+    let clean = redactor.clean(text, form);
+    let marks = |text: &str| text.matches("[redacted:").count();
+    assert!(marks(&redactor.clean(&clean, form)) >= marks(&clean), "what was taken out stays out");
+    if form == Form::Json
+        && serde_json::from_str::<serde_json::Value>(text).is_ok()
+        && !text.contains('\n')
+    {
+        assert!(
+            serde_json::from_str::<serde_json::Value>(&clean).is_ok(),
+            "JSON stays JSON: {clean}"
+        );
+    }
+}

@@ -1,0 +1,235 @@
+//! What folding means for the tables: revisions go out of sight into a later one, come back, or are gone for good.
+
+use super::super::lineage::{self, At, Stretch};
+use super::super::refs::session;
+use super::{Indexer, find_operation, history_place, object};
+use crate::backend::{Direction, Snapshot};
+use crate::error::{Error, Result};
+use crate::format::key::{self, KeyBuilder, of};
+use crate::format::{
+    Delta, DeltaPart, Effect, FoldRow, ObjectKind, Refs, RevisionRow, SequenceRow,
+};
+use crate::model::{BranchNumber, ObjectId, Operation, OperationId, SessionId, SessionNumber};
+
+/// Where the fold of a revision stands.
+pub(crate) fn place(number: SessionNumber, at: At) -> KeyBuilder {
+    of(number).branch(at.branch).number(at.sequence)
+}
+
+/// Where a pruning that was not swept yet is noted.
+fn pruning(operation: &Operation) -> Vec<u8> {
+    KeyBuilder::new().time(operation.time).bytes(operation.id.as_bytes()).build()
+}
+
+/// What was folded into a revision; `None`: nothing.
+pub(crate) fn row(view: &dyn Snapshot, number: SessionNumber, at: At) -> Result<Option<FoldRow>> {
+    view.get(key::FOLDS, &place(number, at).build())?
+        .map(|row| FoldRow::decode(&row).map_err(Error::corrupt("a fold")))
+        .transpose()
+}
+
+/// The revisions that were folded into one, and itself, as they were before; earliest first.
+pub(crate) fn folded(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    at: At,
+) -> Result<Vec<(u64, RevisionRow)>> {
+    let (from, to) = (place(number, at).build(), place(number, at).end());
+    view.scan(key::FOLDED, &from, &to, Direction::Ascending, usize::MAX)?
+        .into_iter()
+        .map(|(place, row)| {
+            let sequence = key::last_number(&place).unwrap_or(0);
+            let row = RevisionRow::decode(&row)
+                .map_err(Error::corrupt(format!("revision #{sequence}")))?;
+            Ok((sequence, row))
+        })
+        .collect()
+}
+
+impl Indexer<'_> {
+    pub(super) fn pruned(&mut self, session: SessionNumber) {
+        let place = pruning(&self.placed.record.operation);
+        self.rows.put(key::PRUNINGS, place, session.to_be_bytes().to_vec());
+    }
+
+    /// Folds the revisions from `first` on into `at`.
+    pub(super) fn fold(
+        &mut self,
+        refs: &Refs,
+        (number, at): (SessionNumber, At),
+        first: u64,
+        (operation, delta): (OperationId, &[DeltaPart]),
+    ) -> Result<Effect> {
+        let id = session(refs, number)?.info.id;
+        let At { branch, sequence: last } = at;
+        let stretch = Stretch { branch, after: first.saturating_sub(1), to: last };
+        let view = self.view();
+        let old = lineage::revisions(&view, number, stretch, Direction::Ascending, usize::MAX)?;
+        let ends = (old.first().map(|(one, _)| *one), old.last().map(|(one, _)| *one));
+        let (Some((_, before)), true) = (old.last(), ends == (Some(first), Some(last))) else {
+            return Err(Error::missing(format!("what is folded into #{last}")));
+        };
+        let mut after = RevisionRow { parts: Vec::new(), bytes: 0, ..before.clone() };
+        for (sequence, row) in &old {
+            let one = At { branch, sequence: *sequence };
+            self.forget_history(&id, number, one, row)?;
+            let aside = place(number, at).number(*sequence).build();
+            self.rows.put(key::FOLDED, aside, row.encode());
+            if *sequence < last {
+                let own = place(number, one).build();
+                self.rows.delete(key::REVISIONS, own.clone());
+                self.rows.delete(key::KEYFRAMES, own);
+                let time = of(number).branch(branch).time(row.effective).number(*sequence).build();
+                self.rows.delete(key::TIMES, time);
+                let numbered = of(number).number(*sequence).build();
+                let into = SequenceRow::Folded(branch, last);
+                self.rows.put(key::SEQUENCES, numbered, into.encode());
+            }
+        }
+        // Its state is what it was.
+        let state_bytes = after.state_bytes;
+        self.delta(&id, number, at, delta, &mut after)?;
+        after.state_bytes = state_bytes;
+        self.rows.put(key::REVISIONS, place(number, at).build(), after.encode());
+        let count = old.len() as u64 - 1;
+        let fold = FoldRow { first, count, operation, swept: false };
+        self.rows.put(key::FOLDS, place(number, at).build(), fold.encode());
+        Ok(Effect::Folded { branch, first, last })
+    }
+
+    /// Brings back what was folded into `at`.
+    pub(super) fn unfold(&mut self, refs: &Refs, number: SessionNumber, at: At) -> Result<Effect> {
+        let id = session(refs, number)?.info.id;
+        let At { branch, sequence: last } = at;
+        let fold = row(&self.view(), number, at)?
+            .ok_or_else(|| Error::missing(format!("what was folded into #{last}")))?;
+        let together = lineage::revision(&self.view(), number, at)?;
+        self.forget_history(&id, number, at, &together)?;
+        self.forget_objects(&together.parts)?;
+        self.rows.delete(key::FOLDS, place(number, at).build());
+        for (sequence, row) in folded(&self.view(), number, at)? {
+            let one = At { branch, sequence };
+            self.rows.delete(key::FOLDED, place(number, at).number(sequence).build());
+            for (ordinal, part) in row.parts.iter().enumerate() {
+                let content = object::content(&self.view(), ObjectKind::Delta, *part)?;
+                for change in Delta::scan(&content).map_err(Error::corrupt("a delta"))? {
+                    let place = history_place(&id, number, one, change.key_in(&content));
+                    self.rows.put(key::HISTORY, place, (ordinal as u32).to_be_bytes().to_vec());
+                }
+            }
+            self.rows.put(key::REVISIONS, place(number, one).build(), row.encode());
+            if sequence < last {
+                let time = of(number).branch(branch).time(row.effective).number(sequence).build();
+                self.rows.put(key::TIMES, time, Vec::new());
+                let numbered = of(number).number(sequence).build();
+                self.rows.put(key::SEQUENCES, numbered, SequenceRow::Revision(branch).encode());
+            }
+        }
+        Ok(Effect::Unfolded { branch, first: fold.first, last })
+    }
+
+    /// Drops what a pruning took out of sight, but for the headers.
+    pub(super) fn sweep(
+        &mut self,
+        number: SessionNumber,
+        operation: &OperationId,
+        blobs: &[ObjectId],
+    ) -> Result<()> {
+        let mut pruning_row = find_operation(&self.view(), operation)?
+            .ok_or_else(|| Error::missing(format!("the operation {operation}")))?;
+        let (mut checkpoints, mut revisions) = (Vec::new(), 0);
+        for effect in std::mem::take(&mut pruning_row.effects) {
+            match effect {
+                Effect::CheckpointHidden { old } => checkpoints.push((old.sequence, old.id)),
+                Effect::Folded { branch, last, .. } => {
+                    let at = At { branch, sequence: last };
+                    revisions += self.sweep_fold(number, at, operation)?;
+                }
+                Effect::Swept { checkpoints: before, revisions: also } => {
+                    checkpoints.extend(before);
+                    revisions += also;
+                }
+                _ => {}
+            }
+        }
+        pruning_row.effects.push(Effect::Swept { checkpoints, revisions });
+        self.rows.delete(key::PRUNINGS, pruning(&pruning_row.operation));
+        self.put_operation(&pruning_row);
+        for id in blobs {
+            if let Some(object) = object::number(&self.view(), id)? {
+                self.forget_objects(&[object])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sweep_fold(
+        &mut self,
+        number: SessionNumber,
+        at: At,
+        operation: &OperationId,
+    ) -> Result<u64> {
+        // It may have been taken back, or be another one's by now.
+        let fold = match row(&self.view(), number, at)? {
+            Some(fold) if fold.operation == *operation && !fold.swept => fold,
+            _ => return Ok(0),
+        };
+        for (sequence, mut row) in folded(&self.view(), number, at)? {
+            self.forget_objects(&row.parts)?;
+            let aside = place(number, at).number(sequence).build();
+            if sequence == at.sequence {
+                // Its header stands in its own row.
+                self.rows.delete(key::FOLDED, aside);
+            } else {
+                (row.body, row.parts, row.bytes) = (Vec::new(), Vec::new(), 0);
+                self.rows.put(key::FOLDED, aside, row.encode());
+            }
+        }
+        let count = fold.count;
+        let swept = FoldRow { swept: true, ..fold };
+        self.rows.put(key::FOLDS, place(number, at).build(), swept.encode());
+        Ok(count)
+    }
+
+    /// Takes a revision's changes out of the histories of claims.
+    fn forget_history(
+        &mut self,
+        id: &SessionId,
+        number: SessionNumber,
+        at: At,
+        row: &RevisionRow,
+    ) -> Result<()> {
+        for part in &row.parts {
+            let content = object::content(&self.view(), ObjectKind::Delta, *part)?;
+            for change in Delta::scan(&content).map_err(Error::corrupt("a delta"))? {
+                let place = history_place(id, number, at, change.key_in(&content));
+                self.rows.delete(key::HISTORY, place);
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops objects that nothing else points to.
+    fn forget_objects(&mut self, numbers: &[u64]) -> Result<()> {
+        for number in numbers {
+            object::forget(&self.view(), *number)?
+                .into_iter()
+                .for_each(|(table, key)| self.rows.delete(table, key));
+        }
+        Ok(())
+    }
+}
+
+/// The branch and number of a revision that was folded into another one, with what is known of it.
+pub(crate) fn find(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    branch: BranchNumber,
+    (sequence, into): (u64, u64),
+) -> Result<RevisionRow> {
+    let aside = place(number, At { branch, sequence: into }).number(sequence).build();
+    let row = view
+        .get(key::FOLDED, &aside)?
+        .ok_or_else(|| Error::missing(format!("revision #{sequence}")))?;
+    RevisionRow::decode(&row).map_err(Error::corrupt(format!("revision #{sequence}")))
+}

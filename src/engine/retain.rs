@@ -1,0 +1,334 @@
+//! Retention: which revisions fold into which, what they changed together, and what nothing names any more.
+
+use super::index::{find_operation, fold};
+use super::lineage::{self, At, Stretch};
+use super::object;
+use super::refs::session;
+use super::revise::seal_pieces;
+use super::timeline;
+use crate::backend::{Direction, Snapshot};
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{
+    Delta, DeltaChange, DeltaPart, Effect, Header, ObjectKind, RecordChange, Refs, RevisionRow,
+    SequenceRow, Side,
+};
+use crate::model::{BranchNumber, ObjectId, OperationId, SessionNumber, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// So many revisions are folded by one record at most: whoever reads the tail holds their rows in memory.
+const MAX_RUN: u64 = 2000;
+/// Rows read at once.
+const ROWS: usize = 1000;
+
+/// Revisions of a branch to be folded: those from `first` up to `last`, not included, into `last`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) branch: BranchNumber,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+}
+
+/// A run as it will stand in the journal.
+pub(crate) struct Planned {
+    pub(crate) change: RecordChange,
+    /// How many revisions go.
+    pub(crate) count: u64,
+    /// Bytes of the objects and bodies that go.
+    pub(crate) freed: u64,
+    /// Bytes of what stands for them.
+    pub(crate) kept: u64,
+}
+
+/// The revisions that heads, forks and what others went back to name. They are never folded into others.
+pub(crate) fn named(
+    view: &dyn Snapshot,
+    refs: &Refs,
+    number: SessionNumber,
+) -> Result<BTreeSet<u64>> {
+    let mut named = BTreeSet::new();
+    for branch in &session(refs, number)?.branches {
+        named.extend(branch.head.map(|head| head.sequence));
+        named.extend(branch.base.map(|(_, sequence)| sequence));
+    }
+    let (from, to) = (of(number).build(), of(number).end());
+    for (place, target) in view.scan(key::RESETS, &from, &to, Direction::Ascending, usize::MAX)? {
+        named.extend(key::last_number(&place));
+        named.extend(key::last_number(&target));
+    }
+    Ok(named)
+}
+
+/// The next run of a branch behind `after`: of revisions that nothing names, made up to `until`.
+pub(crate) fn next_run(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    after: At,
+    until: Timestamp,
+    named: &BTreeSet<u64>,
+) -> Result<Option<Run>> {
+    let branch = after.branch;
+    let mut rest = Stretch { branch, after: after.sequence, to: u64::MAX - 1 };
+    // The first revision of the run, the last one seen of it, how many there are.
+    let mut run: Option<(u64, u64, u64)> = None;
+    loop {
+        let rows = lineage::revisions(view, number, rest, Direction::Ascending, ROWS)?;
+        let Some((last, _)) = rows.last() else { return Ok(None) };
+        rest.after = *last;
+        for (sequence, row) in &rows {
+            let header = Header::decode(&row.header)
+                .map_err(Error::corrupt(format!("the header of #{sequence}")))?;
+            let is_merge = header.parents.len() > 1;
+            let stays = named.contains(sequence) || is_merge || row.effective > until;
+            match (&mut run, stays) {
+                (None, false) => run = Some((*sequence, *sequence, 1)),
+                (None, true) if row.effective > until => return Ok(None),
+                (None, true) => {}
+                // Claims of a reset come from elsewhere: nothing folds into it, so the one before it stands.
+                (Some((first, end, count)), true) if header.reset.is_some() => {
+                    if *count > 1 {
+                        return Ok(Some(Run { branch, first: *first, last: *end }));
+                    }
+                    run = None;
+                }
+                (Some((first, ..)), true) => {
+                    return Ok(Some(Run { branch, first: *first, last: *sequence }));
+                }
+                (Some((first, end, count)), false) => {
+                    (*end, *count) = (*sequence, *count + 1);
+                    if *count > MAX_RUN {
+                        return Ok(Some(Run { branch, first: *first, last: *end }));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Folds a run, as part of this pruning.
+pub(crate) fn fold(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    run: &Run,
+    pruning: OperationId,
+) -> Result<Planned> {
+    let Run { branch, first, last } = *run;
+    let stretch = Stretch { branch, after: first.saturating_sub(1), to: last };
+    let rows = lineage::revisions(view, number, stretch, Direction::Ascending, usize::MAX)?;
+    if rows.first().map(|(one, _)| *one) != Some(first)
+        || rows.last().map(|(one, _)| *one) != Some(last)
+    {
+        return Err(Error::Conflict(format!(
+            "the revisions up to #{last} were folded differently since: take that back first"
+        )));
+    }
+    let mut together: BTreeMap<Vec<u8>, (Side, Side)> = BTreeMap::new();
+    let mut freed = 0;
+    for (sequence, row) in &rows {
+        freed += if *sequence < last { row.body.len() as u64 } else { 0 };
+        for part in &row.parts {
+            let sealed = object::sealed(view, *part)?;
+            freed += sealed.len() as u64;
+            let content = crate::format::open(ObjectKind::Delta, &sealed)
+                .map_err(Error::corrupt(format!("the object number {part}")))?;
+            for change in Delta::decode(&content).map_err(Error::corrupt("a delta"))?.changes {
+                together
+                    .entry(change.key)
+                    .and_modify(|(_, new)| *new = change.new.clone())
+                    .or_insert((change.old, change.new));
+            }
+        }
+    }
+    together.retain(|_, (old, new)| old != new);
+    let delta = if together.is_empty() {
+        Vec::new()
+    } else {
+        let changes = together.into_iter().map(|(key, (old, new))| DeltaChange { key, old, new });
+        seal_pieces(changes, &mut super::commit::random)?.1
+    };
+    let kept = delta.iter().map(stored_bytes).sum();
+    let change = RecordChange::Folded { session: number, branch, first, last, pruning, delta };
+    Ok(Planned { change, count: rows.len() as u64 - 1, freed, kept })
+}
+
+/// What a part will take in the index, where it is compressed.
+fn stored_bytes(part: &DeltaPart) -> u64 {
+    let DeltaPart::Inline(sealed) = part else { return 0 };
+    let smaller = crate::format::compress_sealed(&sealed.0).ok().flatten();
+    smaller.map_or(sealed.0.len(), |smaller| smaller.len()) as u64
+}
+
+/// Whether what an operation folded into this revision can come back.
+pub(crate) fn check_unfoldable(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    at: At,
+    operation: &OperationId,
+) -> Result<()> {
+    let sequence = at.sequence;
+    if let Some(SequenceRow::Folded(_, into)) = timeline::sequence(view, number, sequence)? {
+        let into = timeline::found_in(view, number, into)?;
+        return Err(Error::Conflict(format!(
+            "#{sequence} was itself folded into #{into} since: take that back first"
+        )));
+    }
+    match fold::row(view, number, at)? {
+        Some(row) if row.swept => {
+            Err(Error::Conflict(format!("what was folded into #{sequence} is gone for good")))
+        }
+        Some(row) if row.operation == *operation => Ok(()),
+        _ => Err(Error::Conflict(format!("what was folded into #{sequence} is back already"))),
+    }
+}
+
+/// Whether revisions from `first` to `last` hold only what they changed themselves: what was folded into one of them from before
+/// cannot be told from it.
+pub(crate) fn check_own(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    branch: BranchNumber,
+    (first, last): (u64, u64),
+) -> Result<()> {
+    let from = of(number).branch(branch).number(first).build();
+    let to = of(number).branch(branch).number(last.saturating_add(1)).build();
+    for (place, _) in view.scan(key::FOLDS, &from, &to, Direction::Ascending, usize::MAX)? {
+        let sequence = key::last_number(&place).unwrap_or(0);
+        let fold = fold::row(view, number, At { branch, sequence })?;
+        if fold.is_some_and(|fold| fold.first < first) {
+            return Err(Error::Conflict(format!(
+                "earlier revisions were folded into #{sequence}: take that back first"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a pruning that was taken back can be done again.
+pub(crate) fn check_pruning(view: &dyn Snapshot, id: &OperationId) -> Result<()> {
+    let row = find_operation(view, id)?;
+    let swept = |effect: &Effect| matches!(effect, Effect::Swept { .. });
+    if row.is_some_and(|row| row.effects.iter().any(swept)) {
+        return Err(Error::Conflict(
+            "its time to be done again is over: prune anew instead".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// A pruning that can still be taken back.
+pub(crate) struct Pruning {
+    pub(crate) session: SessionNumber,
+    pub(crate) operation: OperationId,
+    pub(crate) time: Timestamp,
+}
+
+/// The prunings up to a time that were not swept yet, oldest first.
+pub(crate) fn prunings(view: &dyn Snapshot, until: Timestamp) -> Result<Vec<Pruning>> {
+    let to = key::KeyBuilder::new().time(until).end();
+    let rows = view.scan(key::PRUNINGS, &[], &to, Direction::Ascending, usize::MAX)?;
+    Ok(rows
+        .iter()
+        .filter_map(|(place, session)| {
+            Some(Pruning {
+                session: key::short_at(session, 0)?,
+                operation: OperationId::from_bytes(*place.last_chunk()?),
+                time: key::time_at(place, 0)?,
+            })
+        })
+        .collect())
+}
+
+/// What a pruning took out of sight, as rows: the revisions with the deltas that go with it.
+fn taken_out(view: &dyn Snapshot, pruning: &Pruning) -> Result<Vec<RevisionRow>> {
+    let row = find_operation(view, &pruning.operation)?
+        .ok_or_else(|| Error::missing(format!("the operation {}", pruning.operation)))?;
+    let mut rows = Vec::new();
+    for effect in &row.effects {
+        let Effect::Folded { branch, last, .. } = effect else { continue };
+        let at = At { branch: *branch, sequence: *last };
+        match fold::row(view, pruning.session, at)? {
+            Some(fold) if fold.operation == pruning.operation && !fold.swept => {}
+            _ => continue,
+        }
+        rows.extend(fold::folded(view, pruning.session, at)?.into_iter().map(|(_, row)| row));
+    }
+    Ok(rows)
+}
+
+/// The large values that only what a pruning took out of sight names.
+pub(crate) fn loose_blobs(view: &dyn Snapshot, pruning: &Pruning) -> Result<Vec<ObjectId>> {
+    let mut loose = BTreeSet::new();
+    let mut going = BTreeSet::new();
+    for row in taken_out(view, pruning)? {
+        for part in row.parts {
+            going.insert(part);
+            let content = object::content(view, ObjectKind::Delta, part)?;
+            for change in Delta::decode(&content).map_err(Error::corrupt("a delta"))?.changes {
+                for side in [change.old, change.new] {
+                    if let Side::Blob(id) = side {
+                        loose.insert(id);
+                    }
+                }
+            }
+        }
+    }
+    keep_named(view, &going, &mut loose)?;
+    Ok(loose.into_iter().collect())
+}
+
+/// Takes out of `loose` whatever any object or row names, but for the objects that are `going`. A name is looked for as the
+/// bytes it has: what looks like one by chance is kept.
+fn keep_named(
+    view: &dyn Snapshot,
+    going: &BTreeSet<u64>,
+    loose: &mut BTreeSet<ObjectId>,
+) -> Result<()> {
+    let mut wanted: BTreeMap<[u8; 8], Vec<ObjectId>> = BTreeMap::new();
+    for id in loose.iter() {
+        let start = *id.as_bytes().first_chunk().expect("8 of 32 bytes");
+        wanted.entry(start).or_default().push(*id);
+    }
+    let mut look = |bytes: &[u8]| {
+        for place in bytes.windows(32) {
+            let start: &[u8; 8] = place.first_chunk().expect("8 of 32 bytes");
+            for id in wanted.get(start).into_iter().flatten() {
+                if id.as_bytes().as_slice() == place {
+                    loose.remove(id);
+                }
+            }
+        }
+    };
+    for table in [key::CHECKPOINTS, key::OPERATIONS, key::BOOKMARKS] {
+        each(view, table, |_, row| look(row))?;
+    }
+    each(view, key::OBJECTS, |place, sealed| {
+        let number = key::last_number(place).unwrap_or(0);
+        if going.contains(&number) {
+            return;
+        }
+        // Chunks are whole entries and blobs whole values: what they name is named by a delta too.
+        for kind in [ObjectKind::Delta, ObjectKind::Page] {
+            if let Ok(content) = crate::format::open(kind, sealed) {
+                look(&content);
+            }
+        }
+    })
+}
+
+/// Calls for every row of a table.
+fn each(
+    view: &dyn Snapshot,
+    table: crate::backend::Table,
+    mut then: impl FnMut(&[u8], &[u8]),
+) -> Result<()> {
+    let mut from = Vec::new();
+    loop {
+        let rows = view.scan(table, &from, &[], Direction::Ascending, ROWS)?;
+        let Some((last, _)) = rows.last() else { return Ok(()) };
+        from.clone_from(last);
+        from.push(0);
+        for (place, row) in &rows {
+            then(place, row);
+        }
+    }
+}

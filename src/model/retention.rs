@@ -1,0 +1,265 @@
+//! Which checkpoints stay: the rules, and which of them each checkpoint stays by.
+
+use super::{AutoTrigger, Checkpoint, Timestamp, Trigger};
+use std::collections::BTreeSet;
+
+const HOUR: i64 = 3_600_000_000;
+const DAY: i64 = 24 * HOUR;
+
+/// Which checkpoints and revisions stay. A checkpoint stays if any rule keeps it; the newest always does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// The newest so many.
+    pub last: u64,
+    /// Those younger than this, in microseconds.
+    pub within: i64,
+    /// The newest of each of so many hours (UTC) that have any, counted back from now; of days; of weeks from Monday on.
+    pub hourly: u64,
+    /// Days.
+    pub daily: u64,
+    /// Weeks.
+    pub weekly: u64,
+    /// Those with one of these tags.
+    pub tags: BTreeSet<String>,
+    /// Those that somebody asked for.
+    pub manual: bool,
+    /// The significant ones: see [`is_significant`].
+    pub significant: bool,
+    /// Revisions that nothing names fold once they are older than this, in microseconds.
+    pub revisions: i64,
+}
+
+impl Retention {
+    /// Revisions stay this long: 7 days.
+    pub const REVISIONS: i64 = 7 * DAY;
+
+    /// Only what stays in any case: manual and significant checkpoints.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self {
+            last: 0,
+            within: 0,
+            hourly: 0,
+            daily: 0,
+            weekly: 0,
+            tags: BTreeSet::new(),
+            manual: true,
+            significant: true,
+            revisions: Self::REVISIONS,
+        }
+    }
+
+    /// Why each of these checkpoints stays, in the same order; nothing for one that goes. They are sorted newest first.
+    #[must_use]
+    pub fn judge(&self, checkpoints: &[Checkpoint], now: Timestamp) -> Vec<Vec<Reason>> {
+        let mut hours = Buckets::new(self.hourly, HOUR, 0);
+        let mut days = Buckets::new(self.daily, DAY, 0);
+        // 1970 began on a Thursday.
+        let mut weeks = Buckets::new(self.weekly, 7 * DAY, 3 * DAY);
+        (0..)
+            .zip(checkpoints)
+            .map(|(place, one)| {
+                let tag = one.tags.iter().find(|tag| self.tags.contains(*tag));
+                let rules = [
+                    (place == 0, Reason::Newest),
+                    (place < self.last, Reason::Last),
+                    (self.within > 0 && now.micros_since(one.time) < self.within, Reason::Within),
+                    (self.manual && one.trigger == Trigger::Manual, Reason::Manual),
+                    (self.significant && is_significant(one), Reason::Significant),
+                    (hours.begins(one.time), Reason::Hourly),
+                    (days.begins(one.time), Reason::Daily),
+                    (weeks.begins(one.time), Reason::Weekly),
+                ];
+                let kept = rules.into_iter().filter(|(keeps, _)| *keeps).map(|(_, reason)| reason);
+                kept.chain(tag.map(|tag| Reason::Tagged(tag.clone()))).collect()
+            })
+            .collect()
+    }
+}
+
+impl Default for Retention {
+    /// Everything of the last hour, what was asked for, what is significant, then one an hour.
+    fn default() -> Self {
+        Self { within: HOUR, hourly: u64::MAX, ..Self::none() }
+    }
+}
+
+/// Whether a checkpoint tells of something that will be looked for: a hypothesis confirmed or rejected, a contradiction, a
+/// merge, a compaction.
+#[must_use]
+pub fn is_significant(checkpoint: &Checkpoint) -> bool {
+    const TAGS: [&str; 4] =
+        ["hypothesis_confirmed", "hypothesis_rejected", "contradiction_detected", "branch_merged"];
+    checkpoint.trigger == Trigger::Automatic(AutoTrigger::ContextCompactionWarning)
+        || checkpoint.tags.iter().any(|tag| TAGS.contains(&tag.as_str()))
+}
+
+/// A rule that a checkpoint stays by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It is the newest.
+    Newest,
+    /// It is one of the newest.
+    Last,
+    /// It is young.
+    Within,
+    /// Somebody asked for it.
+    Manual,
+    /// It is significant.
+    Significant,
+    /// It is the newest of its hour.
+    Hourly,
+    /// It is the newest of its day.
+    Daily,
+    /// It is the newest of its week.
+    Weekly,
+    /// It has this tag.
+    Tagged(String),
+    /// A program's checkpoint names it.
+    Program(String),
+}
+
+impl Reason {
+    /// The word for it; of a tag and a program with its name.
+    #[must_use]
+    pub fn word(&self) -> String {
+        match self {
+            Self::Newest => "newest".to_owned(),
+            Self::Last => "last".to_owned(),
+            Self::Within => "within".to_owned(),
+            Self::Manual => "manual".to_owned(),
+            Self::Significant => "significant".to_owned(),
+            Self::Hourly => "hourly".to_owned(),
+            Self::Daily => "daily".to_owned(),
+            Self::Weekly => "weekly".to_owned(),
+            Self::Tagged(tag) => format!("tag {tag}"),
+            Self::Program(name) => format!("program {name}"),
+        }
+    }
+}
+
+/// Spans of time, of which the newest so many that have a checkpoint keep one.
+struct Buckets {
+    left: u64,
+    length: i64,
+    offset: i64,
+    last: Option<i64>,
+}
+
+impl Buckets {
+    const fn new(left: u64, length: i64, offset: i64) -> Self {
+        Self { left, length, offset, last: None }
+    }
+
+    /// Whether this time, no later than the one before, is the first of its span.
+    fn begins(&mut self, time: Timestamp) -> bool {
+        let span = time.as_micros().saturating_add(self.offset).div_euclid(self.length);
+        if self.left == 0 || self.last == Some(span) {
+            return false;
+        }
+        self.left -= 1;
+        self.last = Some(span);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{CheckpointId, Value};
+    use proptest::prelude::*;
+
+    fn checkpoint(hours: i64, trigger: Trigger, tag: Option<&str>) -> Checkpoint {
+        Checkpoint {
+            id: CheckpointId::from_bytes([0; 16]),
+            sequence: 1,
+            time: Timestamp::from_micros(hours * HOUR / 4),
+            branch: 0,
+            revision: None,
+            message: String::new(),
+            tags: tag.into_iter().map(str::to_owned).collect(),
+            trigger,
+            body: Value::Null,
+            key: None,
+        }
+    }
+
+    const PASSED: Trigger = Trigger::Automatic(AutoTrigger::SignificantTimePassed);
+
+    fn kept(retention: &Retention, quarters: &[i64], now: i64) -> Vec<String> {
+        let all: Vec<_> = quarters.iter().map(|at| checkpoint(*at, PASSED, None)).collect();
+        let now = Timestamp::from_micros(now * HOUR / 4);
+        let judged = retention.judge(&all, now);
+        judged
+            .iter()
+            .map(|why| why.iter().map(Reason::word).collect::<Vec<_>>().join(" "))
+            .collect()
+    }
+
+    #[test]
+    fn by_default_the_last_hour_stays_then_one_an_hour() {
+        let found = kept(&Retention::default(), &[100, 99, 97, 96, 95, 94, 90, 89, 88], 100);
+        let wanted =
+            ["newest within hourly", "within hourly", "within", "", "hourly", "", "hourly"];
+        assert_eq!(found[..7], wanted, "{found:?}");
+        assert_eq!(found[7..], ["", ""]);
+    }
+
+    #[test]
+    fn what_is_asked_for_significant_or_tagged_stays_unless_told_otherwise() {
+        let compaction = Trigger::Automatic(AutoTrigger::ContextCompactionWarning);
+        let all = [
+            checkpoint(40, PASSED, None),
+            checkpoint(4, Trigger::Manual, None),
+            checkpoint(3, compaction, None),
+            checkpoint(2, PASSED, Some("hypothesis_rejected")),
+            checkpoint(1, PASSED, Some("release")),
+            checkpoint(0, PASSED, Some("other")),
+        ];
+        let judge = |retention: &Retention| -> Vec<bool> {
+            let now = Timestamp::from_micros(99 * HOUR);
+            retention.judge(&all, now).iter().map(|why| !why.is_empty()).collect()
+        };
+        let tags = BTreeSet::from(["release".to_owned()]);
+        let tagged = Retention { tags, ..Retention::none() };
+        assert_eq!(judge(&tagged), [true, true, true, true, true, false]);
+        let bare = Retention { manual: false, significant: false, ..Retention::none() };
+        assert_eq!(judge(&bare), [true, false, false, false, false, false]);
+    }
+
+    #[test]
+    fn a_week_begins_on_monday_and_a_day_at_midnight_utc() {
+        // 1970-01-05 was a Monday.
+        let monday = 4 * 24 * 4;
+        let weekly = Retention { weekly: 2, ..Retention::none() };
+        assert_eq!(
+            kept(&weekly, &[monday, monday - 1, monday - 2], monday),
+            ["newest weekly", "weekly", ""]
+        );
+        let daily = Retention { daily: u64::MAX, ..Retention::none() };
+        assert_eq!(
+            kept(&daily, &[97, 96, 95, -1, -2], 97),
+            ["newest daily", "", "daily", "daily", ""]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn more_rules_never_drop_more_and_the_newest_stays(
+            mut quarters in prop::collection::vec(-50_i64..500, 1..60),
+            last in 0_u64..5, hourly in 0_u64..5, daily in 0_u64..5, within in 0_i64..40,
+        ) {
+            quarters.sort_unstable_by(|a, b| b.cmp(a));
+            let all: Vec<_> = quarters.iter().map(|at| checkpoint(*at, PASSED, None)).collect();
+            let now = Timestamp::from_micros(500 * HOUR);
+            let some = Retention { last, hourly, ..Retention::none() };
+            let more = Retention { daily, within: within * HOUR, ..some.clone() };
+            let (some, more) = (some.judge(&all, now), more.judge(&all, now));
+            prop_assert!(!some[0].is_empty());
+            for (some, more) in some.iter().zip(&more) {
+                prop_assert!(some.is_empty() || !more.is_empty());
+            }
+            prop_assert!(some.iter().filter(|why| why.contains(&Reason::Hourly)).count() as u64 <= hourly);
+        }
+    }
+}

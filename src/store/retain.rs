@@ -1,0 +1,396 @@
+//! Pruning: checkpoints that no rule keeps go out of sight, revisions that nothing names fold into the next one that stays.
+//! It can be taken back until it is swept.
+
+use super::Store;
+use super::act::Act;
+use super::resolve::Point;
+use super::session::Session;
+use crate::engine::checkpoint::{self, CheckpointFilter};
+use crate::engine::commit::{Desk, Durability};
+use crate::engine::lineage::At;
+use crate::engine::live::View;
+use crate::engine::lookup;
+use crate::engine::refs::session as session_refs;
+use crate::engine::retain::{self, Planned, Pruning};
+use crate::engine::timeline;
+use crate::error::{Error, Result};
+use crate::format::{Record, RecordChange, Refs, decode_entry, encode_key};
+use crate::model::{
+    BranchNumber, Checkpoint, Kind, Operation, OperationId, Reason, Retention, SessionKind,
+    SessionNumber, Timestamp, Value,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+/// How long pruning can be taken back, unless somebody says otherwise: 14 days, in microseconds.
+pub const UNDO_MICROS: i64 = 14 * 24 * 3_600_000_000;
+
+/// A checkpoint and why it stays; it goes if there is no reason.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// The checkpoint.
+    pub checkpoint: Checkpoint,
+    /// Why it stays.
+    pub keeps: Vec<Reason>,
+}
+
+/// Revisions that fold, or were folded, into a later one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folded {
+    /// The branch.
+    pub branch: String,
+    /// The number of the first of them.
+    pub first: u64,
+    /// The number of the revision they fold into.
+    pub into: u64,
+    /// How many there are, without that one.
+    pub count: u64,
+}
+
+/// What a pruning does, or did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pruned {
+    /// The operation, for `undo`; `None` if it was only looked at, or there was nothing to do.
+    pub operation: Option<OperationId>,
+    /// All checkpoints of the session, newest first.
+    pub verdicts: Vec<Verdict>,
+    /// The revisions that fold.
+    pub folds: Vec<Folded>,
+    /// Bytes of revisions that are free once it is swept, less what stands for them. Keyframes and large values come on
+    /// top.
+    pub bytes: u64,
+}
+
+/// What a sweep dropped for good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Prunings.
+    pub prunings: u64,
+    /// Large values that nothing named any more.
+    pub values: u64,
+}
+
+/// What was folded at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoldedAt {
+    /// How many revisions were made between the one that stands for the time and the time itself.
+    pub count: u64,
+    /// The number of the revision that holds what they changed.
+    pub into: u64,
+}
+
+impl Session {
+    /// What pruning would do, without doing it.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn prune_preview(&self, retention: &Retention, now: Timestamp) -> Result<Pruned> {
+        let view = self.view()?;
+        let verdicts = self.verdicts(&view, retention, now)?;
+        let stay = verdicts.iter().filter(|one| !one.keeps.is_empty());
+        let named = self.named(&view, stay.map(|one| &one.checkpoint))?;
+        let mut pruned = Pruned { verdicts, ..Pruned::default() };
+        let until = now.plus_micros(-retention.revisions);
+        let branches = session_refs(&view.refs, self.number)?.branches.len();
+        for branch in 0..branches as BranchNumber {
+            let mut at = At { branch, sequence: 0 };
+            while let Some(run) = retain::next_run(&view, self.number, at, until, &named)? {
+                pruned.add(
+                    &view.refs,
+                    self.number,
+                    &retain::fold(&view, self.number, &run, OperationId::from_bytes([0; 16]))?,
+                )?;
+                at.sequence = run.last - 1;
+            }
+        }
+        Ok(pruned)
+    }
+
+    /// Takes checkpoints that no rule keeps out of sight, and folds revisions that nothing names into the next one that
+    /// stays. Heads, forks, what was gone back to and what checkpoints name stay. The state at every revision and
+    /// checkpoint that stays is what it was; a time in between means the revision before it. Undo brings all of it back
+    /// until [`Store::sweep`] drops it.
+    ///
+    /// It is done piece by piece: interrupted anywhere, what was pruned so far is pruned whole, and undo knows it.
+    ///
+    /// # Errors
+    /// As every write.
+    pub fn prune(&self, act: &Act, retention: &Retention) -> Result<Pruned> {
+        let operation = act.operation()?;
+        let mut pruned = Pruned::default();
+        let began = self.hide_checkpoints(act.now, &operation, retention, &mut pruned)?;
+        let mut prune = Folding { operation: &operation, retention, now: act.now, began };
+        let branches = session_refs(&self.store.engine.live.refs()?.0, self.number)?.branches.len();
+        for branch in 0..branches as BranchNumber {
+            let mut at = At { branch, sequence: 0 };
+            while let ControlFlow::Continue(next) = prune.step(self, at, &mut pruned)? {
+                at = next;
+            }
+        }
+        self.store.engine.sync()?;
+        pruned.operation = prune.began.then_some(operation.id);
+        Ok(pruned)
+    }
+
+    /// Folds all that came before a branch's head, whatever its age, as one operation: for what is done with.
+    ///
+    /// # Errors
+    /// As every write.
+    pub(crate) fn fold_all(&self, act: &Act) -> Result<Pruned> {
+        let retention = Retention { revisions: 0, ..Retention::none() };
+        self.prune(act, &retention)
+    }
+
+    /// What is folded between the revision that stands for a point and the point's time.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn folded_at(&self, point: &Point) -> Result<Option<FoldedAt>> {
+        let (Some(time), None) = (point.time, &point.checkpoint) else { return Ok(None) };
+        let view = self.view()?;
+        let own = At { branch: point.branch, sequence: 0 };
+        let places = match point.at {
+            Some(at) if at.branch == point.branch => vec![at],
+            // The branch may have begun with what is folded, or the time lie before it began.
+            Some(at) => vec![own, at],
+            None => vec![own],
+        };
+        for place in places {
+            if let Some((count, into)) = timeline::folded_after(&view, self.number, place, time)? {
+                return Ok(Some(FoldedAt { count, into }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn verdicts(&self, view: &View, retention: &Retention, now: Timestamp) -> Result<Vec<Verdict>> {
+        let all = checkpoint::list(view, self.number, &CheckpointFilter::default())?;
+        let programs = self.programs(view)?;
+        let judged = retention.judge(&all, now);
+        let with = |(checkpoint, mut keeps): (Checkpoint, Vec<Reason>)| {
+            keeps.extend(programs.get(&checkpoint.sequence).cloned().map(Reason::Program));
+            Verdict { checkpoint, keeps }
+        };
+        Ok(all.into_iter().zip(judged).map(with).collect())
+    }
+
+    /// The numbers of this session that checkpoints of programs name, each with one of these programs.
+    fn programs(&self, view: &View) -> Result<BTreeMap<u64, String>> {
+        let own = &session_refs(&view.refs, self.number)?.info.name;
+        let mut found = BTreeMap::new();
+        for (place, session) in (0..).zip(&view.refs.sessions) {
+            if session.info.kind != SessionKind::Program {
+                continue;
+            }
+            for value in every_version(view, place, Kind::Program)? {
+                let agent = value.field("agents").and_then(|agents| agents.field(own));
+                let sequence = agent.and_then(|agent| agent.field("sequence")?.as_i64());
+                if let Some(sequence) = sequence.and_then(|one| u64::try_from(one).ok()) {
+                    found.entry(sequence).or_insert_with(|| session.info.name.clone());
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The revisions that something names, with these checkpoints.
+    fn named<'a>(
+        &self,
+        view: &View,
+        checkpoints: impl Iterator<Item = &'a Checkpoint>,
+    ) -> Result<BTreeSet<u64>> {
+        let mut named = retain::named(view, &view.refs, self.number)?;
+        named.extend(checkpoints.filter_map(|one| one.revision));
+        named.extend(self.programs(view)?.into_keys());
+        Ok(named)
+    }
+
+    /// Returns whether there was anything to hide.
+    fn hide_checkpoints(
+        &self,
+        now: Timestamp,
+        operation: &Operation,
+        retention: &Retention,
+        pruned: &mut Pruned,
+    ) -> Result<bool> {
+        let session = self.number;
+        let (verdicts, hidden) = self.store.engine.commit(Durability::Later, &mut |desk| {
+            let verdicts = self.verdicts(&desk.view()?, retention, now)?;
+            let last = verdicts.iter().find(|one| !one.keeps.is_empty());
+            let last = last.map(|one| one.checkpoint.time);
+            let going = verdicts.iter().filter(|one| one.keeps.is_empty());
+            let mut changes: Vec<_> = going
+                .map(|one| RecordChange::CheckpointHidden { session, id: one.checkpoint.id, last })
+                .collect();
+            let hidden = !changes.is_empty();
+            changes.insert(0, RecordChange::Pruned { session });
+            let record = Record { operation: operation.clone(), changes };
+            Ok((hidden.then_some(record), (verdicts, hidden)))
+        })?;
+        pruned.verdicts = verdicts;
+        Ok(hidden)
+    }
+}
+
+/// All values that the claims of a kind have had on `main`.
+fn every_version(view: &View, number: SessionNumber, kind: Kind) -> Result<Vec<Value>> {
+    let mut found = Vec::new();
+    let Some(at) = timeline::head_of(&view.refs, number, 0)? else { return Ok(found) };
+    let state = crate::engine::materialize::materialize(view, &view.refs, number, at)?;
+    for (key, _) in state.encoded() {
+        let key = crate::format::decode_key(key).map_err(Error::corrupt("a claim's key"))?;
+        if key.kind != kind {
+            continue;
+        }
+        for change in lookup::history(view, &view.refs, number, at, &encode_key(&key))? {
+            let Some(bytes) = lookup::bytes(view, &change.new)? else { continue };
+            let entry = decode_entry(&bytes).map_err(Error::corrupt(format!("the {key}")))?;
+            found.push(entry.value);
+        }
+    }
+    Ok(found)
+}
+
+impl Pruned {
+    fn add(&mut self, refs: &Refs, number: SessionNumber, planned: &Planned) -> Result<()> {
+        let RecordChange::Folded { branch, first, last, .. } = &planned.change else {
+            return Ok(());
+        };
+        let name = &session_refs(refs, number)?.branch(*branch)?.name;
+        self.bytes += planned.freed.saturating_sub(planned.kept);
+        match self.folds.last_mut() {
+            // A long run is folded in several steps, each into the next.
+            Some(before) if before.branch == *name && before.into == *first => {
+                before.into = *last;
+                before.count += planned.count;
+            }
+            _ => self.folds.push(Folded {
+                branch: name.clone(),
+                first: *first,
+                into: *last,
+                count: planned.count,
+            }),
+        }
+        Ok(())
+    }
+
+    /// How many checkpoints go.
+    #[must_use]
+    pub fn dropped(&self) -> usize {
+        self.verdicts.iter().filter(|one| one.keeps.is_empty()).count()
+    }
+
+    /// How many revisions are folded.
+    #[must_use]
+    pub fn folded(&self) -> u64 {
+        self.folds.iter().map(|fold| fold.count).sum()
+    }
+}
+
+/// The second half of a pruning.
+struct Folding<'a> {
+    operation: &'a Operation,
+    retention: &'a Retention,
+    now: Timestamp,
+    began: bool,
+}
+
+impl Folding<'_> {
+    /// Folds the next run of a branch behind `at`; says where to go on, if there was one.
+    fn step(
+        &mut self,
+        session: &Session,
+        at: At,
+        pruned: &mut Pruned,
+    ) -> Result<ControlFlow<(), At>> {
+        let began = self.began;
+        let planned = session.store.engine.commit(Durability::Later, &mut |desk: &Desk<'_>| {
+            let view = desk.view()?;
+            // Whatever somebody named meanwhile stays.
+            let checkpoints =
+                checkpoint::list(&view, session.number, &CheckpointFilter::default())?;
+            let named = session.named(&view, checkpoints.iter())?;
+            let until = self.now.plus_micros(-self.retention.revisions);
+            let Some(run) = retain::next_run(&view, session.number, at, until, &named)? else {
+                return Ok((None, None));
+            };
+            let planned = retain::fold(&view, session.number, &run, self.operation.id)?;
+            let mut changes = vec![planned.change.clone()];
+            if !began {
+                changes.insert(0, RecordChange::Pruned { session: session.number });
+            }
+            let record = Record { operation: self.operation.clone(), changes };
+            Ok((Some(record), Some((run, planned))))
+        })?;
+        let Some((run, planned)) = planned else { return Ok(ControlFlow::Break(())) };
+        self.began = true;
+        pruned.add(&session.store.engine.live.refs()?.0, session.number, &planned)?;
+        // Whoever reads holds the tail in memory.
+        session.store.engine.apply_if_long(crate::engine::maintain::APPLY_BYTES)?;
+        Ok(ControlFlow::Continue(At { sequence: run.last - 1, ..at }))
+    }
+}
+
+impl Store {
+    /// Drops for good what was pruned up to `until`, in all sessions: then it cannot be taken back. Headers of revisions
+    /// stay, so that the chain can still be checked.
+    ///
+    /// # Errors
+    /// As every write.
+    pub fn sweep(&self, now: Timestamp, until: Timestamp) -> Result<Swept> {
+        let mut swept = Swept::default();
+        loop {
+            let view = self.engine.live.view()?;
+            let Some(pruning) = retain::prunings(&view, until)?.into_iter().next() else { break };
+            swept.values += self.sweep_one(now, &view, &pruning)?;
+            swept.prunings += 1;
+        }
+        if swept.prunings > 0 {
+            self.engine.sync()?;
+        }
+        Ok(swept)
+    }
+
+    /// Whether something was pruned after a time that can still be taken back.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn pruned_since(&self, time: Timestamp) -> Result<bool> {
+        let pending =
+            retain::prunings(&self.engine.live.view()?, Timestamp::from_micros(i64::MAX))?;
+        Ok(pending.last().is_some_and(|newest| newest.time > time))
+    }
+
+    fn sweep_one(&self, now: Timestamp, view: &View, pruning: &Pruning) -> Result<u64> {
+        let operation = Act::hook("sweep", now).operation()?;
+        // Looking through all objects takes long: it is done before the lock is taken, and what came since is looked
+        // through under it.
+        let found = retain::loose_blobs(view, pruning)?;
+        let seen = crate::backend::Snapshot::position(view);
+        self.engine.commit(Durability::Later, &mut |desk| {
+            let pending = retain::prunings(&desk.view()?, pruning.time)?;
+            if !pending.iter().any(|one| one.operation == pruning.operation) {
+                return Ok((None, 0));
+            }
+            let mut blobs = found.clone();
+            match self.engine.live.records_since(seen) {
+                Some(records) => {
+                    for placed in records {
+                        let bytes = placed.record.encode();
+                        blobs.retain(|id| !bytes.windows(32).any(|it| it == id.as_bytes()));
+                    }
+                }
+                // Too much has happened: large values stay, the rest goes.
+                None => blobs.clear(),
+            }
+            let values = blobs.len() as u64;
+            let change = RecordChange::Swept {
+                session: pruning.session,
+                operation: pruning.operation,
+                blobs,
+            };
+            let record = Record { operation: operation.clone(), changes: vec![change] };
+            Ok((Some(record), values))
+        })
+    }
+}

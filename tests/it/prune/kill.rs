@@ -1,0 +1,104 @@
+//! kill -9 at calls that change a file, while a store is pruned, applied and swept.
+#![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
+
+use super::{act, all, bare, create, history, open, time};
+use forge_store::store::{CheckpointFilter, Options, Store};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const FOLDER: &str = "FORGE_PRUNE_FOLDER";
+
+/// Not a test of its own: the body of the processes that are killed.
+#[test]
+fn child() {
+    let Ok(folder) = std::env::var(FOLDER) else { return };
+    let path = PathBuf::from(folder);
+    let store = Store::open(&path, Options::default()).unwrap();
+    let session = store.session("s").unwrap();
+    session.prune(&act(60), &bare()).unwrap();
+    store.maintain(0).unwrap();
+    std::fs::write(path.join("pruned"), "").unwrap();
+    store.sweep(time(61), time(61)).unwrap();
+    store.maintain(0).unwrap();
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_process_killed_anywhere_while_pruning_leaves_every_state_what_it_was() {
+    let works = Command::new("strace").args(["-qq", "-e", "trace=none", "true"]).output();
+    if !works.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED killed while pruning: no strace, or no right to use it");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let first = folder.path().join("first");
+    let before = all(&history(&create(&first)));
+    let mut struck = 0;
+    for call in ["pwrite64", "fdatasync", "rename", "unlink"] {
+        // Every call at first, then every seventh: most are RocksDB's own.
+        let numbers = (1..8).chain((8..).step_by(7));
+        for nth in numbers {
+            let path = folder.path().join(format!("{call}-{nth}"));
+            copy(&first, &path);
+            let trace = folder.path().join("trace");
+            let mut process = Command::new("strace");
+            process.args(["-f", "-qq", "-o"]).arg(&trace);
+            process.args(["-e", &format!("trace={call}")]);
+            process.args(["-e", &format!("inject={call}:signal=KILL:when={nth}")]);
+            process.arg(std::env::current_exe().unwrap());
+            process.args(["prune::kill::child", "--exact", "--test-threads=1"]);
+            process.env(FOLDER, &path).stdout(Stdio::null()).stderr(Stdio::null());
+            process.status().unwrap();
+            let killed = std::fs::read_to_string(&trace).unwrap().contains("killed by SIGKILL");
+
+            let context = format!("{call}, {nth}");
+            let store = open(&path);
+            let session = store.session("s").unwrap();
+            let found = all(&session);
+            for (number, state) in &found {
+                assert_eq!(before.get(number), Some(state), "{context}: #{number}");
+            }
+            let head = before.last_key_value().unwrap().0;
+            assert!(found.contains_key(head), "{context}: the head stays");
+            // Every checkpoint in sight names what it named.
+            for one in session.checkpoints(&CheckpointFilter::default()).unwrap() {
+                assert!(found.contains_key(&one.revision.unwrap()), "{context}: {}", one.message);
+            }
+            let pruning = session.operations(99).unwrap().into_iter().find(|one| {
+                one.effects
+                    .iter()
+                    .any(|effect| effect.contains("folded") || effect.contains("took"))
+            });
+            if !path.join("pruned").exists()
+                && let Some(pruning) = pruning
+            {
+                session.undo(&act(70), Some(&pruning.id.to_string())).unwrap();
+                assert_eq!(all(&session), before, "{context}: undo brings all of it back");
+            }
+            // The next one finishes it.
+            session.prune(&act(80), &bare()).unwrap();
+            store.maintain(0).unwrap();
+            store.sweep(time(81), time(81)).unwrap();
+            store.maintain(0).unwrap();
+            assert_eq!(all(&session).len(), 1, "{context}");
+            std::fs::remove_dir_all(&path).unwrap();
+            if !killed {
+                break;
+            }
+            struck += 1;
+        }
+    }
+    eprintln!("killed while pruning: {struck} times");
+    assert!(struck > 10, "the kills hardly struck");
+}
