@@ -183,8 +183,7 @@ fn verify_rebuild_and_repair_say_what_is_whole_and_what_is_lost() {
     let mut entry = std::fs::read_dir(journal).unwrap().map(|entry| entry.unwrap().path());
     let segment = entry.find(|path| path.extension().is_some_and(|one| one == "log"));
     let segment = segment.unwrap();
-    let whole = std::fs::read(&segment).unwrap();
-    let mut bytes = whole.clone();
+    let mut bytes = std::fs::read(&segment).unwrap();
     let last = bytes.len() - 40;
     bytes[last] ^= 4;
     std::fs::write(&segment, &bytes).unwrap();
