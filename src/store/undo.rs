@@ -271,6 +271,9 @@ impl Session {
                     });
                 }
                 Effect::BranchHidden { branch, hidden } => {
+                    if *hidden {
+                        self.check_name_free(desk, *branch)?;
+                    }
                     changes.push(RecordChange::BranchHidden {
                         session,
                         branch: *branch,
@@ -362,6 +365,18 @@ impl Session {
         let newest =
             checkpoint::list(view, self.number, &CheckpointFilter { limit, ..Default::default() })?;
         Ok(newest.into_iter().find(|one| !hidden.contains(&one.id)).map(|one| one.time))
+    }
+
+    /// A branch that was taken back can come back while no other one has its name.
+    fn check_name_free(&self, desk: &Desk<'_>, branch: BranchNumber) -> Result<()> {
+        let session = session_refs(&desk.refs, self.number)?;
+        let name = &session.branch(branch)?.name;
+        match session.branch_named(name) {
+            Some(other) if other != branch => Err(Error::Conflict(format!(
+                "another branch was named '{name}' since: take that back first"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// A branch can be taken back while nothing else stands on it.

@@ -3,8 +3,10 @@
 use super::run::{Place, act};
 use super::verify::claims;
 use forge_store::error::Error;
-use forge_store::model::{BranchStatus, Key, Kind, Value};
-use forge_store::store::{CheckpointFilter, ClaimChange, NewCheckpoint, NewSession};
+use forge_store::model::{Author, BranchStatus, Key, Kind, Value};
+use forge_store::store::{
+    Act, BranchSummary, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession,
+};
 
 fn note(id: &str, text: &str) -> ClaimChange {
     ClaimChange::put(Key::new(Kind::Note, id), Value::from([("description", text.into())]))
@@ -26,6 +28,23 @@ fn a_checkpoint_that_redo_brings_back_counts_again() {
         assert_eq!(summary.last_checkpoint, Some(act(1).now));
         let tagged = CheckpointFilter { tag: Some("red".to_owned()), ..Default::default() };
         assert_eq!(session.checkpoints(&tagged).unwrap().len(), 1);
+    }
+}
+
+/// A hook made a branch of the name that an undo had made free: redo then brought back a second one of that name.
+#[test]
+fn a_branch_does_not_come_back_beside_another_of_its_name() {
+    for place in [Place::memory(), Place::files()] {
+        let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
+        session.create_branch(&act(1), "side", None, Default::default()).unwrap();
+        session.undo(&act(2), None).unwrap();
+        let hook = Act { author: Author::Hook, ..act(3) };
+        session.create_branch(&hook, "side", None, Default::default()).unwrap();
+        assert!(matches!(session.redo(&act(4)), Err(Error::Conflict(_))));
+        let head = session.head().unwrap();
+        let named = |one: &BranchSummary| one.name == "side";
+        let branches = session.branches(&head).unwrap();
+        assert_eq!(branches.iter().filter(|one| named(one)).count(), 1);
     }
 }
 
