@@ -1,7 +1,7 @@
 //! Bytes on disk: whatever they are, they decode to what encodes again, or are refused.
 
 use forge_store::format::{
-    Body, BookmarkRow, CheckpointRow, Chunk, Delta, FactRow, Header, KeyframeRow, Marker,
+    Body, BookmarkRow, CheckpointRow, Chunk, Delta, Effort, FactRow, Header, KeyframeRow, Marker,
     ObjectKind, OperationRow, Page, Record, RevisionRow, SegmentRow, SequenceRow, Side, SideRange,
     Spooled, decode_entry, decode_key, encode_entry, encode_key, open, open_with_prefix, seal,
     seal_with_prefix, sealed_id,
@@ -58,7 +58,7 @@ pub fn object(data: &[u8]) {
             assert_eq!(sealed_id(&sealed), Ok(id));
         }
         _ => {
-            let (_, sealed) = seal_with_prefix(kind, prefix, content);
+            let (_, sealed) = seal_with_prefix(kind, prefix, content, Effort::Quick);
             assert_eq!(open_with_prefix(kind, prefix, &sealed).as_deref(), Ok(content));
         }
     }
