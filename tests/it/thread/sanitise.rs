@@ -108,6 +108,22 @@ fn what_is_no_block_goes_from_messages_of_langchain() {
     assert!(parsed(&done.messages)[1]["content"].as_str().unwrap().contains("tyme"));
 }
 
+/// A block whose type is empty text was kept, and no provider takes it.
+#[test]
+fn a_block_of_an_empty_type_goes() {
+    let untyped = json!({"type": "", "text": "x"});
+    let history = [
+        json!({"role": "user", "content": "hi"}),
+        json!({"role": "assistant", "content": [
+            {"type": "text", "text": "x"}, untyped, {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+        ]}),
+    ];
+    let done = check("anthropic", &history, Orphans::Answer).unwrap();
+    let blocks = parsed(&done.messages)[1]["content"].as_array().unwrap().clone();
+    assert_eq!(blocks.len(), 2);
+    assert!(blocks.iter().all(|block| block["type"] != ""));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: super::cases(512), failure_persistence: None, ..ProptestConfig::default() })]
 

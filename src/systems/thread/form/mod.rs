@@ -337,6 +337,6 @@ fn mend_result(object: &mut Object<'_>, field: &str) -> bool {
 fn is_block(json: &str) -> bool {
     Object::parse(json).is_some_and(|block| match block.text("type") {
         Some(kind) if kind == "text" => block.text("text").is_some(),
-        kind => kind.is_some(),
+        kind => kind.is_some_and(|kind| !kind.is_empty()),
     })
 }
