@@ -221,6 +221,22 @@ mod tests {
         let body = Value::List(vec![known.fact.value.clone()]);
         let reader = Texts::new(&session, Length::Whole);
         assert_eq!(reader.source_of(&body).unwrap().as_deref(), Some("source"));
+        // Read again from its beginning a source has another blob, in which its new texts stand.
+        let again = line.replace(['x', 'y'], "v");
+        let taken = Taken {
+            bytes: store.clean(again.as_bytes(), Form::Json, Ending::End),
+            lines: 1,
+            keep: true,
+            again: true,
+            ..Taken::default()
+        };
+        session.take(&act, OperationId::from_bytes([3; 16]), "source", taken).unwrap();
+        let new = Value::List(vec![refer(&"v".repeat(1000), "/a").into_value()]);
+        let found = reader.source_of(&new).unwrap();
+        assert_eq!(found.as_deref(), Some("source#2"));
+        assert_eq!(reader.source_of(&body).unwrap().as_deref(), Some("source"), "and the old ones");
+        let read = Texts::new(&session, Length::Whole).shown(found.as_deref(), &new).unwrap();
+        assert_eq!(read, Value::List(vec!["v".repeat(1000).as_str().into()]));
         let nowhere = Value::List(vec![refer(&"w".repeat(1000), "/a").into_value()]);
         assert_eq!(reader.source_of(&nowhere).unwrap(), None);
     }

@@ -63,11 +63,6 @@ impl Bookmark {
         self.cleaned.map_or(self.bytes, |cleaned| cleaned.bytes)
     }
 
-    /// The blob that keeps the source's bytes, if one does.
-    pub(super) fn blob(&self) -> Option<&str> {
-        (!self.blob.is_empty()).then_some(self.blob.as_str())
-    }
-
     /// How many secrets were taken out.
     #[must_use]
     pub fn removed(&self) -> u64 {
@@ -201,16 +196,22 @@ impl Session {
 
     /// A name for the blob of a source; another one each time the source is read again from its beginning.
     fn new_blob(&self, source: &str, again: bool) -> Result<String> {
+        let before = if again { self.blobs_of(source)?.len() } else { 0 };
+        Ok(blob_name(source, before))
+    }
+
+    /// The blobs that a source has had, the first one first.
+    fn blobs_of(&self, source: &str) -> Result<Vec<String>> {
         let view = self.view()?;
-        let mut name = source.to_owned();
-        let mut count = 1;
-        while again
-            && view.get(key::SEGMENTS, &of(self.number).text(&name).number(0).build())?.is_some()
-        {
-            count += 1;
-            name = format!("{source}#{count}");
+        let mut blobs = Vec::new();
+        loop {
+            let name = blob_name(source, blobs.len());
+            let first = of(self.number).text(&name).number(0).build();
+            if view.get(key::SEGMENTS, &first)?.is_none() {
+                return Ok(blobs);
+            }
+            blobs.push(name);
         }
-        Ok(name)
     }
 
     fn append_blob(
@@ -292,7 +293,7 @@ impl Session {
         whole.ok_or_else(|| Error::missing(format!("the text at '{}'", text.pointer)))
     }
 
-    /// The source that a text stands in, told by its hash: a checkpoint's body does not name it. `None` if it is in no
+    /// The blob of a source that a text stands in, told by its hash: a checkpoint's body does not name it. `None` if it is in no
     /// source, or is an object of its own.
     ///
     /// # Errors
@@ -301,12 +302,16 @@ impl Session {
         if text.place.is_none() {
             return Ok(None);
         }
+        let mut blobs = Vec::new();
         for (source, _) in self.summary()?.sources {
-            match self.text(Some(&source), text, resolve) {
+            blobs.extend(self.blobs_of(&source)?);
+        }
+        for blob in blobs {
+            match self.text(Some(&blob), text, resolve) {
                 Ok(whole)
                     if *blake3::hash(whole.as_bytes()).as_bytes() == *text.hash.as_bytes() =>
                 {
-                    return Ok(Some(source));
+                    return Ok(Some(blob));
                 }
                 // In another source there is something else at its place, or nothing.
                 Ok(_) => {}
@@ -383,4 +388,9 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// What the blob of a source is called that has had so many before.
+fn blob_name(source: &str, before: usize) -> String {
+    if before == 0 { source.to_owned() } else { format!("{source}#{}", before + 1) }
 }

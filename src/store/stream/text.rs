@@ -26,21 +26,13 @@ impl Writer<'_> {
     }
 
     fn found(&self, text: &TextRef) -> Result<String> {
-        let is_whole =
-            |whole: &str| *blake3::hash(whole.as_bytes()).as_bytes() == *text.hash.as_bytes();
-        for known in &self.refs.bookmarks {
-            let Some(bookmark) = self.session.bookmark(&known.source)? else { continue };
-            let read = self.expanded(text.clone().into_value(), bookmark.blob());
-            if let Ok(Value::Text(whole)) = read
-                && is_whole(&whole)
-            {
-                return Ok(whole);
-            }
+        let resolve = self.resolve.unwrap_or(&|_, _| None);
+        let source = self.session.source_of(text, resolve)?;
+        if text.place.is_some() && source.is_none() {
+            return Ok(text.preview.clone());
         }
-        match self.expanded(text.clone().into_value(), None) {
-            Ok(Value::Text(whole)) if is_whole(&whole) => Ok(whole),
-            _ => Ok(text.preview.clone()),
-        }
+        let whole = self.session.text(source.as_deref(), text, resolve);
+        Ok(whole.unwrap_or_else(|_| text.preview.clone()))
     }
 
     /// A fact's value with its long texts in place.
