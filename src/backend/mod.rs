@@ -260,6 +260,30 @@ pub trait Snapshot: Send + Sync {
     ) -> Result<Vec<Row>, Error>;
 }
 
+/// A snapshot with nothing in it: before the first generation, and below rows that stand alone.
+pub(crate) struct Empty;
+
+impl Snapshot for Empty {
+    fn position(&self) -> Position {
+        0
+    }
+
+    fn get(&self, _: Table, _: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        Ok(None)
+    }
+
+    fn scan(
+        &self,
+        _: Table,
+        _: &[u8],
+        _: &[u8],
+        _: Direction,
+        _: usize,
+    ) -> Result<Vec<Row>, Error> {
+        Ok(Vec::new())
+    }
+}
+
 /// Tables published in generations, each at a position of the log.
 pub trait Index: Send + Sync {
     /// The newest generation (empty and at position 0 before the first).

@@ -169,10 +169,9 @@ fn net(view: &dyn Objects, parts: &[(ObjectKind, u64)]) -> Result<Differences> {
     for (delta, one) in (0..).zip(&scanned) {
         if let Content::Changes(changes) = &one.content {
             for change in changes {
-                let key = one.bytes.get(change.key.start as usize..change.key.end as usize);
                 sides.push(Side {
                     delta,
-                    key: key.expect("scanned ranges lie inside their object"),
+                    key: change.key_in(&one.bytes),
                     place: Place::new(delta, &change.key),
                     old: &change.old,
                     new: &change.new,

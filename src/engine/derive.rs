@@ -11,7 +11,8 @@ use crate::format::{
     RevisionRow, SequenceRow, entity_hash, sealed_id, sealed_kind,
 };
 use crate::model::{
-    BranchNumber, Checkpoint, ObjectId, OperationId, RevisionId, SessionNumber, Timestamp,
+    BranchNumber, Checkpoint, ObjectId, OperationId, RevisionId, SessionId, SessionNumber,
+    Timestamp,
 };
 use std::collections::HashMap;
 
@@ -73,6 +74,17 @@ pub(crate) fn each(
             _ => return Ok(()),
         }
     }
+}
+
+/// Where the history of a claim notes that a revision changed it.
+pub(crate) fn history_place(
+    session: &SessionId,
+    number: SessionNumber,
+    at: At,
+    key: &[u8],
+) -> Vec<u8> {
+    let entity = entity_hash(session, key);
+    of(number).bytes(&entity).branch(at.branch).number(at.sequence).build()
 }
 
 /// The rows that find a revision. `reset` is the branch that its reset leads to.
@@ -241,11 +253,8 @@ fn revisions(view: &dyn Snapshot, refs: &Refs, sink: Sink<'_>, trouble: Trouble<
                 }
             };
             for change in changes {
-                let key = content.get(change.key.start as usize..change.key.end as usize);
-                let key = key.expect("scanned ranges lie inside the delta");
-                let entity = entity_hash(&session.info.id, key);
-                let place = of(number).bytes(&entity).branch(at.branch).number(at.sequence);
-                sink(key::HISTORY, place.build(), ordinal.to_be_bytes().to_vec())?;
+                let place = history_place(&session.info.id, number, at, change.key_in(&content));
+                sink(key::HISTORY, place, ordinal.to_be_bytes().to_vec())?;
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 
 pub(crate) mod fold;
 
-use super::derive;
+use super::derive::{self, history_place};
 use super::lineage::{self, At};
 use super::object;
 use super::refs::{advance_by, effective, session};
@@ -15,7 +15,7 @@ use crate::format::key::{self, of};
 use crate::format::{
     BookmarkRow, CheckpointRow, Delta, DeltaPart, Effect, Header, ObjectKind, OperationRow, Page,
     Record, RecordChange, Refs, Reset, RevisionRow, SegmentRow, SequenceRow, SideRange, TotalsRow,
-    entity_hash, open, sealed_id,
+    open, sealed_id,
 };
 use crate::model::{Checkpoint, ObjectId, OperationId, SessionId, SessionNumber};
 
@@ -484,12 +484,6 @@ pub(crate) fn check_density(view: &dyn Snapshot, refs: &Refs) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Where the history of a claim notes that a revision changed it.
-fn history_place(session: &SessionId, number: SessionNumber, at: At, key: &[u8]) -> Vec<u8> {
-    let entity = entity_hash(session, key);
-    of(number).bytes(&entity).branch(at.branch).number(at.sequence).build()
 }
 
 fn side_bytes(key: usize, side: &SideRange) -> u64 {

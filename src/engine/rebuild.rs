@@ -6,10 +6,10 @@ use super::commit::Engine;
 use super::derive::{self, each};
 use super::lineage::At;
 use super::maintain::{BATCH_ROWS, Work};
-use super::rows::{Merged, Nothing, Rows};
+use super::rows::{Merged, Rows};
 use super::verify::{chain, keyframe};
 use super::{object, total};
-use crate::backend::{Applier, Batch, Position, Snapshot};
+use crate::backend::{Applier, Batch, Empty, Position, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{
@@ -101,7 +101,7 @@ pub(crate) fn complete(
     trouble: derive::Trouble<'_>,
 ) -> Result<Rebuilt> {
     let mut made = Rows::default();
-    let view = Merged { base: &Nothing, rows, position };
+    let view = Merged { base: &Empty, rows, position };
     let mut last = 0;
     each(&view, key::OBJECTS, |place, sealed| {
         let number = key::last_number(place).unwrap_or(0);
@@ -130,7 +130,7 @@ pub(crate) fn complete(
     rows.extend(made);
     let keyframes = keyframes(rows, refs, position)?;
     let mut revisions = 0;
-    each(&Merged { base: &Nothing, rows, position }, key::REVISIONS, |_, _| {
+    each(&Merged { base: &Empty, rows, position }, key::REVISIONS, |_, _| {
         revisions += 1;
         Ok(())
     })?;
@@ -140,7 +140,7 @@ pub(crate) fn complete(
 fn keyframes(rows: &mut Rows, refs: &Refs, position: Position) -> Result<u64> {
     let mut kept = 0;
     let mut gone = Vec::new();
-    let view = Merged { base: &Nothing, rows, position };
+    let view = Merged { base: &Empty, rows, position };
     each(&view, key::KEYFRAMES, |place, row| {
         let number = key::short_at(place, 0).unwrap_or(0);
         let branch = key::short_at(place, 4).unwrap_or(0);
@@ -175,7 +175,7 @@ fn keyframes(rows: &mut Rows, refs: &Refs, position: Position) -> Result<u64> {
             continue;
         }
         // Where what it takes is lost, none is made.
-        if work.keyframe(&Nothing, rows, position, session, at, reset).is_err() {
+        if work.keyframe(&Empty, rows, position, session, at, reset).is_err() {
             work.distances.remove(&(session, at.branch));
         }
     }
@@ -185,7 +185,7 @@ fn keyframes(rows: &mut Rows, refs: &Refs, position: Position) -> Result<u64> {
 
 fn count(rows: &Rows, position: Position) -> Result<u64> {
     let mut count = 0;
-    each(&Merged { base: &Nothing, rows, position }, key::KEYFRAMES, |_, _| {
+    each(&Merged { base: &Empty, rows, position }, key::KEYFRAMES, |_, _| {
         count += 1;
         Ok(())
     })?;
@@ -194,7 +194,7 @@ fn count(rows: &Rows, position: Position) -> Result<u64> {
 
 /// Takes chunks out that no keyframe names.
 fn forget_chunks(rows: &mut Rows, position: Position) -> Result<()> {
-    let view = Merged { base: &Nothing, rows, position };
+    let view = Merged { base: &Empty, rows, position };
     let mut named = HashSet::new();
     each(&view, key::KEYFRAMES, |_, row| {
         let row = KeyframeRow::decode(row).map_err(Error::corrupt("a keyframe"))?;

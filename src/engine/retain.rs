@@ -1,5 +1,6 @@
 //! Retention: which revisions fold into which, what they changed together, and what nothing names any more.
 
+use super::derive::each;
 use super::index::{find_operation, fold};
 use super::lineage::{self, At, Stretch};
 use super::object;
@@ -11,14 +12,14 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     Delta, DeltaChange, DeltaPart, Effect, Header, ObjectKind, RecordChange, Refs, RevisionRow,
-    SequenceRow, Side,
+    SequenceRow, Side, compress_sealed, open, sealed_kind,
 };
 use crate::model::{BranchNumber, ObjectId, OperationId, SessionNumber, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// So many revisions are folded by one record at most: whoever reads the tail holds their rows in memory.
-const MAX_RUN: u64 = 2000;
-/// Rows read at once.
+pub(crate) const MAX_RUN: u64 = 2000;
+/// Rows of revisions read at once.
 const ROWS: usize = 1000;
 
 /// Revisions of a branch to be folded: those from `first` up to `last`, not included, into `last`.
@@ -129,7 +130,7 @@ pub(crate) fn fold(
         for part in &row.parts {
             let sealed = object::sealed(view, *part)?;
             freed += sealed.len() as u64;
-            let content = crate::format::open(ObjectKind::Delta, &sealed)
+            let content = open(ObjectKind::Delta, &sealed)
                 .map_err(Error::corrupt(format!("the object number {part}")))?;
             for change in Delta::decode(&content).map_err(Error::corrupt("a delta"))?.changes {
                 together
@@ -154,7 +155,7 @@ pub(crate) fn fold(
 /// What a part will take in the index, where it is compressed.
 fn stored_bytes(part: &DeltaPart) -> u64 {
     let DeltaPart::Inline(sealed) = part else { return 0 };
-    let smaller = crate::format::compress_sealed(&sealed.0).ok().flatten();
+    let smaller = compress_sealed(&sealed.0).ok().flatten();
     smaller.map_or(sealed.0.len(), |smaller| smaller.len()) as u64
 }
 
@@ -299,36 +300,20 @@ fn keep_named(
         }
     };
     for table in [key::CHECKPOINTS, key::OPERATIONS, key::BOOKMARKS] {
-        each(view, table, |_, row| look(row))?;
+        each(view, table, |_, row| {
+            look(row);
+            Ok(())
+        })?;
     }
     each(view, key::OBJECTS, |place, sealed| {
         let number = key::last_number(place).unwrap_or(0);
-        if going.contains(&number) {
-            return;
-        }
+        let wrong = || Error::corrupt(format!("the object number {number}"));
+        let kind = sealed_kind(sealed).map_err(wrong())?;
         // Chunks are whole entries and blobs whole values: what they name is named by a delta too.
-        for kind in [ObjectKind::Delta, ObjectKind::Page] {
-            if let Ok(content) = crate::format::open(kind, sealed) {
-                look(&content);
-            }
+        if matches!(kind, ObjectKind::Delta | ObjectKind::Page) && !going.contains(&number) {
+            // What cannot be read may name anything: then nothing is dropped.
+            look(&open(kind, sealed).map_err(wrong())?);
         }
+        Ok(())
     })
-}
-
-/// Calls for every row of a table.
-fn each(
-    view: &dyn Snapshot,
-    table: crate::backend::Table,
-    mut then: impl FnMut(&[u8], &[u8]),
-) -> Result<()> {
-    let mut from = Vec::new();
-    loop {
-        let rows = view.scan(table, &from, &[], Direction::Ascending, ROWS)?;
-        let Some((last, _)) = rows.last() else { return Ok(()) };
-        from.clone_from(last);
-        from.push(0);
-        for (place, row) in &rows {
-            then(place, row);
-        }
-    }
 }

@@ -154,27 +154,3 @@ impl Snapshot for Merged<'_> {
         Ok(result)
     }
 }
-
-/// A snapshot with nothing in it, for rows to stand on.
-pub(crate) struct Nothing;
-
-impl Snapshot for Nothing {
-    fn position(&self) -> Position {
-        0
-    }
-
-    fn get(&self, _: Table, _: &[u8]) -> Result<Option<Vec<u8>>, backend::Error> {
-        Ok(None)
-    }
-
-    fn scan(
-        &self,
-        _: Table,
-        _: &[u8],
-        _: &[u8],
-        _: Direction,
-        _: usize,
-    ) -> Result<Vec<Row>, backend::Error> {
-        Ok(Vec::new())
-    }
-}

@@ -296,7 +296,7 @@ struct Folding<'a> {
 }
 
 impl Folding<'_> {
-    /// Folds the next run of a branch behind `at`; says where to go on, if there was one.
+    /// Folds the next runs of a branch behind `at`; says where to go on, if there were any.
     fn step(
         &mut self,
         session: &Session,
@@ -311,23 +311,32 @@ impl Folding<'_> {
                 checkpoint::list(&view, session.number, &CheckpointFilter::default())?;
             let named = session.named(&view, checkpoints.iter())?;
             let until = self.now.plus_micros(-self.retention.revisions);
-            let Some(run) = retain::next_run(&view, session.number, at, until, &named)? else {
-                return Ok((None, None));
-            };
-            let planned = retain::fold(&view, session.number, &run, self.operation.id)?;
-            let mut changes = vec![planned.change.clone()];
-            if !began {
+            let (mut at, mut planned) = (at, Vec::new());
+            while planned.iter().map(|one: &Planned| one.count).sum::<u64>() < retain::MAX_RUN
+                && let Some(run) = retain::next_run(&view, session.number, at, until, &named)?
+            {
+                planned.push(retain::fold(&view, session.number, &run, self.operation.id)?);
+                at.sequence = run.last - 1;
+            }
+            let mut changes: Vec<_> = planned.iter().map(|one| one.change.clone()).collect();
+            if !began && !changes.is_empty() {
                 changes.insert(0, RecordChange::Pruned { session: session.number });
             }
             let record = Record { operation: self.operation.clone(), changes };
-            Ok((Some(record), Some((run, planned))))
+            Ok(((!planned.is_empty()).then_some(record), (at, planned)))
         })?;
-        let Some((run, planned)) = planned else { return Ok(ControlFlow::Break(())) };
+        let (next, planned) = planned;
+        if planned.is_empty() {
+            return Ok(ControlFlow::Break(()));
+        }
         self.began = true;
-        pruned.add(&session.store.engine.live.refs()?.0, session.number, &planned)?;
+        let (refs, _) = session.store.engine.live.refs()?;
+        for one in &planned {
+            pruned.add(&refs, session.number, one)?;
+        }
         // Whoever reads holds the tail in memory.
         session.store.engine.apply_if_long(crate::engine::maintain::APPLY_BYTES)?;
-        Ok(ControlFlow::Continue(At { sequence: run.last - 1, ..at }))
+        Ok(ControlFlow::Continue(next))
     }
 }
 

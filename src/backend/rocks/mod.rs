@@ -15,10 +15,10 @@ mod tests;
 
 pub use rescue::{Rescued, rescue};
 
-use super::{Applier, Direction, Error, Index, Position, RESERVED, Row, Snapshot, Table};
+use super::{Applier, Direction, Empty, Error, Index, Position, RESERVED, Row, Snapshot, Table};
 use apply::{Compaction, RocksApplier};
 use folder::{Folder, Generation, Lease};
-use read::{Database, Empty};
+use read::Database;
 use rocksdb::Cache;
 use std::fmt;
 use std::path::PathBuf;

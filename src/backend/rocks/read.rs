@@ -159,27 +159,3 @@ impl Snapshot for Database {
         Ok(rows)
     }
 }
-
-/// The snapshot before the first generation.
-pub(super) struct Empty;
-
-impl Snapshot for Empty {
-    fn position(&self) -> Position {
-        0
-    }
-
-    fn get(&self, _: Table, _: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        Ok(None)
-    }
-
-    fn scan(
-        &self,
-        _: Table,
-        _: &[u8],
-        _: &[u8],
-        _: Direction,
-        _: usize,
-    ) -> Result<Vec<Row>, Error> {
-        Ok(Vec::new())
-    }
-}

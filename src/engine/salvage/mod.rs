@@ -10,11 +10,11 @@ mod tail;
 mod tests;
 
 use super::rebuild::complete;
-use super::rows::{Merged, Nothing, Rows};
+use super::rows::{Merged, Rows};
 use super::verify::chain;
-use crate::backend::Position;
 use crate::backend::journal::Piece;
 use crate::backend::rocks::Rescued;
+use crate::backend::{Empty, Position};
 use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{Record, RecordChange, Refs, RefsRow, mend};
@@ -82,7 +82,7 @@ fn repair_operation(seed: u64, now: Timestamp) -> Operation {
 
 impl Salvage {
     fn view(&self) -> Merged<'_> {
-        Merged { base: &Nothing, rows: &self.rows, position: self.end }
+        Merged { base: &Empty, rows: &self.rows, position: self.end }
     }
 
     /// The refs at the position of the index.
