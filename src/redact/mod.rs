@@ -137,7 +137,7 @@ impl Redactor {
     /// part by part, each with what was held back before, no secret is missed.
     #[must_use]
     pub fn clean_part<'a>(&self, text: &'a [u8], form: Form, ending: Ending) -> Part<'a> {
-        let scan::Found { mut findings, open } = scan::find(text, form);
+        let scan::Found { mut findings, stretches, open } = scan::find(text, form);
         let mut taken = match ending {
             Ending::End => text.len(),
             Ending::Line => {
@@ -150,12 +150,11 @@ impl Redactor {
             }
             Ending::More => text.len().saturating_sub(MAX_SECRET_BYTES),
         };
-        if let Some(over) = findings
-            .iter()
-            .find(|found| found.range.start < taken && taken < found.range.end)
-            .filter(|_| ending != Ending::End)
+        // A secret stays with what tells of it: a value without its name is taken for no secret.
+        while ending != Ending::End
+            && let Some(over) = stretches.iter().find(|one| one.start < taken && taken < one.end)
         {
-            taken = over.range.start;
+            taken = over.start;
         }
         findings.retain(|found| found.range.end <= taken);
         let text = text.get(..taken).unwrap_or_default();

@@ -4,6 +4,7 @@ use super::rule::{Rule, rules};
 use super::{Finding, Form, MAX_SECRET_BYTES, credential, judge, naming};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// What a hint stands for.
@@ -49,6 +50,8 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 pub(super) struct Found {
     /// The secrets, in order, none inside another.
     pub(super) findings: Vec<Finding>,
+    /// The places that belong together: from what tells of a secret to its end.
+    pub(super) stretches: Vec<Range<usize>>,
     /// Where a private key begins that has not ended at the end of the text.
     pub(super) open: Option<usize>,
 }
@@ -57,6 +60,7 @@ pub(super) struct Found {
 pub(super) fn find(text: &[u8], form: Form) -> Found {
     let table = &*TABLE;
     let mut findings: Vec<Finding> = Vec::new();
+    let mut stretches = Vec::new();
     let mut open = None;
     // A name is looked at once, whatever words it holds.
     let mut names_until = 0;
@@ -65,7 +69,9 @@ pub(super) fn find(text: &[u8], form: Form) -> Found {
         // Words may overlap, so the next one is looked for behind the first byte of this one.
         from = hit.start() + 1;
         for hint in table.hints.get(hit.pattern().as_usize()).into_iter().flatten() {
-            findings.extend(match *hint {
+            // The scheme of an address stands before what is searched for, as the beginning of a name does.
+            let mut told_from = word_start(text, hit.start());
+            let found = match *hint {
                 Hint::Shape(number) => {
                     rules().get(number).and_then(|rule| shape(text, rule, hit.start()))
                 }
@@ -73,6 +79,7 @@ pub(super) fn find(text: &[u8], form: Form) -> Found {
                 Hint::Name(kind) => naming::value_behind(text, hit.start(), hit.end(), form)
                     .and_then(|named| {
                         names_until = named.name.end;
+                        told_from = told_from.min(named.name.start);
                         (judge::is_secret(text.get(named.value.clone())?)
                             && naming::tells(text.get(named.name)?))
                         .then_some(Finding { range: named.value, kind })
@@ -87,7 +94,11 @@ pub(super) fn find(text: &[u8], form: Form) -> Found {
                         }
                     }
                 }
-            });
+            };
+            if let Some(found) = found {
+                stretches.push(told_from.min(found.range.start)..found.range.end);
+                findings.push(found);
+            }
         }
     }
     findings.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
@@ -99,7 +110,7 @@ pub(super) fn find(text: &[u8], form: Form) -> Found {
         }
         apart
     });
-    Found { findings, open }
+    Found { findings, stretches, open }
 }
 
 fn shape(text: &[u8], rule: &Rule, hint: usize) -> Option<Finding> {

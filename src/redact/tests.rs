@@ -259,6 +259,25 @@ fn in_parts(text: &[u8], form: Form, cuts: &[usize]) -> Vec<u8> {
     clean
 }
 
+/// Cut between a name and its value, or inside the name, the value was kept.
+#[test]
+fn a_value_stays_with_the_name_that_tells_of_it() {
+    for line in [
+        format!("MY_API_KEY={}", noise(203, 40)),
+        format!("{{\"apiToken\": \"{}\"}}", noise(203, 40)),
+        format!("https://me:{}@host/", noise(7, 20)),
+        format!("Authorization: Bearer {}", noise(9, 40)),
+    ] {
+        let text = format!("{line}\n{}", "some words go here\n".repeat(2000));
+        let whole = Redactor::new().clean(&text, Form::Plain).into_owned();
+        assert_ne!(whole, text);
+        for place in 0..line.len() {
+            let parts = in_parts(text.as_bytes(), Form::Plain, &[MAX_SECRET_BYTES + place]);
+            assert_eq!(String::from_utf8(parts).unwrap(), whole, "{line} at {place}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
