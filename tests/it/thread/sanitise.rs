@@ -108,6 +108,18 @@ fn what_is_no_block_goes_from_messages_of_langchain() {
     assert!(parsed(&done.messages)[1]["content"].as_str().unwrap().contains("tyme"));
 }
 
+/// A message whose sort is not written as LangChain writes it was kept where another one beside it showed the form. With
+/// that one cut nothing did, so sanitising a second time threw the rest away. Fuzzing found it.
+#[test]
+fn a_sort_that_langchain_does_not_write_goes_at_once() {
+    let odd = json!({"type": "humaN", "data": {"content": "hi", "type": "human", "id": "h"}});
+    let result = json!({"type": "tool", "data": {"content": "r", "tool_call_id": "c2"}});
+    assert!(check("langchain", &[odd.clone(), result], Orphans::Remove).unwrap().reset);
+    let known = json!({"type": "human", "data": {"content": "hi"}});
+    let done = check("langchain", &[odd, known.clone()], Orphans::Answer).unwrap();
+    assert_eq!(parsed(&done.messages), [known]);
+}
+
 /// A block whose type is empty text was kept, and no provider takes it.
 #[test]
 fn a_block_of_an_empty_type_goes() {

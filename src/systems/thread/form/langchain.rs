@@ -2,7 +2,8 @@
 
 use super::chat::{self, without_entries};
 use super::{
-    Answer, Call, Content, Looked, Sort, Speaker, content, is_block, mend_result, named, own_id,
+    Answer, Call, Content, Evidence, Looked, Sort, Speaker, content, evidence, is_block,
+    mend_result, named, own_id,
 };
 use crate::systems::thread::fault::FaultKind;
 use crate::systems::thread::json::{Object, text, written_list};
@@ -30,6 +31,10 @@ fn kind(object: &Object<'_>) -> Option<String> {
 
 pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
     let Some(kind) = kind(&object) else { return chat::look(text, object) };
+    // What others must stand beside for its form to be known is taken by none without them.
+    if !matches!(evidence(&object), Evidence::Strong(_)) {
+        return Looked::new(text, Speaker::Other, None).gone(FaultKind::NotAMessage);
+    }
     let nested = nested(&object);
     let inner = nested.map(|field| object.get(field).unwrap_or_default().to_owned());
     let body = inner.as_deref().map_or_else(|| Some(object.clone()), Object::parse);
