@@ -287,17 +287,22 @@ pub(super) fn without_calls(mut object: Object<'_>, ids: &[&str]) -> Option<Stri
         Some(inner) => Object::parse(inner)?,
         None => object.clone(),
     };
-    let mut left = 0;
+    let (mut listed, mut left) = (0, 0);
     for field in LISTS {
         let Some(entries) = body.list(field) else { continue };
         let kept = without_entries(&entries, "id", ids);
+        listed += entries.len();
         left += kept.len();
         body.set(field, written_list(&kept));
     }
     if let Some(mut more) = body.object("additional_kwargs")
         && let Some(entries) = more.list("tool_calls")
     {
-        let kept = without_entries(&entries, "id", ids);
+        let mut kept = without_entries(&entries, "id", ids);
+        // Beside a list of calls nobody looked at these; with the list empty they would be the calls.
+        if listed > 0 && left == 0 {
+            kept.clear();
+        }
         left += kept.len();
         set_or_remove(&mut more, "tool_calls", &kept);
         let more = more.write();
