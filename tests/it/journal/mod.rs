@@ -13,9 +13,9 @@ mod many;
 mod oracle;
 mod power;
 
+use crate::fault::{Mount, Numbers, count, run, signal};
 use forge_store::backend::journal::Journal;
 use forge_store::backend::{Appended, Log, Position};
-use crate::fault::{Mount, Numbers, count, run, signal};
 use std::time::Duration;
 
 const WAIT: Duration = Duration::from_secs(20);
@@ -27,4 +27,3 @@ fn add(journal: &Journal, from: Position, payload: &[u8]) -> Appended {
 fn rotate(journal: &Journal, from: Position, payload: &[u8]) -> Appended {
     journal.rotate(from, WAIT, &mut |_| Some(payload.to_vec())).unwrap().unwrap()
 }
-

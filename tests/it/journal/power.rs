@@ -17,50 +17,47 @@ fn folder(disk: &Disk) -> PathBuf {
     disk.place.join("journal")
 }
 
-    /// Lets writers run and cuts the power; `None` if that cannot be done here. What they said
-    /// before the cut began is in the oracle; what they said later is in doubt.
-    fn cut(
-        &self,
-        test: &str,
-        role: Role,
-        numbers: &mut Numbers,
-        oracle: &mut Oracle,
-        writers: std::ops::Range<u64>,
-    ) -> Option<()> {
-        let mount = disk.mount(test)?;
-        let Some(breaker) = Breaker::new(&self.place) else {
-            eprintln!("SKIPPED {test}: no python3 for the ioctl");
-            return None;
-        };
-        let (sender, lines) = channel();
-        let mut running: Vec<Child> =
-            writers.map(|writer| spawn_writer(role, &folder(disk), writer, &sender)).collect();
-        drop(sender);
-        let wanted = 1 + numbers.below(60);
-        let mut heard = 0;
-        while heard < wanted {
-            let (writer, line) = lines.recv_timeout(WAIT).expect("the writers go on");
-            heard += u64::from(oracle.hear(writer, &line));
-        }
-        // Half of the cuts hit killed writers, half hit running ones.
-        let kill_first = numbers.below(2) == 0;
-        let kill = |running: &mut Vec<Child>| {
-            for mut child in running.drain(..) {
-                let _ = child.kill();
-                child.wait().unwrap();
-            }
-        };
-        if kill_first {
-            kill(&mut running);
-        }
-        while let Ok((writer, line)) = lines.try_recv() {
-            oracle.hear(writer, &line);
-        }
-        breaker.cut();
-        kill(&mut running);
-        drop(mount);
-        Some(())
+/// Lets writers run and cuts the power; `None` if that cannot be done here. What they said
+/// before the cut began is in the oracle; what they said later is in doubt.
+fn cut(
+    disk: &Disk,
+    test: &str,
+    role: Role,
+    numbers: &mut Numbers,
+    oracle: &mut Oracle,
+    writers: std::ops::Range<u64>,
+) -> Option<()> {
+    let mount = disk.mount(test)?;
+    let breaker = Breaker::new(test, &disk.place)?;
+    let (sender, lines) = channel();
+    let mut running: Vec<Child> =
+        writers.map(|writer| spawn_writer(role, &folder(disk), writer, &sender)).collect();
+    drop(sender);
+    let wanted = 1 + numbers.below(60);
+    let mut heard = 0;
+    while heard < wanted {
+        let (writer, line) = lines.recv_timeout(WAIT).expect("the writers go on");
+        heard += u64::from(oracle.hear(writer, &line));
     }
+    // Half of the cuts hit killed writers, half hit running ones.
+    let kill_first = numbers.below(2) == 0;
+    let kill = |running: &mut Vec<Child>| {
+        for mut child in running.drain(..) {
+            let _ = child.kill();
+            child.wait().unwrap();
+        }
+    };
+    if kill_first {
+        kill(&mut running);
+    }
+    while let Ok((writer, line)) = lines.try_recv() {
+        oracle.hear(writer, &line);
+    }
+    breaker.cut();
+    kill(&mut running);
+    drop(mount);
+    Some(())
+}
 
 #[test]
 fn acknowledged_records_survive_power_cuts() {
@@ -72,8 +69,8 @@ fn acknowledged_records_survive_power_cuts() {
     add(&Journal::create(&folder(&disk)).unwrap(), 0, b"begin");
     drop(mount);
     let mut oracle = Oracle::default();
-    for cut in 0..cuts {
-        let writers = cut * WRITERS..(cut + 1) * WRITERS;
+    for number in 0..cuts {
+        let writers = number * WRITERS..(number + 1) * WRITERS;
         if cut(&disk, test, Role::Write, &mut numbers, &mut oracle, writers).is_none() {
             return;
         }
