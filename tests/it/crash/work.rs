@@ -164,6 +164,7 @@ impl<'a> Worker<'a> {
         ];
         for step in steps {
             if step(self).is_err() {
+                (self.say)("refused");
                 // What was planned may stand or not.
                 if let Ok(claims) = self.session.head().and_then(|at| claims_at(&self.session, &at))
                 {
