@@ -35,7 +35,7 @@ pub(crate) fn apply(
     placed: &Placed,
 ) -> Result<()> {
     let added = TotalsRow::default();
-    let mut indexer = Indexer { base, rows, placed, counter: None, added };
+    let mut indexer = Indexer { base, rows, placed, counter: None, added, cut: 0 };
     let mut operation = None;
     for change in &placed.record.changes {
         let effect = indexer.change(refs, change)?;
@@ -97,6 +97,8 @@ struct Indexer<'a> {
     counter: Option<u64>,
     /// What this record adds to the totals.
     added: TotalsRow,
+    /// Parts of blobs that it replaces.
+    cut: u64,
 }
 
 impl Indexer<'_> {
@@ -166,9 +168,12 @@ impl Indexer<'_> {
                 Ok(None)
             }
             RecordChange::Segment { session, blob, offset, prefix, object } => {
-                let content_length = object::length(&object.0)?;
-                let number = self.object(&object.0)?;
-                let row = SegmentRow { object: number, length: content_length, prefix: *prefix };
+                self.cut_blob(*session, blob, *offset)?;
+                let length = object::length(&object.0)?;
+                // It opens only behind what precedes it: no equal content may be found in its place, nor it in theirs.
+                let number = self.next_number()?;
+                object::put_unnamed(self.rows, number, &object.0);
+                let row = SegmentRow { object: number, length, prefix: *prefix };
                 let place = of(*session).text(blob).number(*offset).build();
                 self.rows.put(key::SEGMENTS, place, row.encode());
                 self.added.segments += 1;
@@ -412,6 +417,24 @@ impl Indexer<'_> {
         Ok(current.as_mut().expect("filled above"))
     }
 
+    /// Drops what stands in a growing blob from here on: parts of a take that was cut short.
+    fn cut_blob(&mut self, session: SessionNumber, blob: &str, offset: u64) -> Result<()> {
+        let from = of(session).text(blob).number(offset).build();
+        let to = of(session).text(blob).end();
+        let stale =
+            self.view().scan(key::SEGMENTS, &from, &to, Direction::Ascending, usize::MAX)?;
+        for (place, row) in stale {
+            let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a blob"))?;
+            // One that has a name may stand for equal content elsewhere.
+            if let [(table, key)] = object::forget(&self.view(), row.object)?.as_slice() {
+                self.rows.delete(*table, key.clone());
+            }
+            self.rows.delete(key::SEGMENTS, place);
+            self.cut += 1;
+        }
+        Ok(())
+    }
+
     fn put_totals(&mut self) -> Result<()> {
         if self.added == TotalsRow::default() {
             return Ok(());
@@ -419,7 +442,7 @@ impl Indexer<'_> {
         let before = total::kept(&self.view())?.unwrap_or_default();
         let row = TotalsRow {
             operations: before.operations + self.added.operations,
-            segments: before.segments + self.added.segments,
+            segments: (before.segments + self.added.segments).saturating_sub(self.cut),
         };
         self.rows.put(key::COUNTERS, key::TOTALS.to_vec(), row.encode());
         Ok(())

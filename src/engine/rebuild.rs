@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{
     Header, KeyframeRow, ObjectKind, Record, RecordChange, Refs, RefsRow, RevisionRow, sealed_id,
-    sealed_kind,
+    sealed_kind, stands_alone,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -106,9 +106,12 @@ pub(crate) fn complete(
     each(&view, key::OBJECTS, |place, sealed| {
         let number = key::last_number(place).unwrap_or(0);
         last = last.max(number);
-        let id =
-            sealed_id(sealed).map_err(Error::corrupt(format!("the object number {number}")))?;
-        made.put(key::OBJECT_NAMES, key::object_name(&id), number.to_be_bytes().to_vec());
+        let wrong = || Error::corrupt(format!("the object number {number}"));
+        // What opens only behind something else is found by its number alone.
+        if stands_alone(sealed).map_err(wrong())? {
+            let id = sealed_id(sealed).map_err(wrong())?;
+            made.put(key::OBJECT_NAMES, key::object_name(&id), number.to_be_bytes().to_vec());
+        }
         Ok(())
     })?;
     let next = (last + 1).to_be_bytes().to_vec();

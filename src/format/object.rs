@@ -232,6 +232,14 @@ pub fn is_whole(sealed: &[u8]) -> bool {
         .is_ok_and(|object| object.codec == CODEC_ZSTD_PREFIX || open(object.kind, sealed).is_ok())
 }
 
+/// Whether a stored object was compressed by itself, or not at all.
+///
+/// # Errors
+/// If these bytes are no object.
+pub fn stands_alone(sealed: &[u8]) -> Result<bool, DecodeError> {
+    parse(sealed).map(|object| object.codec != CODEC_ZSTD_PREFIX)
+}
+
 /// How many bytes of content a stored object has, as it says.
 ///
 /// # Errors

@@ -1,19 +1,16 @@
 //! Sources that grow: what was taken of them, and taking more.
 
-use super::act::Act;
 use super::gate::Clean;
 use super::session::Session;
 use super::stream::Resolve;
-use super::write::{Committed, NewCheckpoint};
 use crate::backend::Snapshot;
 use crate::engine::blob;
-use crate::engine::commit::Durability;
 use crate::engine::fact::{self, KnownFact};
 use crate::engine::object;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, Bytes, CleanedRow, ObjectKind};
-use crate::model::{Fact, ObjectId, OperationId, TextRef};
+use crate::model::{Fact, ObjectId, TextRef};
 
 /// So many bytes share one hash in a bookmark.
 pub const BLOCK_BYTES: usize = 64 << 10;
@@ -29,7 +26,7 @@ pub struct Bookmark {
     /// What whoever reads the source needs to go on.
     pub carry: Vec<u8>,
     blocks: Vec<[u8; HASH_BYTES]>,
-    blob: String,
+    pub(super) blob: String,
     /// What was kept, if secrets were taken out.
     cleaned: Option<CleanedRow>,
 }
@@ -85,7 +82,7 @@ impl Bookmark {
     }
 
     /// Moves on by `taken`, which follows `open`, the bytes from [`Bookmark::open_block`] to here.
-    fn take(&mut self, key: &[u8; 32], open: &[u8], taken: &Clean<'_>) {
+    pub(super) fn take(&mut self, key: &[u8; 32], open: &[u8], taken: &Clean<'_>) {
         let kept = self.kept_bytes() + taken.bytes().len() as u64;
         let removed = self.removed() + taken.removed();
         let taken = taken.source();
@@ -98,7 +95,7 @@ impl Bookmark {
         self.cleaned = (removed > 0).then_some(CleanedRow { bytes: kept, removed });
     }
 
-    fn row(&self) -> BookmarkRow {
+    pub(super) fn row(&self) -> BookmarkRow {
         BookmarkRow {
             blob: self.blob.clone(),
             bytes: self.bytes,
@@ -121,29 +118,6 @@ impl Bookmark {
     }
 }
 
-/// A further part of a source, with what it means.
-#[derive(Debug, Default)]
-pub struct Taken<'a> {
-    /// The bookmark before it; [`Bookmark::default`] for the first part.
-    pub bookmark: Bookmark,
-    /// Bytes of the source from [`Bookmark::open_block`] to the bookmark.
-    pub open: &'a [u8],
-    /// The bytes taken now ([`super::Store::clean`]).
-    pub bytes: Clean<'a>,
-    /// How many lines those are.
-    pub lines: u64,
-    /// Whether the bytes themselves are kept, so that texts can point into them and the source can be written back.
-    pub keep: bool,
-    /// Whether the source is read again from its beginning since that changed: facts known already are passed over.
-    pub again: bool,
-    /// What the reader needs to go on behind them.
-    pub carry: Vec<u8>,
-    /// The facts they say without their secrets.
-    pub facts: Vec<Fact>,
-    /// The checkpoints they call for; each needs a key.
-    pub checkpoints: Vec<NewCheckpoint>,
-}
-
 impl Session {
     /// How far a source has been taken; `None` if nothing of it was.
     ///
@@ -158,50 +132,8 @@ impl Session {
         .transpose()
     }
 
-    /// Takes a further part of a source: its bytes, facts and checkpoints, all or nothing. Durable after
-    /// [`super::Store::sync`]. Returns what was written and the bookmark behind it.
-    ///
-    /// # Errors
-    /// As every write.
-    pub fn take(
-        &self,
-        act: &Act,
-        operation: OperationId,
-        source: &str,
-        taken: Taken<'_>,
-    ) -> Result<(Committed, Bookmark)> {
-        let mut bookmark = taken.bookmark;
-        let begins = bookmark.bytes == 0;
-        if taken.keep && begins {
-            bookmark.blob = self.new_blob(source, taken.again)?;
-        }
-        if taken.keep {
-            self.append_blob(act, operation, &bookmark, taken.bytes.bytes())?;
-        }
-        bookmark.take(self.store.hash_key(), taken.open, &taken.bytes);
-        bookmark.lines += taken.lines;
-        bookmark.carry = taken.carry;
-        let facts = if taken.again { self.unknown_facts(taken.facts)? } else { taken.facts };
-        let points_into = taken.keep.then(|| bookmark.blob.clone());
-        let done = self
-            .write(act)
-            .part_of(operation)
-            .imported()
-            .facts(facts, points_into)
-            .checkpoints(taken.checkpoints)
-            .bookmark(source, bookmark.row())
-            .commit()?;
-        Ok((done, bookmark))
-    }
-
-    /// A name for the blob of a source; another one each time the source is read again from its beginning.
-    fn new_blob(&self, source: &str, again: bool) -> Result<String> {
-        let before = if again { self.blobs_of(source)?.len() } else { 0 };
-        Ok(blob_name(source, before))
-    }
-
     /// The blobs that a source has had, the first one first.
-    fn blobs_of(&self, source: &str) -> Result<Vec<String>> {
+    pub(super) fn blobs_of(&self, source: &str) -> Result<Vec<String>> {
         let view = self.view()?;
         let mut blobs = Vec::new();
         loop {
@@ -212,36 +144,6 @@ impl Session {
             }
             blobs.push(name);
         }
-    }
-
-    fn append_blob(
-        &self,
-        act: &Act,
-        operation: OperationId,
-        bookmark: &Bookmark,
-        content: &[u8],
-    ) -> Result<()> {
-        let kept = bookmark.kept_bytes();
-        let from = blob::restart_before(kept);
-        let length = kept - from;
-        let mut before = Vec::new();
-        if length > 0 {
-            let view = self.view()?;
-            let engine = &self.store.engine;
-            let (start, known) =
-                engine.blobs.read(&view, self.number, &bookmark.blob, from, length)?;
-            let begin = usize::try_from(from - start).unwrap_or(usize::MAX);
-            let end = begin.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
-            before = known.get(begin..end).map(<[u8]>::to_vec).ok_or_else(|| {
-                Error::missing(format!("the end of the blob '{}'", bookmark.blob))
-            })?;
-        }
-        let mut operation_of_parts = act.operation()?;
-        operation_of_parts.id = operation;
-        for segment in blob::segments(self.number, &bookmark.blob, kept, &before, content) {
-            self.commit_changes(&operation_of_parts, Durability::Later, &[segment])?;
-        }
-        Ok(())
     }
 
     /// Those of these facts of which no version of the same time and origin is known.
@@ -391,6 +293,6 @@ impl Session {
 }
 
 /// What the blob of a source is called that has had so many before.
-fn blob_name(source: &str, before: usize) -> String {
+pub(super) fn blob_name(source: &str, before: usize) -> String {
     if before == 0 { source.to_owned() } else { format!("{source}#{}", before + 1) }
 }

@@ -21,6 +21,7 @@ mod search;
 mod session;
 mod state;
 mod stream;
+mod take;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -49,7 +50,7 @@ pub use capture::{
 };
 pub use gate::Clean;
 pub use history::{HistoryEntry, LogEntry, LogItem};
-pub use import::{BLOCK_BYTES, Bookmark, SourceChange, Taken};
+pub use import::{BLOCK_BYTES, Bookmark, SourceChange};
 pub use maintainer::Maintainer;
 pub use repair::Repaired;
 pub use resolve::Point;
@@ -58,6 +59,7 @@ pub use search::{Hit, Hits, MAX_HITS, MAX_WORDS, Query};
 pub use session::{BranchSummary, NewSession, Session, SessionOf, SessionSummary};
 pub use state::{Comparison, RevisionSummary, StateAt};
 pub use stream::{Open, Resolve, Stream, StreamTaken};
+pub use take::Taken;
 pub use undo::{OperationSummary, Undone};
 pub use verify::{Outcome, Verified};
 pub use write::{Committed, HeadClaims, NewCheckpoint, Write};

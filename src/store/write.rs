@@ -4,6 +4,7 @@ use super::act::Act;
 use super::aside;
 use super::gate::{Gate, Removed, warning};
 use super::session::Session;
+use super::take::Taking;
 use super::whole;
 use crate::engine::checkpoint as checkpoints;
 use crate::engine::commit::{Desk, Durability, blob, random};
@@ -156,6 +157,7 @@ pub struct Write<'a> {
     /// Of an import: each of its own moment, with a key.
     checkpoints: Vec<NewCheckpoint>,
     extra: Vec<RecordChange>,
+    taking: Option<Taking>,
     auto: bool,
     by_import: bool,
     removed: Removed,
@@ -176,6 +178,7 @@ impl<'a> Write<'a> {
             checkpoint: None,
             checkpoints: Vec::new(),
             extra: Vec::new(),
+            taking: None,
             auto: false,
             by_import: false,
             removed: Removed::new(),
@@ -316,12 +319,20 @@ impl<'a> Write<'a> {
         self
     }
 
-    pub(crate) fn bookmark(mut self, source: &str, bookmark: BookmarkRow) -> Self {
+    /// What takes a source further: its segments, unless they were written ahead, and where it has come to.
+    pub(crate) fn taking(
+        mut self,
+        taking: Taking,
+        segments: Vec<RecordChange>,
+        bookmark: BookmarkRow,
+    ) -> Self {
+        self.extra.extend(segments);
         self.extra.push(RecordChange::Bookmark {
             session: self.session.number,
-            source: source.to_owned(),
+            source: taking.source().to_owned(),
             bookmark: Some(Box::new(bookmark)),
         });
+        self.taking = Some(taking);
         self
     }
 
@@ -487,6 +498,9 @@ impl<'a> Write<'a> {
     ) -> Result<(Option<Record>, (Committed, Option<(BranchNumber, Planned)>))> {
         let number = self.session.number;
         let session = session_refs(&desk.refs, number)?;
+        if let Some(taking) = &self.taking {
+            taking.check(session, || desk.view())?;
+        }
         let branch = match &self.branch {
             None => session.current_branch,
             Some(name) => session

@@ -4,7 +4,7 @@ mod source;
 
 pub use source::{open_plain, read_at};
 
-use crate::error::CommandError;
+use crate::error::{CommandError, ErrorKind};
 use crate::report::import::{Skipped, TranscriptReport};
 use forge_agents::claude_code::{BadLine, Carry, Dialect, Ending, Options, Reader};
 use forge_agents::{CheckpointDraft, Piece, SessionDraft};
@@ -20,6 +20,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
+/// So often a file is begun again because somebody else has taken more of it meanwhile.
+const MAX_ATTEMPTS: usize = 8;
 /// So many bytes of a file are read at once; whole blocks of a bookmark.
 const READ_BYTES: u64 = 4 << 20;
 /// What is read before the session begins is held back up to so many bytes.
@@ -89,6 +91,17 @@ impl<'a> Importer<'a> {
     ///
     /// The file cannot be read; with `strict`, its first bad line: then nothing of it was taken.
     pub fn file(&mut self, path: &Path) -> Result<TranscriptReport, CommandError> {
+        for _ in 1..MAX_ATTEMPTS {
+            match self.once(path) {
+                // Hooks of one event import the same file: who was slower goes on from where the other has come to.
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                done => return done,
+            }
+        }
+        self.once(path)
+    }
+
+    fn once(&mut self, path: &Path) -> Result<TranscriptReport, CommandError> {
         let (mut file, bytes) = open_plain(path)?;
         let unreadable =
             |error| CommandError::io(&format!("cannot read '{}'", path.display()), error);
