@@ -11,6 +11,7 @@ mod golden;
 mod journal;
 mod layering;
 #[cfg(test)]
+mod merge;
 mod model;
 #[cfg(test)]
 mod program;

@@ -404,7 +404,8 @@ impl Doing<'_> {
         let mut listed: Vec<_> = self.naive.now.checkpoints.iter().collect();
         listed.sort_by_key(|(sequence, one)| std::cmp::Reverse((one.time, **sequence)));
         let goes = |(place, (_, one)): &(u64, (&u64, &super::naive::Named))| {
-            *place >= last.max(1) && !(manual && one.message.starts_with('c'))
+            let is_merge = one.tags.contains("branch_merged");
+            *place >= last.max(1) && !(manual && one.message.starts_with('c')) && !is_merge
         };
         let going: Vec<u64> =
             (0..).zip(listed).filter(goes).map(|(_, (sequence, _))| *sequence).collect();
