@@ -228,7 +228,7 @@ proptest! {
     ) {
         let prefer = merge3(&base, &ours, &theirs, Side::Theirs);
         let mut asked = Vec::new();
-        let one_by_one = merge_by(&base.clone().into(), &ours, &theirs, &mut |conflict| {
+        let one_by_one = merge_by(&base.into(), &ours, &theirs, &mut |conflict| {
             asked.push(conflict.clone());
             match (&conflict.field, &conflict.theirs) {
                 (Some(_), their) => Settled::Value(their.clone().unwrap_or_default()),

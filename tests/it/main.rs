@@ -12,6 +12,7 @@ mod journal;
 mod layering;
 #[cfg(test)]
 mod merge;
+#[cfg(test)]
 mod model;
 #[cfg(test)]
 mod program;
