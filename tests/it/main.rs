@@ -4,7 +4,11 @@ mod backend;
 mod browse;
 #[cfg(test)]
 mod capture;
+#[cfg(test)]
+mod crash;
 mod docs;
+#[cfg(test)]
+mod fault;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
