@@ -3,6 +3,7 @@
 use super::derive::each;
 use super::index::{find_operation, fold};
 use super::lineage::{self, At, Stretch};
+use super::merge;
 use super::object;
 use super::refs::session;
 use super::revise::seal_pieces;
@@ -41,7 +42,7 @@ pub(crate) struct Planned {
     pub(crate) kept: u64,
 }
 
-/// The revisions that heads, forks and what others went back to name. They are never folded into others.
+/// The revisions that heads, forks, merges and what others went back to name. They are never folded into others.
 pub(crate) fn named(
     view: &dyn Snapshot,
     refs: &Refs,
@@ -56,6 +57,10 @@ pub(crate) fn named(
     for (place, target) in view.scan(key::RESETS, &from, &to, Direction::Ascending, usize::MAX)? {
         named.extend(key::last_number(&place));
         named.extend(key::last_number(&target));
+    }
+    for joint in merge::joints(view, number)? {
+        // What comes later from the branch merged is told from what came over by it.
+        named.extend([joint.at.sequence, joint.merged]);
     }
     Ok(named)
 }
@@ -79,8 +84,7 @@ pub(crate) fn next_run(
         for (sequence, row) in &rows {
             let header = Header::decode(&row.header)
                 .map_err(Error::corrupt(format!("the header of #{sequence}")))?;
-            let is_merge = header.parents.len() > 1;
-            let stays = named.contains(sequence) || is_merge || row.effective > until;
+            let stays = named.contains(sequence) || row.effective > until;
             match (&mut run, stays) {
                 (None, false) => run = Some((*sequence, *sequence, 1)),
                 (None, true) if row.effective > until => return Ok(None),

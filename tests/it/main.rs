@@ -15,6 +15,8 @@ mod golden;
 mod journal;
 mod layering;
 #[cfg(test)]
+mod merge;
+#[cfg(test)]
 mod model;
 #[cfg(test)]
 mod program;
