@@ -8,6 +8,8 @@ mod docs;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod integrity;
+#[cfg(test)]
 mod journal;
 mod layering;
 #[cfg(test)]
