@@ -4,7 +4,11 @@ mod backend;
 mod browse;
 #[cfg(test)]
 mod capture;
+#[cfg(test)]
+mod crash;
 mod docs;
+#[cfg(test)]
+mod fault;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
@@ -12,6 +16,8 @@ mod integrity;
 #[cfg(test)]
 mod journal;
 mod layering;
+#[cfg(test)]
+mod merge;
 #[cfg(test)]
 mod model;
 #[cfg(test)]

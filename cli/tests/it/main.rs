@@ -21,6 +21,7 @@ mod integrity;
 mod known;
 mod manual;
 mod mcp;
+mod merge;
 mod moment;
 mod output;
 mod page;
