@@ -216,7 +216,7 @@ fn a_copy_of_the_texts_for_searching_that_was_made_up_is_not_believed() {
     // The content of its only block, compressed anew, under a hash that takes no key.
     let plain = zstd::decode_all(&bytes[28..]).unwrap();
     let at = plain.windows(7).position(|part| part == b"first-3").unwrap();
-    let mut forged = plain.clone();
+    let mut forged = plain;
     forged[at..at + 7].copy_from_slice(b"FORGED!");
     let content = zstd::encode_all(forged.as_slice(), 3).unwrap();
     bytes.truncate(8);
