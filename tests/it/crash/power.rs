@@ -57,7 +57,7 @@ fn cut(
         })
         .collect();
     drop(sender);
-    listen(&lines, 1 + numbers.below(30), oracle);
+    assert!(listen(&lines, 1 + numbers.below(30), oracle), "a writer stopped by itself");
     let mut kill_all = || running.drain(..).for_each(|mut child| kill_group(&mut child));
     // Half of the cuts hit killed writers, half hit running ones.
     if numbers.below(2) == 0 {
