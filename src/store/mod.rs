@@ -5,8 +5,10 @@
 
 mod act;
 mod aside;
+mod backup;
 mod brief;
 mod browse;
+mod bundle;
 mod capture;
 mod check;
 mod gate;
@@ -39,11 +41,13 @@ pub use crate::engine::state::{DifferenceBytes, Differences, State};
 pub use crate::engine::verify::{Checked, Depth, Finding};
 pub use act::Act;
 pub use aside::{Aside, Waiting};
+pub use backup::Backed;
 pub use brief::{Brief, BriefLine, title};
 pub use browse::{
     ACTIVITY_LIMIT, Activity, BranchLine, HistoryPage, PageItem, PageKinds, Place, Rank, Recorded,
     SHOWN_CHANGES, Way,
 };
+pub use bundle::{BundleRange, BundleSource, BundleTaken, Bundled};
 pub use capture::{
     Connected, Recorder, RecoveryPoint, RecoveryReport, RecoveryStep, SystemError, TemporalQuery,
 };

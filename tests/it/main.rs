@@ -2,6 +2,7 @@
 
 mod backend;
 mod browse;
+mod bundle;
 #[cfg(test)]
 mod capture;
 mod docs;

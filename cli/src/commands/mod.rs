@@ -4,6 +4,7 @@ pub mod belief;
 pub mod blame;
 pub mod branch;
 pub mod brief;
+pub mod bundle;
 pub mod checkpoint;
 pub mod code;
 pub mod command;
@@ -169,6 +170,8 @@ pub enum Command {
     Rebuild,
     /// Save what can be saved of a damaged store into a new folder
     Repair(verify::RepairArgs),
+    /// Copy the whole store, while others use it
+    Backup(bundle::BackupArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Write the manual pages
@@ -225,6 +228,7 @@ impl Command {
             Self::Verify(args) => verify::verify(args, context),
             Self::Rebuild => verify::rebuild(context),
             Self::Repair(args) => verify::repair(args, context),
+            Self::Backup(args) => bundle::backup(args, context),
             Self::Completions(args) => completions::run(args, context),
             Self::Man(args) => man::run(args, context),
         }

@@ -3,6 +3,7 @@
 pub mod blame;
 pub mod branch;
 pub mod brief;
+pub mod bundle;
 pub mod checkpoint;
 pub mod checkpoint_made;
 pub mod compaction;

@@ -11,6 +11,7 @@
 //! * `room`: zeros behind the end, so that a sync need not make a longer file durable too.
 
 mod append;
+mod copy;
 mod layout;
 mod lock;
 mod mark;
@@ -23,6 +24,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
+pub use copy::copy;
 pub use rescue::{Mender, Piece, rescue};
 
 use crate::backend::{Appended, Error, Log, Position, Tail};

@@ -6,6 +6,7 @@
 //! read-only, and keep them by a shared lock on a lease file.
 
 mod apply;
+mod copy;
 mod folder;
 mod options;
 mod read;
@@ -13,6 +14,7 @@ mod rescue;
 #[cfg(test)]
 mod tests;
 
+pub use copy::copy;
 pub use rescue::{Rescued, rescue};
 
 use super::{Applier, Direction, Empty, Error, Index, Position, RESERVED, Row, Snapshot, Table};
