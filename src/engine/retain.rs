@@ -70,8 +70,7 @@ pub(crate) fn next_run(
 ) -> Result<Option<Run>> {
     let branch = after.branch;
     let mut rest = Stretch { branch, after: after.sequence, to: u64::MAX - 1 };
-    // The first revision of the run, the last one seen of it, how many there are.
-    let mut run: Option<(u64, u64, u64)> = None;
+    let mut run: Option<Begun> = None;
     loop {
         let rows = lineage::revisions(view, number, rest, Direction::Ascending, ROWS)?;
         let Some((last, _)) = rows.last() else { return Ok(None) };
@@ -81,29 +80,40 @@ pub(crate) fn next_run(
                 .map_err(Error::corrupt(format!("the header of #{sequence}")))?;
             let is_merge = header.parents.len() > 1;
             let stays = named.contains(sequence) || is_merge || row.effective > until;
-            match (&mut run, stays) {
-                (None, false) => run = Some((*sequence, *sequence, 1)),
-                (None, true) if row.effective > until => return Ok(None),
-                (None, true) => {}
-                // Claims of a reset come from elsewhere: nothing folds into it, so the one before it stands.
-                (Some((first, end, count)), true) if header.reset.is_some() => {
-                    if *count > 1 {
-                        return Ok(Some(Run { branch, first: *first, last: *end }));
-                    }
-                    run = None;
+            let Some(begun) = &mut run else {
+                match stays {
+                    false => run = Some(Begun { first: *sequence, count: 1, last: None }),
+                    true if row.effective > until => return Ok(None),
+                    true => {}
                 }
-                (Some((first, ..)), true) => {
-                    return Ok(Some(Run { branch, first: *first, last: *sequence }));
+                continue;
+            };
+            // What was folded into it from before can come back as long as nothing else is folded into it. Claims of a reset
+            // come from elsewhere: nothing folds into it either.
+            let at = At { branch, sequence: *sequence };
+            let holds = header.reset.is_none() && fold::row(view, number, at)?.is_none();
+            begun.count += 1;
+            if holds {
+                begun.last = Some(*sequence);
+            }
+            let (first, last) = (begun.first, begun.last);
+            if stays || begun.count > MAX_RUN && last.is_some() {
+                if let Some(last) = last {
+                    return Ok(Some(Run { branch, first, last }));
                 }
-                (Some((first, end, count)), false) => {
-                    (*end, *count) = (*sequence, *count + 1);
-                    if *count > MAX_RUN {
-                        return Ok(Some(Run { branch, first: *first, last: *end }));
-                    }
-                }
+                run = None;
             }
         }
     }
+}
+
+/// A run as far as it was seen.
+struct Begun {
+    first: u64,
+    /// How many there are.
+    count: u64,
+    /// The last one behind the first that others can be folded into.
+    last: Option<u64>,
 }
 
 /// Folds a run, as part of this pruning.
@@ -118,38 +128,50 @@ pub(crate) fn fold(
     let rows = lineage::revisions(view, number, stretch, Direction::Ascending, usize::MAX)?;
     if rows.first().map(|(one, _)| *one) != Some(first)
         || rows.last().map(|(one, _)| *one) != Some(last)
+        || fold::row(view, number, At { branch, sequence: last })?.is_some()
     {
         return Err(Error::Conflict(format!(
             "the revisions up to #{last} were folded differently since: take that back first"
         )));
     }
-    let mut together: BTreeMap<Vec<u8>, (Side, Side)> = BTreeMap::new();
-    let mut freed = 0;
+    let (mut deltas, mut freed) = (Vec::new(), 0);
     for (sequence, row) in &rows {
         freed += if *sequence < last { row.body.len() as u64 } else { 0 };
         for part in &row.parts {
             let sealed = object::sealed(view, *part)?;
             freed += sealed.len() as u64;
-            let content = open(ObjectKind::Delta, &sealed)
-                .map_err(Error::corrupt(format!("the object number {part}")))?;
-            for change in Delta::decode(&content).map_err(Error::corrupt("a delta"))?.changes {
-                together
-                    .entry(change.key)
-                    .and_modify(|(_, new)| *new = change.new.clone())
-                    .or_insert((change.old, change.new));
-            }
+            deltas.push(
+                open(ObjectKind::Delta, &sealed)
+                    .map_err(Error::corrupt(format!("the object number {part}")))?,
+            );
         }
     }
-    together.retain(|_, (old, new)| old != new);
-    let delta = if together.is_empty() {
-        Vec::new()
-    } else {
-        let changes = together.into_iter().map(|(key, (old, new))| DeltaChange { key, old, new });
-        seal_pieces(changes, &mut super::commit::random)?.1
-    };
+    let delta = together(deltas.iter().map(Vec::as_slice), &mut super::commit::random)?;
     let kept = delta.iter().map(stored_bytes).sum();
     let change = RecordChange::Folded { session: number, branch, first, last, pruning, delta };
     Ok(Planned { change, count: rows.len() as u64 - 1, freed, kept })
+}
+
+/// What deltas that follow each other change together, as the parts of one.
+pub(crate) fn together<'a>(
+    deltas: impl Iterator<Item = &'a [u8]>,
+    salt: &mut dyn FnMut() -> Result<[u8; 16]>,
+) -> Result<Vec<DeltaPart>> {
+    let mut together: BTreeMap<Vec<u8>, (Side, Side)> = BTreeMap::new();
+    for delta in deltas {
+        for change in Delta::decode(delta).map_err(Error::corrupt("a delta"))?.changes {
+            together
+                .entry(change.key)
+                .and_modify(|(_, new)| *new = change.new.clone())
+                .or_insert((change.old, change.new));
+        }
+    }
+    together.retain(|_, (old, new)| old != new);
+    if together.is_empty() {
+        return Ok(Vec::new());
+    }
+    let changes = together.into_iter().map(|(key, (old, new))| DeltaChange { key, old, new });
+    Ok(seal_pieces(changes, salt)?.1)
 }
 
 /// What a part will take in the index, where it is compressed.

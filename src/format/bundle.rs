@@ -1,7 +1,7 @@
 //! Bundles: sessions as one file, with their records and objects as they are. `docs/format.md` specifies it.
 
 use super::codec::{DecodeError, pack, unpack};
-use crate::model::SessionInfo;
+use crate::model::{OperationId, SessionInfo};
 use serde::{Deserialize, Serialize};
 
 /// The version that is written. Another major one is refused.
@@ -39,6 +39,18 @@ pub struct BundleSession {
     pub from: u64,
     /// Its last number.
     pub to: u64,
+    /// The operations that began before it and go on in it.
+    pub begun: Vec<Begun>,
+}
+
+/// An operation that a range begins in the middle of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Begun {
+    /// Its id.
+    pub operation: OperationId,
+    /// How many of its effects stand before the range.
+    pub effects: u64,
 }
 
 /// What a bundle holds.

@@ -23,8 +23,8 @@ mod row;
 mod spooled;
 
 pub use bundle::{
-    BUNDLE_HEADER_BYTES, BUNDLE_VERSION, BundleChain, BundleContents, BundleEnd, BundleSession,
-    ITEM_CHECK_BYTES, ITEM_HEADER_BYTES, ItemKind, bundle_header, item_header,
+    BUNDLE_HEADER_BYTES, BUNDLE_VERSION, Begun, BundleChain, BundleContents, BundleEnd,
+    BundleSession, ITEM_CHECK_BYTES, ITEM_HEADER_BYTES, ItemKind, bundle_header, item_header,
 };
 pub use chunk::{CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, Chunk, ChunkEntry, is_boundary};
 pub use codec::DecodeError;

@@ -6,17 +6,17 @@ use crate::report::bundle::{Backed, Bundled, Taken};
 use crate::workplace::{self, Access, Need};
 use forge_store::store::{BundleRange, Bundled as Written, Store};
 use std::fs::{self, OpenOptions};
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// What a file is called that a backup writes instead of a folder.
-const EXTENSION: &str = "bundle";
+/// What stands for standard input or output.
+const STANDARD: &str = "-";
 
 /// Arguments of `forge export bundle`.
 #[derive(Debug, clap::Args)]
 pub struct ExportBundleArgs {
-    /// Write this file
+    /// Write this file; '-' is standard output
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
@@ -40,7 +40,7 @@ pub struct ExportBundleArgs {
 /// Arguments of `forge import bundle`.
 #[derive(Debug, clap::Args)]
 pub struct ImportBundleArgs {
-    /// Import this file
+    /// Import this file; '-' is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
@@ -52,9 +52,8 @@ pub struct ImportBundleArgs {
 /// Arguments of `forge backup`.
 #[derive(Debug, clap::Args)]
 pub struct BackupArgs {
-    /// Copy the store to this folder, which must not be there yet or be empty; a name that ends in '.bundle' is written
-    /// as one file with all sessions
-    #[arg(value_name = "TO")]
+    /// Copy the store to this folder, which must not be there yet or be empty
+    #[arg(value_name = "FOLDER")]
     pub to: PathBuf,
 }
 
@@ -76,9 +75,13 @@ pub fn export(args: &ExportBundleArgs, context: &mut Context) -> Result<(), Comm
         let named = args.sessions.iter().map(|name| workplace::named_session(&store, name));
         named.collect::<Result<_, _>>()?
     };
-    let path = context.cwd.join(&args.file);
     let range = |session| BundleRange { session, from: args.from, to: args.to };
     let ranges: Vec<_> = sessions.into_iter().map(range).collect();
+    if args.file == Path::new(STANDARD) {
+        store.export_bundle(&ranges, &mut |bytes| context.out.raw(bytes))?;
+        return Ok(());
+    }
+    let path = context.cwd.join(&args.file);
     let written = write(&store, &ranges, &path)?;
     context.out.emit(&Bundled::new(&path, written))
 }
@@ -107,25 +110,39 @@ fn write(store: &Store, ranges: &[BundleRange], path: &Path) -> Result<Written, 
 
 /// Takes the sessions of a bundle in.
 pub fn import(args: &ImportBundleArgs, context: &mut Context) -> Result<(), CommandError> {
-    let path = context.cwd.join(&args.file);
-    let failed = |error| CommandError::io(&format!("cannot read '{}'", path.display()), error);
-    let mut file = BufReader::new(fs::File::open(&path).map_err(failed)?);
+    let shown = args.file.display().to_string();
+    let failed = |error| CommandError::io(&format!("cannot read '{shown}'"), error);
     let store = workplace::open(context, Access::Write)?;
+    let mut file = if args.file == Path::new(STANDARD) {
+        kept(store.path(), &mut std::io::stdin().lock()).map_err(failed)?
+    } else {
+        BufReader::new(fs::File::open(context.cwd.join(&args.file)).map_err(failed)?)
+    };
     let act = workplace::act(context, "import bundle");
-    let taken = store.import_bundle(&act, &mut file, args.name.as_deref())?;
+    let taken = store.import_bundle(&act, &mut file, args.name.as_deref());
+    let taken = taken.map_err(|error| {
+        let refused = CommandError::from(error);
+        let hint = "'--no-redact' takes it as it is, '--redact-allow' lets some through";
+        if refused.to_string().contains("secret") { refused.hinted(hint) } else { refused }
+    })?;
+    workplace::finish(&store);
     context.out.emit(&Taken::from(taken))
+}
+
+/// What cannot be read twice in a file that nobody else sees, and that goes with this process.
+fn kept(store: Option<&Path>, input: &mut dyn Read) -> std::io::Result<BufReader<fs::File>> {
+    let folder = store.map_or_else(std::env::temp_dir, Path::to_owned);
+    let path = folder.join(format!("bundle-{}.new", std::process::id()));
+    let mut options = OpenOptions::new();
+    let mut file = options.read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    fs::remove_file(&path)?;
+    std::io::copy(input, &mut file)?;
+    Ok(BufReader::new(file))
 }
 
 /// Copies the whole store, while others write to it.
 pub fn backup(args: &BackupArgs, context: &mut Context) -> Result<(), CommandError> {
     let to = context.cwd.join(&args.to);
-    if to.extension().is_some_and(|extension| extension == EXTENSION) {
-        let store = workplace::open(context, Access::Read)?;
-        let whole = |session| BundleRange { session, from: 0, to: None };
-        let ranges: Vec<_> = store.every_session()?.into_iter().map(whole).collect();
-        let written = write(&store, &ranges, &to)?;
-        return context.out.emit(&Bundled::new(&to, written));
-    }
     let from = context.store_directory()?;
     let done = Store::backup(&from, &to, context.now)?;
     context.out.emit(&Backed::new(&from, &to, done))

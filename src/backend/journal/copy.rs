@@ -1,7 +1,7 @@
 //! A copy of a journal that is in use.
 
 use super::mark::MarkFile;
-use super::{Journal, layout, segment};
+use super::{Journal, layout, lock, segment};
 use crate::backend::{Error, Log, Position, files};
 use std::fs::File;
 use std::io::{self, Read};
@@ -32,6 +32,8 @@ pub fn copy(from: &Path, to: &Path, position: Position) -> Result<Position, Erro
         end = tail.end;
     }
     files::create_private_folder(to).map_err(Error::io("create", to))?;
+    let lock = to.join(lock::NAME);
+    files::create_private(&lock).map_err(Error::io("create", &lock))?;
     let starts = segment::list(from)?;
     for (place, start) in starts.iter().enumerate() {
         let next = starts.get(place + 1).copied().unwrap_or(end);
@@ -39,7 +41,9 @@ pub fn copy(from: &Path, to: &Path, position: Position) -> Result<Position, Erro
             continue;
         }
         let name = layout::segment_name(*start);
-        let copied = part(&from.join(&name), &to.join(&name), next.min(end) - start);
+        // A segment that was gone on from ends with a frame that names the next one.
+        let bytes = if next < end { u64::MAX } else { end - start };
+        let copied = part(&from.join(&name), &to.join(&name), bytes);
         match copied {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(Error::Gone { position, start: next });
@@ -59,7 +63,7 @@ pub fn copy(from: &Path, to: &Path, position: Position) -> Result<Position, Erro
 fn part(from: &Path, to: &Path, bytes: u64) -> io::Result<()> {
     let mut source = File::open(from)?.take(bytes);
     let mut copy = files::create_private(to)?;
-    if io::copy(&mut source, &mut copy)? < bytes {
+    if io::copy(&mut source, &mut copy)? < bytes && bytes < u64::MAX {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     copy.sync_all()

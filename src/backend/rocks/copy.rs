@@ -26,6 +26,8 @@ pub fn copy(from: &Path, to: &Path) -> Result<Position, Error> {
             copied.map_err(Error::io("copy", &entry.path()))?;
         }
         files::sync_folder(&target)?;
+        let published = copy.published();
+        files::create_private(&published).map_err(Error::io("create", &published))?;
         files::sync_folder(to)?;
         return Ok(generation.position);
     }

@@ -1,36 +1,70 @@
 //! A bundle judged as a whole, before anything of it is written.
 
+use super::secret::Secrets;
+use super::source::{Before, Name, Part, Sources};
 use super::{BundleSource, Items, damaged};
-use crate::engine::blob::restart_before;
+use crate::engine::lineage::At;
+use crate::engine::live::View;
 use crate::engine::refs::{advance_by, session as session_refs};
 use crate::engine::revise::list_id;
+use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{
-    BundleContents, BundleEnd, Bytes, Delta, DeltaPart, EntryBytes, Header, ItemKind, ObjectKind,
-    Page, Record, RecordChange, Refs, Reset, Side, decode_entry, decode_key, entry_hash, is_whole,
-    open, open_with_prefix, sealed_id, sealed_kind,
+    BundleContents, BundleEnd, Bytes, Delta, DeltaPart, EntryBytes, Head, Header, ItemKind,
+    ObjectKind, Page, Record, RecordChange, Refs, Reset, SequenceRow, Side, decode_entry,
+    decode_key, entry_hash, open, sealed_id, sealed_kind,
 };
-use crate::model::{Digest, ObjectId, RevisionId, SessionNumber};
-use crate::redact::{Ending, Form, Redactor};
-use std::collections::HashMap;
+use crate::model::{BranchNumber, Digest, ObjectId, OperationId, RevisionId, SessionNumber};
+use crate::redact::Redactor;
+use crate::store::Store;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// What a revision leads to.
-type Known = HashMap<u64, (RevisionId, Digest, u64)>;
+/// A state in short.
+type Sum = (Digest, u64);
 
-/// The bytes of a growing blob from its last restart on, and where the next part begins.
-type Blob = (u64, Option<Vec<u8>>);
+/// What a revision leads to, and what it starts from.
+#[derive(Clone, Copy)]
+struct Known {
+    id: RevisionId,
+    branch: BranchNumber,
+    from: Option<Sum>,
+    to: Sum,
+}
+
+/// The session, branch and number of a revision.
+type Folded = (SessionNumber, BranchNumber, u64);
+
+/// A fold in force.
+#[derive(Clone, Copy)]
+struct Fold {
+    /// Its first revision.
+    first: u64,
+    /// The operation that made it.
+    pruning: OperationId,
+    /// What the revision started from that holds it.
+    from: Option<Sum>,
+}
 
 struct Judge<'a> {
     items: Items<'a>,
     contents: BundleContents,
     /// Where the contents of objects stand.
     objects: HashMap<ObjectId, (u64, usize)>,
-    known: Vec<Known>,
-    blobs: HashMap<(SessionNumber, String), Blob>,
+    known: Vec<HashMap<u64, Known>>,
+    /// Revisions whose own changes are gone, each with the pruning that folded it, if one did.
+    gone: BTreeMap<Folded, Option<OperationId>>,
+    /// Revisions that hold what others changed with them, and that is gone, likewise.
+    vague: BTreeMap<Folded, Option<OperationId>>,
+    folds: HashMap<Folded, Fold>,
+    swept: HashSet<OperationId>,
+    sources: Sources,
     /// What the records lead to, where the bundle has all of them.
     refs: Option<Refs>,
-    redactor: Option<&'a Redactor>,
-    secrets: u64,
+    secrets: Secrets<'a>,
+    /// The store it comes to, and the number that each session has there.
+    store: &'a Store,
+    view: &'a View,
+    here: Vec<Option<SessionNumber>>,
 }
 
 /// Which session a change belongs to; `None` if a bundle holds no such change.
@@ -53,16 +87,22 @@ pub(super) fn session_of(change: &mut RecordChange) -> Option<&mut SessionNumber
         | RecordChange::Facts { session, .. }
         | RecordChange::Bookmark { session, .. }
         | RecordChange::TakesBack { session, .. }
+        | RecordChange::Pruned { session }
+        | RecordChange::Folded { session, .. }
+        | RecordChange::Unfolded { session, .. }
+        | RecordChange::Swept { session, .. }
         | RecordChange::Schedule { session, .. } => Some(session),
     }
 }
 
 /// Reads a whole bundle and checks all that it says of itself: every checksum, hash, digest and number. Gives what it
-/// holds, and how many secrets.
+/// holds, and what secrets, in words.
 pub(super) fn judge(
     source: &mut dyn BundleSource,
     redactor: Option<&Redactor>,
-) -> Result<(BundleContents, u64)> {
+    store: &Store,
+    view: &View,
+) -> Result<(BundleContents, Option<String>)> {
     let mut items = Items::begin(source)?;
     let first = items.next()?;
     if first.kind != ItemKind::Contents {
@@ -70,27 +110,44 @@ pub(super) fn judge(
     }
     let contents =
         BundleContents::decode(&first.content).map_err(|error| damaged(first.at, error))?;
+    let mut secrets = Secrets::new(redactor);
     let mut refs = Some(Refs::default());
+    let mut ids = HashSet::new();
     for session in &contents.sessions {
+        secrets.info(&session.info);
+        if !ids.insert(session.info.id) {
+            return Err(damaged(first.at, "it holds a session twice"));
+        }
         let change = RecordChange::Session { info: session.info.clone() };
         match &mut refs {
             Some(refs) if session.from == 0 => advance_by(refs, &change)?,
             _ => refs = None,
         }
     }
+    let here = contents.sessions.iter().map(|session| {
+        let place = view.refs.sessions.iter().position(|known| known.info.id == session.info.id);
+        // Only a range may stand on what is here.
+        place.filter(|_| session.from > 0).and_then(|place| SessionNumber::try_from(place).ok())
+    });
     let mut judge = Judge {
         items,
-        known: vec![Known::new(); contents.sessions.len()],
+        here: here.collect(),
+        known: vec![HashMap::new(); contents.sessions.len()],
         contents,
         objects: HashMap::new(),
-        blobs: HashMap::new(),
+        gone: BTreeMap::new(),
+        vague: BTreeMap::new(),
+        folds: HashMap::new(),
+        swept: HashSet::new(),
+        sources: Sources::default(),
         refs,
-        redactor,
-        secrets: 0,
+        secrets,
+        store,
+        view,
     };
     judge.all()?;
     judge.items.finish()?;
-    Ok((judge.contents, judge.secrets))
+    Ok((judge.contents, judge.secrets.told()))
 }
 
 impl Judge<'_> {
@@ -109,8 +166,11 @@ impl Judge<'_> {
                     found.records += 1;
                     let record =
                         Record::decode(&item.content).map_err(|error| damaged(item.at, error))?;
-                    for change in record.changes {
-                        self.change(change).map_err(wrong)?;
+                    self.secrets.operation(&record.operation);
+                    let place = (item.at, item.content.len());
+                    for (index, change) in record.changes.into_iter().enumerate() {
+                        let place = (place.0, place.1, index);
+                        self.change(record.operation.id, change, place).map_err(wrong)?;
                     }
                 }
                 ItemKind::End => {
@@ -119,17 +179,20 @@ impl Judge<'_> {
                     if end != found {
                         return Err(damaged(item.at, "it ends with other counts"));
                     }
-                    return Ok(());
+                    return self.end().map_err(wrong);
                 }
             }
         }
     }
 
-    fn read(&mut self, content: &[u8]) {
-        if let Some(redactor) = self.redactor {
-            let form = if content.first() == Some(&b'{') { Form::Json } else { Form::Plain };
-            self.secrets += redactor.clean_part(content, form, Ending::End).findings.len() as u64;
+    /// That nobody can come to read a revision whose changes are gone.
+    fn end(&self) -> Result<()> {
+        for ((_, _, sequence), pruning) in self.gone.iter().chain(&self.vague) {
+            if pruning.is_none_or(|pruning| !self.swept.contains(&pruning)) {
+                return Err(Error::invalid(format!("the changes of #{sequence} are not in it")));
+            }
         }
+        Ok(())
     }
 
     fn object(&mut self, sealed: &[u8], at: u64) -> Result<()> {
@@ -140,26 +203,47 @@ impl Judge<'_> {
         }
         let content = open(kind, sealed).map_err(Error::corrupt("an object"))?;
         let id = sealed_id(sealed).map_err(Error::corrupt("an object"))?;
-        self.read(&content);
+        self.secrets.object(kind, &content);
         self.objects.insert(id, (at, sealed.len()));
         Ok(())
     }
 
-    fn change(&mut self, mut change: RecordChange) -> Result<()> {
+    fn change(
+        &mut self,
+        operation: OperationId,
+        mut change: RecordChange,
+        place: (u64, usize, usize),
+    ) -> Result<()> {
         let number = match session_of(&mut change) {
             Some(number) if (*number as usize) < self.known.len() => *number,
             _ => return Err(Error::invalid("a record that belongs to no session of it")),
         };
+        self.secrets.change(&change);
         match &change {
             RecordChange::Revision { header, body, delta, .. } => {
                 self.revision(number, &header.0, &body.0, delta)?;
             }
-            RecordChange::Facts { page, count, .. } => self.facts(page, *count)?,
-            RecordChange::Segment { blob, offset, prefix, object, .. } => {
-                self.segment((number, blob.clone()), *offset, *prefix, object)?;
+            RecordChange::Facts { page, count, first, last, .. } => {
+                self.facts(page, *count, (*first, *last))?;
             }
-            // What they hold besides bytes is text.
-            other => self.read(format!("{other:?}").as_bytes()),
+            RecordChange::Segment { blob, offset, prefix, object, .. } => {
+                let part = Part { offset: *offset, prefix: *prefix, object };
+                self.segment((number, blob.clone()), &part, place)?;
+            }
+            RecordChange::Branch { head: Some(head), .. } => self.head(number, head)?,
+            RecordChange::Folded { branch, first, last, pruning, delta, .. } => {
+                self.fold((number, *branch, *last), (*first, *pruning), delta)?;
+            }
+            RecordChange::Unfolded { branch, last, .. } => {
+                self.unfold((number, *branch, *last));
+            }
+            RecordChange::Swept { operation: pruning, blobs, .. } => {
+                if *pruning != operation || !blobs.is_empty() {
+                    return Err(Error::invalid("it drops what another operation pruned"));
+                }
+                self.swept.insert(operation);
+            }
+            _ => {}
         }
         let Some(refs) = &mut self.refs else { return Ok(()) };
         let session = session_refs(refs, number)?;
@@ -168,7 +252,9 @@ impl Judge<'_> {
             RecordChange::Branch { base, .. } => drop(session.branch(*base)?),
             RecordChange::Checkpoint { checkpoint, .. } => {
                 session.branch(checkpoint.branch)?;
-                if checkpoint.sequence > session.next_sequence {
+                if checkpoint.sequence > session.next_sequence
+                    || checkpoint.revision.is_some_and(|one| one >= session.next_sequence)
+                {
                     return Err(Error::invalid("a number is left out"));
                 }
             }
@@ -189,12 +275,40 @@ impl Judge<'_> {
         };
         let id = sealed_id(sealed).map_err(Error::corrupt("an object"))?;
         let content = open(kind, sealed).map_err(Error::corrupt("an object"))?;
+        if matches!(part, DeltaPart::Inline(_)) {
+            self.secrets.object(kind, &content);
+        }
         Ok((id, content))
     }
 
     fn stored(&mut self, id: &ObjectId) -> Result<Option<Vec<u8>>> {
         let place = self.objects.get(id).copied();
         place.map(|(at, length)| self.items.again(at, length)).transpose()
+    }
+
+    /// The revision of a number, as the bundle has it, or the store that a range stands on.
+    fn find(&self, number: SessionNumber, sequence: u64) -> Result<Option<Known>> {
+        let known = self.known.get(number as usize).and_then(|known| known.get(&sequence));
+        if let Some(known) = known {
+            return Ok(Some(*known));
+        }
+        let Some(here) = self.here.get(number as usize).copied().flatten() else { return Ok(None) };
+        let row = match timeline::sequence(self.view, here, sequence)? {
+            Some(SequenceRow::Revision(branch)) => At { branch, sequence },
+            _ => return Ok(None),
+        };
+        let (head, header) = timeline::head_at(self.view, here, row)?;
+        let to = (head.digest, head.count);
+        Ok(Some(Known { id: head.id, branch: header.branch, from: None, to }))
+    }
+
+    /// That a branch begins with a revision that is there.
+    fn head(&self, number: SessionNumber, head: &Head) -> Result<()> {
+        match self.find(number, head.sequence)? {
+            Some(known) if (known.id, known.to) == (head.id, (head.digest, head.count)) => Ok(()),
+            None if self.refs.is_none() => Ok(()),
+            _ => Err(Error::invalid("a branch begins with a revision that is not there")),
+        }
     }
 
     fn revision(
@@ -212,34 +326,56 @@ impl Judge<'_> {
         if session.is_none_or(|session| session.info.id != header.session) {
             return Err(wrong("it is of another session"));
         }
-        if blake3::hash(body).as_bytes() != header.body.as_bytes() {
-            return Err(wrong("its body is another one's"));
-        }
-        let known = self.known.get(number as usize);
-        let find = |sequence: u64| known.and_then(|known| known.get(&sequence)).copied();
         let resets = match &header.reset {
             Some(Reset::To(parent)) => Some(parent),
             _ => None,
         };
         for parent in header.parents.iter().chain(resets) {
-            if find(parent.sequence).is_some_and(|(id, ..)| id != parent.id) {
+            if self.find(number, parent.sequence)?.is_some_and(|known| known.id != parent.id) {
                 return Err(wrong("its parent is another revision"));
             }
         }
-        let mut sum = match (&header.reset, header.parents.first()) {
+        let from = match (&header.reset, header.parents.first()) {
             (Some(Reset::Empty), _) | (None, None) => Some((Digest::EMPTY, 0)),
             (Some(Reset::To(from)), _) | (None, Some(from)) => {
-                find(from.sequence).map(|(_, digest, count)| (digest, count))
+                self.find(number, from.sequence)?.map(|known| known.to)
             }
         };
-        if sum.is_none() && self.refs.is_some() {
+        if from.is_none() && self.refs.is_some() {
             return Err(wrong("its parent is not there"));
         }
-        let mut names = Vec::new();
+        let to = (header.digest, header.count);
+        let (names, sum) = self.changes(delta, from)?;
+        let own_body = blake3::hash(body).as_bytes() == header.body.as_bytes();
+        if list_id(&names) == header.delta && own_body {
+            if sum.is_some_and(|sum| sum != to) {
+                return Err(wrong("its delta does not lead to its digest"));
+            }
+        } else if delta.is_empty() && (own_body || body.is_empty()) {
+            // It may have been pruned: then it must be folded, and that for good.
+            self.gone.insert((number, header.branch, header.sequence), None);
+        } else if own_body {
+            return Err(wrong("its delta is another one's"));
+        } else {
+            return Err(wrong("its body is another one's"));
+        }
+        let known = Known { id: Header::id_of(encoded), branch: header.branch, from, to };
+        if let Some(all) = self.known.get_mut(number as usize) {
+            all.insert(header.sequence, known);
+        }
+        Ok(())
+    }
+
+    /// The names of a delta's parts, and what they lead to from there.
+    fn changes(
+        &mut self,
+        delta: &[DeltaPart],
+        from: Option<Sum>,
+    ) -> Result<(Vec<ObjectId>, Option<Sum>)> {
+        let (mut names, mut sum) = (Vec::new(), from);
         for part in delta {
             let (id, content) = self.part(ObjectKind::Delta, part)?;
             names.push(id);
-            self.read(&content);
             let delta = Delta::decode(&content).map_err(Error::corrupt("a delta"))?;
             for change in &delta.changes {
                 decode_key(&change.key).map_err(Error::corrupt("a claim"))?;
@@ -254,22 +390,12 @@ impl Judge<'_> {
                         *count = count.wrapping_add(1);
                     }
                 }
-                if let Some(new) = &new {
-                    decode_entry(new).map_err(Error::corrupt("a claim"))?;
+                for entry in [&old, &new].into_iter().flatten() {
+                    decode_entry(entry).map_err(Error::corrupt("a claim"))?;
                 }
             }
         }
-        if list_id(&names) != header.delta {
-            return Err(wrong("its delta is another one's"));
-        }
-        if sum.is_some_and(|sum| sum != (header.digest, header.count)) {
-            return Err(wrong("its delta does not lead to its digest"));
-        }
-        let leads = (Header::id_of(encoded), header.digest, header.count);
-        if let Some(known) = self.known.get_mut(number as usize) {
-            known.insert(header.sequence, leads);
-        }
-        Ok(())
+        Ok((names, sum))
     }
 
     fn side(&mut self, side: &Side) -> Result<Option<EntryBytes>> {
@@ -284,55 +410,110 @@ impl Judge<'_> {
         })
     }
 
-    fn facts(&mut self, page: &DeltaPart, count: u64) -> Result<()> {
+    /// That what revisions changed together leads to where the last of them leads.
+    fn fold(
+        &mut self,
+        (number, branch, last): Folded,
+        (first, pruning): (u64, OperationId),
+        delta: &[DeltaPart],
+    ) -> Result<()> {
+        let start = self.find(number, first)?;
+        let end = self.find(number, last)?;
+        let from = start.and_then(|start| start.from);
+        let (_, sum) = self.changes(delta, from)?;
+        let leads = match (sum, end) {
+            (Some(sum), Some(end)) => sum == end.to,
+            // The beginning is in the store; the import tries it there.
+            _ => self.refs.is_none(),
+        };
+        if !leads && !delta.is_empty() {
+            return Err(Error::invalid(format!(
+                "what was folded into #{last} does not lead there"
+            )));
+        }
+        let again = self.folds.contains_key(&(number, branch, last));
+        if again || first >= last || start.is_some_and(|start| start.branch != branch) {
+            return Err(Error::invalid(format!(
+                "nothing can be folded into #{last} from #{first}"
+            )));
+        }
+        let known = self.known.get_mut(number as usize);
+        if let Some(known) = known.and_then(|known| known.get_mut(&last)) {
+            if known.branch != branch {
+                return Err(Error::invalid(format!("#{last} is on another branch")));
+            }
+            known.from = from;
+        }
+        let span = (number, branch, first)..=(number, branch, last);
+        for (_, folded) in self.gone.range_mut(span.clone()) {
+            *folded = folded.or(Some(pruning));
+        }
+        for (_, folded) in self.vague.range_mut(span) {
+            *folded = folded.or(Some(pruning));
+        }
+        // The last one stays in sight: what it holds must lead somewhere.
+        if !leads {
+            self.vague.insert((number, branch, last), None);
+        }
+        let before = Fold { first, pruning, from: end.and_then(|end| end.from) };
+        self.folds.insert((number, branch, last), before);
+        Ok(())
+    }
+
+    fn unfold(&mut self, place: Folded) {
+        let Some(Fold { first, pruning, from }) = self.folds.remove(&place) else { return };
+        let known = self.known.get_mut(place.0 as usize);
+        if let Some(known) = known.and_then(|known| known.get_mut(&place.2)) {
+            known.from = from;
+        }
+        self.vague.remove(&place);
+        let span = (place.0, place.1, first)..=place;
+        let gone = self.gone.range_mut(span.clone());
+        for (_, folded) in gone.chain(self.vague.range_mut(span)) {
+            if *folded == Some(pruning) {
+                *folded = None;
+            }
+        }
+    }
+
+    fn facts(
+        &mut self,
+        page: &DeltaPart,
+        count: u64,
+        (first, last): (crate::model::Timestamp, crate::model::Timestamp),
+    ) -> Result<()> {
         let (_, content) = self.part(ObjectKind::Page, page)?;
-        self.read(&content);
         let page = Page::decode(&content).map_err(Error::corrupt("a page of facts"))?;
-        if page.facts.len() as u64 != count {
-            return Err(Error::invalid("a page of facts has another count"));
+        let times = || page.facts.iter().map(|fact| fact.at);
+        if page.facts.len() as u64 != count
+            || times().min().is_some_and(|found| found != first)
+            || times().max().is_some_and(|found| found != last)
+        {
+            return Err(Error::invalid("a page of facts has another count or other times"));
         }
         Ok(())
     }
 
-    fn segment(
-        &mut self,
-        blob: (SessionNumber, String),
-        offset: u64,
-        prefix: u64,
-        object: &Bytes,
-    ) -> Result<()> {
-        let ranged = self.refs.is_none();
-        let first = || (if ranged { offset } else { 0 }, (offset == 0).then(Vec::new));
-        let (next, mut before) = self.blobs.remove(&blob).unwrap_or_else(first);
-        if next != offset {
-            return Err(Error::invalid("a part of a source is left out"));
-        }
-        if restart_before(offset) == offset {
-            before = Some(Vec::new());
-        }
-        let length = match &mut before {
-            Some(before) => {
-                let prefix = usize::try_from(prefix)
-                    .ok()
-                    .and_then(|prefix| before.len().checked_sub(prefix));
-                let prefix = prefix.and_then(|from| before.get(from..));
-                let prefix =
-                    prefix.ok_or_else(|| Error::missing("what precedes a part of a source"))?;
-                let content = open_with_prefix(ObjectKind::Blob, prefix, &object.0)
-                    .map_err(Error::corrupt("a part of a source"))?;
-                self.read(&content);
-                before.extend_from_slice(&content);
-                content.len() as u64
+    fn segment(&mut self, name: Name, part: &Part<'_>, place: (u64, usize, usize)) -> Result<()> {
+        let here = self.here.get(name.0 as usize).copied().flatten();
+        let (store, view) = (self.store, self.view);
+        let read = move |name: &Name, from: u64, to: u64| -> Result<Vec<u8>> {
+            let Some(here) = here else { return Ok(Vec::new()) };
+            let (mut at, mut bytes) = (from, Vec::new());
+            while at < to {
+                let read = store.engine.blobs.read(view, here, &name.1, at, to - at)?;
+                let begin = usize::try_from(at - read.0).unwrap_or(usize::MAX);
+                let end = usize::try_from(to - read.0).unwrap_or(usize::MAX).min(read.1.len());
+                let Some(found) = read.1.get(begin..end).filter(|found| !found.is_empty()) else {
+                    break;
+                };
+                bytes.extend_from_slice(found);
+                at += found.len() as u64;
             }
-            // It takes what precedes the range to open it.
-            None if is_whole(&object.0) => crate::engine::object::length(&object.0)?,
-            None => return Err(Error::invalid("a part of a source is damaged")),
+            Ok(bytes)
         };
-        if length == 0 {
-            return Err(Error::invalid("a part of a source is empty"));
-        }
-        self.blobs.insert(blob, (offset + length, before));
-        Ok(())
+        let before: Option<Before<'_>> = if here.is_some() { Some(&read) } else { None };
+        self.sources.take((&mut self.items, before), &mut self.secrets, name, part, place)
     }
 }
 

@@ -63,7 +63,8 @@ impl Store {
     /// The same sessions give the same bytes.
     ///
     /// # Errors
-    /// What `write` refuses; [`Error::Invalid`] if a range is none; [`Error::Corrupt`] if something is not there; as
+    /// What `write` refuses; [`Error::Invalid`] if a range is none, or ends between a revision and its
+    /// pruning; [`Error::Corrupt`] if something is not there; as
     /// every read.
     pub fn export_bundle<E: From<Error>>(
         &self,
@@ -90,6 +91,7 @@ impl Store {
     ) -> Result<Bundled> {
         let view = self.engine.live.written()?;
         let mut contents = BundleContents::default();
+        let mut replays = Vec::with_capacity(ranges.len());
         for range in ranges {
             let session = crate::engine::refs::session(&view.refs, range.session.number)?;
             let last = session.next_sequence - 1;
@@ -100,8 +102,14 @@ impl Store {
                     range.from, session.info.name
                 )));
             }
+            let replay = Replay::new(&view, range.session.number, contents.sessions.len() as u32)?;
+            // A range to the end has what was done behind the last number too.
+            let span = (range.from, range.to.unwrap_or(u64::MAX));
+            replay.check_end(span.1)?;
+            let begun = replay.begun(span.0, span.1);
             let (info, from) = (session.info.clone(), range.from);
-            contents.sessions.push(BundleSession { info, from, to });
+            contents.sessions.push(BundleSession { info, from, to, begun });
+            replays.push((replay, span));
         }
         let header = bundle_header();
         let chain = BundleChain::begin(&header).map_err(Error::corrupt("a bundle"))?;
@@ -116,11 +124,8 @@ impl Store {
             open: None,
         };
         writer.item(ItemKind::Contents, &contents.encode())?;
-        for (named, range) in (0..).zip(ranges) {
-            let replay = Replay::new(&view, range.session.number, named)?;
-            // A range to the end has what was done behind the last number too.
-            let to = range.to.unwrap_or(u64::MAX);
-            replay.each(range.from, to, &mut |step| writer.step(step))?;
+        for (replay, (from, to)) in replays {
+            replay.each(from, to, &mut |step| writer.step(step))?;
             writer.close()?;
         }
         let end = writer.end;
@@ -142,6 +147,9 @@ impl<W: FnMut(&[u8]) -> Result<()>> Writer<'_, W> {
     }
 
     fn step(&mut self, step: Step) -> Result<()> {
+        if step.alone {
+            self.close()?;
+        }
         for mut change in step.changes {
             self.objects(&mut change)?;
             // What takes back stays with what it did meanwhile.
@@ -156,6 +164,9 @@ impl<W: FnMut(&[u8]) -> Result<()>> Writer<'_, W> {
             let open = self.open.get_or_insert(Record { operation, changes: Vec::new() });
             open.changes.push(change);
         }
+        if step.alone {
+            self.close()?;
+        }
         Ok(())
     }
 
@@ -168,7 +179,7 @@ impl<W: FnMut(&[u8]) -> Result<()>> Writer<'_, W> {
     /// Writes the objects that a change names, and those in it that are too large to stand in its record.
     fn objects(&mut self, change: &mut RecordChange) -> Result<()> {
         match change {
-            RecordChange::Revision { delta, .. } => {
+            RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. } => {
                 for part in delta {
                     let DeltaPart::Inline(sealed) = part else { continue };
                     let content =

@@ -3,16 +3,18 @@
 use super::check::{judge, session_of};
 use super::{BundleSource, Items, MAX_RECORD_BYTES, damaged};
 use crate::backend::Snapshot;
+use crate::engine::blob::BlobCache;
 use crate::engine::commit::{Desk, Durability};
-use crate::engine::index::find_operation;
+use crate::engine::index::{find_operation, fold};
+use crate::engine::lineage::At;
 use crate::engine::maintain::APPLY_BYTES;
 use crate::engine::object;
 use crate::engine::refs::{advance_by, session as session_refs};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    BundleContents, BundleSession, Bytes, Header, ItemKind, OperationRow, Record, RecordChange,
-    Refs, sealed_id,
+    BundleContents, BundleSession, Bytes, Effect, Header, ItemKind, ObjectKind, OperationRow,
+    Record, RecordChange, Refs, SegmentRow, open_with_prefix, sealed_id,
 };
 use crate::model::{Operation, OperationId, SessionKind, SessionNumber};
 use crate::store::{Act, Store};
@@ -46,11 +48,14 @@ impl Store {
         source: &mut dyn BundleSource,
         name: Option<&str>,
     ) -> Result<BundleTaken> {
-        let (mut contents, secrets) = judge(source, self.engine.options.redaction.as_deref())?;
-        if secrets > 0 {
+        let view = self.engine.live.written()?;
+        let redactor = self.engine.options.redaction.as_deref();
+        let (mut contents, secrets) = judge(source, redactor, self, &view)?;
+        drop(view);
+        if let Some(secrets) = secrets {
             return Err(Error::invalid(format!(
-                "the bundle holds {secrets} secrets, and nothing of it can be taken out since it would have other \
-                 ids: nothing was taken; allow them, or take all of it with --no-redact"
+                "the bundle holds {secrets}, and none can be taken out since what held it would have another id: \
+                 nothing of it was taken; let them through, or redact nothing"
             )));
         }
         if let Some(name) = name {
@@ -61,10 +66,12 @@ impl Store {
         }
         let refs = self.engine.live.written_refs()?.0;
         contents.sessions.iter().try_for_each(|session| place(&refs, session).map(drop))?;
+        let begun = contents.sessions.iter().flat_map(|session| &session.begun);
+        let done = begun.map(|one| (one.operation, one.effects as usize)).collect();
         let mut import = Import {
             store: self,
             operation: act.operation()?,
-            done: HashMap::new(),
+            done,
             objects: Vec::new(),
             taken: BundleTaken::default(),
             contents,
@@ -210,19 +217,38 @@ impl Import<'_> {
                 if there {
                     continue;
                 }
-                follows(&refs, number, session, &change)?;
+                follows(desk, &refs, number, session, &change)?;
                 advance_by(&mut refs, &change)?;
                 changes.push(change);
             }
             let written = !changes.is_empty();
             let record = Record { operation: record.operation.clone(), changes };
+            // What cannot be done here must not come into the journal.
+            if written {
+                desk.view()?.check(record.clone()).map_err(|error| elsewhere(session, &error))?;
+            }
             Ok((written.then_some(record), written))
         })
     }
 }
 
 const fn has_effect(change: &RecordChange) -> bool {
-    !matches!(change, RecordChange::Segment { .. } | RecordChange::TakesBack { .. })
+    !matches!(
+        change,
+        RecordChange::Segment { .. }
+            | RecordChange::TakesBack { .. }
+            | RecordChange::Pruned { .. }
+            | RecordChange::Swept { .. }
+    )
+}
+
+/// What went another way here than where the bundle was made.
+fn elsewhere(session: &BundleSession, error: &Error) -> Error {
+    Error::Conflict(format!(
+        "the session '{}' went another way here: {}",
+        session.info.name,
+        crate::engine::verify::chain(error)
+    ))
 }
 
 /// What is known of an operation, if it is.
@@ -237,19 +263,59 @@ fn is_known(
     change: &RecordChange,
     at: usize,
 ) -> Result<bool> {
+    let swept = |row: &OperationRow| {
+        row.effects.iter().any(|effect| matches!(effect, Effect::Swept { .. }))
+    };
     Ok(match change {
-        RecordChange::Segment { session, blob, offset, .. } => {
-            let place = of(*session).text(blob).number(*offset).build();
-            desk.view()?.get(key::SEGMENTS, &place)?.is_some()
+        RecordChange::Segment { .. } if known.is_some_and(|row| at < row.effects.len()) => true,
+        RecordChange::Segment { session, blob, offset, prefix, object } => {
+            let part = (*offset, *prefix, object);
+            is_known_part(desk, *session, blob, part)?
         }
         // They come last, in one record.
         RecordChange::TakesBack { .. } => known.is_some_and(|row| row.takes_back.is_some()),
-        _ => known.is_some_and(|row| at < row.effects.len()),
+        RecordChange::Pruned { .. } => known.is_some(),
+        RecordChange::Swept { .. } => known.is_some_and(swept),
+        // What it did stands there in short.
+        _ => known.is_some_and(|row| swept(row) || at < row.effects.len()),
     })
+}
+
+/// Whether a part of a source is here. One of other bytes is refused; the same bytes may have come in other parts, when they
+/// were taken back and read again: then these are the ones that count.
+fn is_known_part(
+    desk: &Desk<'_>,
+    session: SessionNumber,
+    blob: &str,
+    (offset, prefix, object): (u64, u64, &Bytes),
+) -> Result<bool> {
+    let view = desk.view()?;
+    let place = of(session).text(blob).number(offset).build();
+    let Some(row) = view.get(key::SEGMENTS, &place)? else { return Ok(false) };
+    let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a source"))?;
+    let name = |sealed: &[u8]| sealed_id(sealed).map_err(Error::corrupt("an object"));
+    if name(&object::sealed(&view, row.object)?)? == name(&object.0)? {
+        return Ok(true);
+    }
+    let from = offset.saturating_sub(prefix);
+    // What was read before may have come in other parts since.
+    let cache = BlobCache::default();
+    let (start, bytes) = cache.read(&view, session, blob, from, prefix + row.length)?;
+    let at = |place: u64| usize::try_from(place - start).unwrap_or(usize::MAX);
+    let before = bytes.get(at(from)..at(offset)).ok_or_else(|| Error::missing("a source"))?;
+    let theirs = open_with_prefix(ObjectKind::Blob, before, &object.0)
+        .map_err(Error::corrupt("a part of a source"))?;
+    let ours = bytes.get(at(offset)..).unwrap_or_default();
+    let both = ours.len().min(theirs.len());
+    if ours.get(..both) != theirs.get(..both) {
+        return Err(Error::Conflict(format!("the source '{blob}' has other bytes here")));
+    }
+    Ok(false)
 }
 
 /// That a change follows what is here as it did where it was made.
 fn follows(
+    desk: &Desk<'_>,
     refs: &Refs,
     number: SessionNumber,
     session: &BundleSession,
@@ -269,6 +335,12 @@ fn follows(
             let head = here.branch(header.branch)?.head;
             let parent = header.parents.first().map(|parent| parent.id);
             if header.sequence != here.next_sequence || head.map(|head| head.id) != parent {
+                return Err(went());
+            }
+        }
+        RecordChange::Folded { branch, last, .. } => {
+            let at = At { branch: *branch, sequence: *last };
+            if fold::row(&desk.view()?, number, at)?.is_some() {
                 return Err(went());
             }
         }

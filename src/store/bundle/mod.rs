@@ -1,14 +1,18 @@
 //! Bundles: sessions as one file. Records and objects come as they are, so every id and hash stays what it was.
 //!
-//! * `replay`: the records of a session again, from its operations.
+//! * `replay`: the records of a session again, from its operations; `fold`: what pruning folded, as it was.
 //! * `export`: those with their objects, into a file.
-//! * `check`: a file judged as a whole, before anything of it is written.
+//! * `check`: a file judged as a whole, before anything of it is written; `source`: its growing blobs; `secret`: whether it
+//!   holds what is taken out here.
 //! * `import`: what of it is not there yet, into the journal.
 
 mod check;
 mod export;
+mod fold;
 mod import;
 mod replay;
+mod secret;
+mod source;
 
 pub use export::{BundleRange, Bundled};
 pub use import::BundleTaken;

@@ -1,5 +1,6 @@
 //! The records of a session again: what each operation did is known by what it takes to take it back.
 
+use super::fold::Pruned;
 use crate::backend::{Direction, Snapshot};
 use crate::engine::lineage::At;
 use crate::engine::live::View;
@@ -9,11 +10,12 @@ use crate::engine::{object, timeline};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    BookmarkRow, Bytes, CheckpointRow, DeltaPart, Effect, ObjectKind, OperationRow, Page,
-    RecordChange, RevisionRow, SegmentRow, SequenceRow, SessionRefs,
+    Begun, BookmarkRow, Bytes, CheckpointRow, DeltaPart, Effect, ObjectKind, OperationRow, Page,
+    RecordChange, SegmentRow, SequenceRow, SessionRefs,
 };
 use crate::model::{
     BranchNumber, Checkpoint, CheckpointId, Operation, OperationId, SessionNumber, Timestamp,
+    Trigger, Value,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -21,17 +23,35 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 pub(super) struct Step {
     pub(super) operation: Operation,
     pub(super) changes: Vec<RecordChange>,
+    /// Whether it stands in a record of its own.
+    pub(super) alone: bool,
 }
 
 /// What stands behind what an operation did, before it is read.
 #[derive(Clone, Debug)]
 enum Deed {
+    Pruned,
     Effect(Effect),
     TakesBack(OperationId),
+    Swept,
 }
 
 /// Where a deed stands: by the session's one count, what has a number first, then as it was written.
 type Place = (u64, u8, u64, usize);
+
+/// Whether what stands there is behind `from` and not behind `to`.
+const fn is_in((number, unnumbered, ..): Place, (from, to): (u64, u64)) -> bool {
+    if unnumbered == 0 { from < number && number <= to } else { from <= number && number < to }
+}
+
+fn unfolded(effect: &Effect) -> Option<Effect> {
+    match effect {
+        Effect::Unfolded { branch, first, last } => {
+            Some(Effect::Folded { branch: *branch, first: *first, last: *last })
+        }
+        _ => None,
+    }
+}
 
 pub(super) struct Replay<'a> {
     view: &'a View,
@@ -39,6 +59,7 @@ pub(super) struct Replay<'a> {
     /// The session's number in the bundle.
     named: SessionNumber,
     refs: &'a SessionRefs,
+    pruned: Pruned<'a>,
     operations: Vec<OperationRow>,
     deeds: Vec<(Place, usize, Deed)>,
     /// The versions of each checkpoint that are still to come, the next one last.
@@ -69,6 +90,7 @@ impl<'a> Replay<'a> {
             number,
             named,
             refs,
+            pruned: Pruned { view, number },
             operations,
             deeds: Vec::new(),
             checkpoints: HashMap::new(),
@@ -86,11 +108,19 @@ impl<'a> Replay<'a> {
 
     /// What a checkpoint, bookmark or schedule became is what the next effect on it calls old, or what it is now.
     fn versions(&mut self) -> Result<()> {
+        // Of a checkpoint that is gone for good only its number is left.
+        let mut checkpoints: HashMap<CheckpointId, Vec<(u64, Option<Checkpoint>)>> = HashMap::new();
         for row in &self.operations {
             for effect in &row.effects {
                 match effect {
                     Effect::CheckpointChanged { old } | Effect::CheckpointHidden { old } => {
-                        self.checkpoints.entry(old.id).or_default().push((**old).clone());
+                        let version = (old.sequence, Some((**old).clone()));
+                        checkpoints.entry(old.id).or_default().push(version);
+                    }
+                    Effect::Swept { checkpoints: gone, .. } => {
+                        for (sequence, id) in gone {
+                            checkpoints.entry(*id).or_default().push((*sequence, None));
+                        }
                     }
                     Effect::Bookmark { source, old, .. } => {
                         let known = self.bookmarks.entry(source.clone()).or_default();
@@ -106,9 +136,19 @@ impl<'a> Replay<'a> {
             self.view.scan(key::CHECKPOINTS, &from, &to, Direction::Ascending, usize::MAX)?
         {
             let row = CheckpointRow::decode(&row).map_err(Error::corrupt("a checkpoint"))?;
-            self.checkpoints.entry(row.checkpoint.id).or_default().push(row.checkpoint);
+            let version = (row.checkpoint.sequence, Some(row.checkpoint.clone()));
+            checkpoints.entry(row.checkpoint.id).or_default().push(version);
         }
-        self.checkpoints.values_mut().for_each(|versions| versions.reverse());
+        for (id, versions) in checkpoints {
+            let mut next = None;
+            let mut known = Vec::with_capacity(versions.len());
+            for (sequence, version) in versions.into_iter().rev() {
+                let version = version.or(next).unwrap_or_else(|| self.gone(id, sequence));
+                next = Some(version.clone());
+                known.push(version);
+            }
+            self.checkpoints.insert(id, known);
+        }
         for (source, versions) in &mut self.bookmarks {
             // The first one is what it was before all.
             versions.remove(0);
@@ -125,15 +165,69 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
+    /// What stands for a checkpoint that was pruned for good: it holds its number, and goes again.
+    fn gone(&self, id: CheckpointId, sequence: u64) -> Checkpoint {
+        Checkpoint {
+            id,
+            sequence,
+            time: self.refs.last_event.unwrap_or(self.refs.info.started_at),
+            branch: 0,
+            revision: None,
+            message: String::new(),
+            tags: Vec::new(),
+            trigger: Trigger::Manual,
+            body: Value::Null,
+            key: None,
+        }
+    }
+
+    /// What an operation did, in order; of a pruning that is done for good as far as it still shows.
+    fn deeds(&self, row: &OperationRow) -> Result<Vec<Deed>> {
+        let mut deeds = Vec::new();
+        let swept = row.effects.iter().any(|effect| matches!(effect, Effect::Swept { .. }));
+        if swept || self.pruned.is_pruning(&row.operation)? {
+            deeds.push(Deed::Pruned);
+        }
+        for effect in &row.effects {
+            let Effect::Swept { checkpoints, .. } = effect else {
+                deeds.push(Deed::Effect(effect.clone()));
+                continue;
+            };
+            deeds.extend(checkpoints.iter().map(|(sequence, id)| {
+                let old = Box::new(self.gone(*id, *sequence));
+                Deed::Effect(Effect::CheckpointHidden { old })
+            }));
+            // Where it was taken back before, that says what it had folded.
+            let back = self.operations.iter().find(|one| one.takes_back == Some(row.operation.id));
+            let folded = match back {
+                Some(back) => back.effects.iter().rev().filter_map(unfolded).collect(),
+                None => self.pruned.folded_by(&row.operation.id)?,
+            };
+            deeds.extend(folded.into_iter().map(Deed::Effect));
+        }
+        deeds.extend(row.takes_back.map(Deed::TakesBack));
+        Ok(deeds)
+    }
+
     /// Puts all deeds in the order in which they can be done again: by number, since operations may have run beside each
     /// other.
     fn order(&mut self) -> Result<()> {
         let mut made: HashMap<CheckpointId, u64> = HashMap::new();
+        let mut ends: HashMap<OperationId, u64> = HashMap::new();
         for (which, row) in self.operations.iter().enumerate() {
             let mut last = row.sequence;
-            let taken_back = row.takes_back.map(Deed::TakesBack);
-            let deeds = row.effects.iter().cloned().map(Deed::Effect).chain(taken_back);
-            for (index, deed) in deeds.enumerate() {
+            for (index, deed) in self.deeds(row)?.into_iter().enumerate() {
+                // An operation that runs beside others may take back what began after it.
+                let known = match &deed {
+                    Deed::Effect(Effect::Folded { last, .. } | Effect::Unfolded { last, .. }) => {
+                        *last
+                    }
+                    Deed::Effect(
+                        Effect::CheckpointHidden { old } | Effect::CheckpointChanged { old },
+                    ) => old.sequence,
+                    _ => 0,
+                };
+                last = last.max(known);
                 let own = match &deed {
                     Deed::Effect(Effect::Revision { sequence, .. }) => Some(*sequence),
                     Deed::Effect(Effect::CheckpointMade { id }) if !made.contains_key(id) => {
@@ -149,9 +243,71 @@ impl<'a> Replay<'a> {
                 let place = (own.unwrap_or(last), u8::from(own.is_none()), row.position, index);
                 self.deeds.push((place, which, deed));
             }
+            ends.insert(row.operation.id, last);
+        }
+        for (which, row) in self.operations.iter().enumerate() {
+            if row.effects.iter().any(|effect| matches!(effect, Effect::Swept { .. })) {
+                let place = self.behind_all(row.operation.id, &ends);
+                self.deeds.push((place, which, Deed::Swept));
+            }
         }
         self.deeds.sort_by_key(|(place, which, _)| (*place, *which));
         Ok(())
+    }
+
+    /// That what is gone for good is told as gone: a range cannot end between a revision and its pruning.
+    pub(super) fn check_end(&self, to: u64) -> Result<()> {
+        for (_, which, deed) in &self.deeds {
+            let Deed::Effect(Effect::Folded { first, .. }) = deed else { continue };
+            let mut swept = self
+                .deeds
+                .iter()
+                .filter(|(_, other, deed)| other == which && matches!(deed, Deed::Swept));
+            if let Some(((swept, ..), ..)) = swept.next()
+                && *first <= to
+                && *swept >= to
+            {
+                return Err(Error::invalid(format!(
+                    "#{first} and others were pruned for good behind #{to}: let the range end behind #{swept}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// How many effects of operations that a range begins in the middle of stand before it.
+    pub(super) fn begun(&self, from: u64, to: u64) -> Vec<Begun> {
+        let mut passed: BTreeMap<usize, (u64, bool)> = BTreeMap::new();
+        for (place, which, deed) in &self.deeds {
+            let (effects, goes_on) = passed.entry(*which).or_default();
+            if is_in(*place, (from, to)) {
+                *goes_on = true;
+            } else if place.0 <= from && matches!(deed, Deed::Effect(_)) {
+                *effects += 1;
+            }
+        }
+        let begun = passed.into_iter().filter(|(_, (effects, goes_on))| *effects > 0 && *goes_on);
+        begun
+            .filter_map(|(which, (effects, _))| {
+                let operation = self.operations.get(which)?.operation.id;
+                Some(Begun { operation, effects })
+            })
+            .collect()
+    }
+
+    /// Behind an operation and all that took it back, or did it again.
+    fn behind_all(&self, operation: OperationId, ends: &HashMap<OperationId, u64>) -> Place {
+        let mut chain = HashSet::from([operation]);
+        let mut place = (0, 1, 0, usize::MAX);
+        for row in &self.operations {
+            let of_it = row.takes_back.is_some_and(|other| chain.contains(&other));
+            if of_it || row.operation.id == operation {
+                chain.insert(row.operation.id);
+                let end = ends.get(&row.operation.id).copied().unwrap_or(0);
+                place = (end.max(place.0), 1, row.position.max(place.2), usize::MAX);
+            }
+        }
+        place
     }
 
     /// Does again, in order, what was done behind `from` and not behind `to`.
@@ -161,26 +317,41 @@ impl<'a> Replay<'a> {
         to: u64,
         step: &mut dyn FnMut(Step) -> Result<()>,
     ) -> Result<()> {
-        for (_, which, deed) in std::mem::take(&mut self.deeds) {
+        for (place, which, deed) in std::mem::take(&mut self.deeds) {
             let row = self
                 .operations
                 .get(which)
                 .ok_or_else(|| Error::Internal("an operation is gone".to_owned()))?;
-            let wanted = row.sequence >= from && row.sequence < to;
+            let wanted = is_in(place, (from, to));
             let operation = row.operation.clone();
+            let alone = matches!(deed, Deed::Swept);
+            let session = self.named;
             let changes = match deed {
-                Deed::TakesBack(other) => self.takes_back(other),
-                Deed::Effect(effect) if wanted => self.effect(effect)?,
-                Deed::Effect(effect) => {
-                    self.pass(effect)?;
+                Deed::Effect(effect) if !wanted => {
+                    self.pass(effect, which)?;
                     continue;
                 }
+                _ if !wanted => continue,
+                Deed::Effect(effect) => self.effect(effect, which)?,
+                Deed::TakesBack(other) => self.takes_back(other),
+                Deed::Pruned => vec![RecordChange::Pruned { session }],
+                Deed::Swept => {
+                    let blobs = Vec::new();
+                    vec![RecordChange::Swept { session, operation: operation.id, blobs }]
+                }
             };
-            if wanted {
-                step(Step { operation, changes })?;
-            }
+            step(Step { operation, changes, alone })?;
         }
         Ok(())
+    }
+
+    /// The pruning that an operation's folds are part of: by a redo, the one that is done again.
+    fn pruning(&self, which: usize) -> Result<OperationId> {
+        let gone = || Error::Internal("an operation is gone".to_owned());
+        let row = self.operations.get(which).ok_or_else(gone)?;
+        let Some(undo) = row.takes_back else { return Ok(row.operation.id) };
+        let known = self.operations.iter().find(|row| row.operation.id == undo);
+        Ok(known.and_then(|row| row.takes_back).unwrap_or(undo))
     }
 
     fn takes_back(&self, other: OperationId) -> Vec<RecordChange> {
@@ -195,7 +366,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn effect(&mut self, effect: Effect) -> Result<Vec<RecordChange>> {
+    fn effect(&mut self, effect: Effect, which: usize) -> Result<Vec<RecordChange>> {
         let session = self.named;
         let one = |change| Ok(vec![change]);
         match effect {
@@ -237,6 +408,17 @@ impl<'a> Replay<'a> {
             }
             Effect::Facts { page, count, .. } => one(self.facts(page, count)?),
             Effect::Bookmark { source, .. } => self.bookmark(source),
+            Effect::Folded { branch, first, last } => {
+                let at = At { branch, sequence: last };
+                let delta = self.pruned.fold(at, first)?;
+                let pruning = self.pruning(which)?;
+                one(RecordChange::Folded { session, branch, first, last, pruning, delta })
+            }
+            Effect::Unfolded { branch, last, .. } => {
+                one(RecordChange::Unfolded { session, branch, last })
+            }
+            // It was told as what it had been.
+            Effect::Swept { .. } => Ok(Vec::new()),
             Effect::Schedule { .. } => {
                 let every_micros = self.schedules.pop().flatten();
                 one(RecordChange::Schedule { session, every_micros })
@@ -245,18 +427,27 @@ impl<'a> Replay<'a> {
     }
 
     /// Passes over what is not wanted, so that what follows is known for what it is.
-    fn pass(&mut self, effect: Effect) -> Result<()> {
+    fn pass(&mut self, effect: Effect, which: usize) -> Result<()> {
         match effect {
-            Effect::Revision { .. } | Effect::Facts { .. } => Ok(()),
+            Effect::Revision { .. }
+            | Effect::Facts { .. }
+            | Effect::Folded { .. }
+            | Effect::Unfolded { .. }
+            | Effect::Swept { .. } => Ok(()),
             Effect::Bookmark { source, .. } => {
-                let bookmark = self.bookmarks.get_mut(&source).and_then(Vec::pop).flatten();
-                if let Some(row) = bookmark {
-                    let to = row.cleaned.map_or(row.bytes, |cleaned| cleaned.bytes);
-                    self.blobs.insert(row.blob, to);
+                let (bookmark, end) = self.bookmark_version(&source);
+                if let Some(row) = bookmark.filter(|row| !row.blob.is_empty()) {
+                    let mut from = self.blobs.get(&row.blob).copied().unwrap_or(0);
+                    while from < end
+                        && let Some(part) = self.segment_row(&row.blob, from)?
+                    {
+                        from += part.length;
+                    }
+                    self.blobs.insert(row.blob, from);
                 }
                 Ok(())
             }
-            other => self.effect(other).map(drop),
+            other => self.effect(other, which).map(drop),
         }
     }
 
@@ -266,18 +457,9 @@ impl<'a> Replay<'a> {
     }
 
     fn revision(&self, at: At) -> Result<RecordChange> {
-        let place = of(self.number).branch(at.branch).number(at.sequence).build();
-        let what = || format!("revision #{}", at.sequence);
-        let row = self.view.get(key::REVISIONS, &place)?.ok_or_else(|| Error::missing(what()))?;
-        let row = RevisionRow::decode(&row).map_err(Error::corrupt(what()))?;
-        let parts = row.parts.iter().map(|part| object::sealed(self.view, *part));
-        let delta = parts.map(|part| Ok(DeltaPart::Inline(Bytes(part?)))).collect::<Result<_>>()?;
-        Ok(RecordChange::Revision {
-            session: self.named,
-            header: Bytes(row.header),
-            body: Bytes(row.body),
-            delta,
-        })
+        let (header, body, delta) = self.pruned.revision(at)?;
+        let (header, body) = (Bytes(header), Bytes(body));
+        Ok(RecordChange::Revision { session: self.named, header, body, delta })
     }
 
     fn branch(&mut self, branch: BranchNumber) -> Result<RecordChange> {
@@ -317,19 +499,42 @@ impl<'a> Replay<'a> {
         })
     }
 
+    /// What a bookmark became, and up to where its bytes are told with it: no further than it will ever go back, since what
+    /// is read again then stands in other parts; all there are where it is the last one.
+    fn bookmark_version(&mut self, source: &str) -> (Option<BookmarkRow>, u64) {
+        let Some(versions) = self.bookmarks.get_mut(source) else { return (None, 0) };
+        let bookmark = versions.pop().flatten();
+        let Some(row) = &bookmark else { return (None, 0) };
+        let is_same = |later: &&Option<BookmarkRow>| {
+            later.as_ref().is_some_and(|later| later.blob == row.blob)
+        };
+        let end = if versions.iter().any(|later| is_same(&later)) {
+            let to = |version: &Option<BookmarkRow>| version.as_ref().map_or(0, kept);
+            let later = versions.iter().filter(|later| later.is_none() || is_same(later));
+            later.map(to).min().unwrap_or(0).min(kept(row))
+        } else {
+            u64::MAX
+        };
+        (bookmark, end)
+    }
+
     /// A bookmark, behind the bytes up to it if they are kept.
     fn bookmark(&mut self, source: String) -> Result<Vec<RecordChange>> {
-        let bookmark = self.bookmarks.get_mut(&source).and_then(Vec::pop).flatten();
+        let (bookmark, end) = self.bookmark_version(&source);
         let mut changes = Vec::new();
-        if let Some(row) = &bookmark
-            && !row.blob.is_empty()
-        {
-            let to = row.cleaned.map_or(row.bytes, |cleaned| cleaned.bytes);
+        if let Some(row) = bookmark.as_ref().filter(|row| !row.blob.is_empty()) {
             let mut from = self.blobs.get(&row.blob).copied().unwrap_or(0);
-            while from < to {
-                let segment = self.segment(&row.blob, from)?;
-                from += segment.1;
-                changes.push(segment.0);
+            while from < end {
+                let Some(part) = self.segment_row(&row.blob, from)? else {
+                    if from < end.min(kept(row)) {
+                        return Err(Error::missing(format!("'{}' at byte {from}", row.blob)));
+                    }
+                    break;
+                };
+                let object = Bytes(object::sealed(self.view, part.object)?);
+                let (session, blob, prefix) = (self.named, row.blob.clone(), part.prefix);
+                changes.push(RecordChange::Segment { session, blob, offset: from, prefix, object });
+                from += part.length;
             }
             self.blobs.insert(row.blob.clone(), from);
         }
@@ -338,16 +543,20 @@ impl<'a> Replay<'a> {
         Ok(changes)
     }
 
-    fn segment(&self, blob: &str, offset: u64) -> Result<(RecordChange, u64)> {
+    fn segment_row(&self, blob: &str, offset: u64) -> Result<Option<SegmentRow>> {
         let place = of(self.number).text(blob).number(offset).build();
+        let row = self.view.get(key::SEGMENTS, &place)?.map(|row| SegmentRow::decode(&row));
         let what = || format!("the source '{blob}' at byte {offset}");
-        let row = self.view.get(key::SEGMENTS, &place)?.ok_or_else(|| Error::missing(what()))?;
-        let row = SegmentRow::decode(&row).map_err(Error::corrupt(what()))?;
-        if row.length == 0 {
-            return Err(Error::missing(what()));
+        let row = row.transpose().map_err(Error::corrupt(what()))?;
+        match row {
+            // A repair could not save it.
+            Some(row) if row.length == 0 => Err(Error::missing(what())),
+            row => Ok(row),
         }
-        let object = Bytes(object::sealed(self.view, row.object)?);
-        let (session, blob, prefix) = (self.named, blob.to_owned(), row.prefix);
-        Ok((RecordChange::Segment { session, blob, offset, prefix, object }, row.length))
     }
+}
+
+/// How many bytes are kept of what was taken.
+fn kept(row: &BookmarkRow) -> u64 {
+    row.cleaned.map_or(row.bytes, |cleaned| cleaned.bytes)
 }

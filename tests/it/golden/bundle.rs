@@ -2,9 +2,10 @@
 
 use super::golden;
 use forge_store::format::{
-    BundleChain, BundleContents, BundleEnd, BundleSession, ItemKind, bundle_header, item_header,
+    Begun, BundleChain, BundleContents, BundleEnd, BundleSession, ItemKind, bundle_header,
+    item_header,
 };
-use forge_store::model::{SessionId, SessionInfo, SessionKind, Timestamp};
+use forge_store::model::{OperationId, SessionId, SessionInfo, SessionKind, Timestamp};
 
 #[test]
 fn the_golden_bundle_is_written_and_read_as_ever() {
@@ -16,7 +17,9 @@ fn the_golden_bundle_is_written_and_read_as_ever() {
         agent_session: None,
         started_at: Timestamp::from_micros(1_767_261_600_000_000),
     };
-    let contents = BundleContents { sessions: vec![BundleSession { info, from: 3, to: 42 }] };
+    let begun = vec![Begun { operation: OperationId::from_bytes([9; 16]), effects: 2 }];
+    let contents =
+        BundleContents { sessions: vec![BundleSession { info, from: 3, to: 42, begun }] };
     let end = BundleEnd { objects: 1, records: 0 };
     let header = bundle_header();
     let mut chain = BundleChain::begin(&header).unwrap();

@@ -222,3 +222,27 @@ fn an_undo_of_what_was_folded_says_what_to_take_back_first() {
     assert_eq!(all(&session), before);
     session.undo(&act(7), Some(&operations[2])).unwrap();
 }
+
+#[test]
+fn what_a_second_pruning_can_fold_as_well_leaves_the_first_one_whole() {
+    let store = Store::in_memory().unwrap();
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    for minute in 1..=6 {
+        revise(&session, minute, &[("n", Some(minute.to_string()))]);
+        if minute == 2 || minute == 3 {
+            let wanted = NewCheckpoint::manual(format!("c{minute}"));
+            session.write(&act(minute)).checkpoint(wanted).commit().unwrap();
+        }
+    }
+    let before = all(&session);
+    let keep = Retention { manual: true, ..bare() };
+    let first = session.prune(&act(10), &keep).unwrap().operation.unwrap().to_string();
+    let between = all(&session);
+    // What the checkpoints named lies before the head, into which others were folded already.
+    let second = session.prune(&act(11), &bare()).unwrap().operation.unwrap().to_string();
+    assert!(all(&session).len() < between.len());
+    session.undo(&act(12), Some(&second)).unwrap();
+    assert_eq!(all(&session), between);
+    session.undo(&act(13), Some(&first)).unwrap();
+    assert_eq!(all(&session), before);
+}
