@@ -1,9 +1,10 @@
 //! Three-way merge by entity and field.
 
-use super::State;
+use super::{State, differences};
+use crate::model::claim::references;
 use crate::model::{Entry, Key, Map, Value};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Whose value wins where both sides changed the same thing differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -15,12 +16,12 @@ pub enum Side {
     Theirs,
 }
 
-/// The same thing changed differently on both sides.
+/// The same thing changed differently on both sides, or removed on one and needed on the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conflict {
     /// The claim.
     pub key: Key,
-    /// The field that both changed; `None` if it is the claim as a whole (removed here, changed there).
+    /// The field that both changed; `None` if it is the claim as a whole (removed here, changed or needed there).
     pub field: Option<String>,
     /// What both began with: the field, or all fields of the claim; `None` if it was not there.
     pub base: Option<Value>,
@@ -28,107 +29,316 @@ pub struct Conflict {
     pub ours: Option<Value>,
     /// What stands in theirs.
     pub theirs: Option<Value>,
+    /// The claims that refer to this one and would refer to nothing without it, sorted. Where it stays away, each of
+    /// them is what it is on the side without it.
+    pub needed_by: Vec<Key>,
+}
+
+/// How a conflict is settled.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Settled {
+    /// As on this side.
+    Side(Side),
+    /// By this value of the field (null: without it), or these fields of the claim.
+    Value(Value),
 }
 
 /// What came of a merge.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Merge {
-    /// The merged state; where there is a conflict, with the preferred side's value.
+    /// The merged state, conflicts settled as was said.
     pub state: State,
     /// What both sides changed differently, by key and field. Whether it can be stored is for the caller to decide.
     pub conflicts: Vec<Conflict>,
+}
+
+/// What both sides of a merge go back to: a state, or what several of them come to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ancestor {
+    state: State,
+    /// What several states that both sides go back to disagree about: a difference there is always a conflict.
+    contested: BTreeSet<(Key, Option<String>)>,
+}
+
+impl From<State> for Ancestor {
+    fn from(state: State) -> Self {
+        Self { state, contested: BTreeSet::new() }
+    }
+}
+
+impl Ancestor {
+    /// What this and another state that both sides go back to come to, where these two go back to `base` themselves
+    /// (`None`: nobody knows, so all that differs is contested).
+    #[must_use]
+    pub fn with(mut self, base: Option<&Self>, other: &State) -> Self {
+        match base {
+            Some(base) => {
+                let mut merge = Merge::default();
+                let sides = Sides3 { base, ours: &self.state, theirs: other };
+                sides.merge(&mut merge, &mut |_| Settled::Side(Side::Ours));
+                let contested = merge.conflicts.into_iter().map(|one| (one.key, one.field));
+                self.contested.extend(contested);
+                self.state = merge.state;
+            }
+            None => {
+                let differing = differences(&self.state, other, |a, b| a == b);
+                self.contested.extend(differing.map(|(key, _, _)| (key.clone(), None)));
+            }
+        }
+        self
+    }
 }
 
 /// Merges what changed from `base` to `theirs` into `ours`.
 ///
 /// What only one side changed is taken from it; what both changed alike is taken once. Of a claim that both changed
 /// (or both added) every field at the top is merged for itself. A claim that one side removed and the other changed is
-/// a conflict as a whole. Conflicts are reported and `prefer` decides what stands in the state.
+/// a conflict as a whole, and so is one that one side removed and a claim of the other newly refers to. Conflicts are
+/// reported and `prefer` decides what stands in the state.
 ///
 /// Laws (tested): merging a state with itself or with the base changes nothing; swapping the sides and the preference
 /// gives the same state, and the same conflicts with sides swapped; every change of either side is in the merged state
-/// or in a conflict.
+/// or in a conflict; no reference that held on its side fails in the merged state.
 #[must_use]
 pub fn merge3(base: &State, ours: &State, theirs: &State, prefer: Side) -> Merge {
+    // Nothing is contested: the state alone would do, but it is small beside what is compared.
+    merge_by(&base.clone().into(), ours, theirs, &mut |_| Settled::Side(prefer))
+}
+
+/// As [`merge3`], where each conflict is settled by what `settle` says of it.
+#[must_use]
+pub fn merge_by(
+    base: &Ancestor,
+    ours: &State,
+    theirs: &State,
+    settle: &mut dyn FnMut(&Conflict) -> Settled,
+) -> Merge {
     let mut merge = Merge::default();
-    let keys: BTreeSet<&Key> = base.keys().chain(ours.keys()).chain(theirs.keys()).collect();
-    for key in keys {
-        let sides = (base.get(key), ours.get(key), theirs.get(key));
-        if let Some(entry) = entry(key, sides, prefer, &mut merge.conflicts) {
-            merge.state.insert(key.clone(), entry);
+    let sides = Sides3 { base, ours, theirs };
+    let settled = sides.merge(&mut merge, settle);
+    sides.hold_references(&mut merge, settled, settle);
+    merge.conflicts.sort_by(|a, b| (&a.key, &a.field).cmp(&(&b.key, &b.field)));
+    merge
+}
+
+/// A claim of the merged state that refers to one which it lacks, though the reference held where it comes from.
+#[must_use]
+pub fn dangling(ours: &State, theirs: &State, merged: &State) -> Vec<(Key, Key)> {
+    let mut found = Vec::new();
+    for (from, entry) in merged {
+        for to in references(from.kind, &entry.value) {
+            let is_known = ours.contains_key(&to) || theirs.contains_key(&to);
+            if merged.contains_key(&to) || !is_known {
+                continue;
+            }
+            let failed_there = |side: &State| {
+                let refers = |own: &Entry| references(from.kind, &own.value).contains(&to);
+                !side.contains_key(&to) && side.get(from).is_some_and(refers)
+            };
+            if !failed_there(ours) && !failed_there(theirs) {
+                found.push((from.clone(), to));
+            }
         }
     }
-    merge
+    found
 }
 
 type Sides<'a, T> = (Option<&'a T>, Option<&'a T>, Option<&'a T>);
 
-/// The side to take where the two do not disagree; `None` if they do.
-fn agreed<'a, T: PartialEq>((base, ours, theirs): Sides<'a, T>) -> Option<Option<&'a T>> {
-    if theirs == base || theirs == ours {
+/// The side to take where the two do not disagree; `None` if they do. Of what is contested only what is equal agrees.
+fn agreed<'a, T: PartialEq>(
+    (base, ours, theirs): Sides<'a, T>,
+    is_contested: bool,
+) -> Option<Option<&'a T>> {
+    if theirs == ours || (theirs == base && !is_contested) {
         Some(ours)
-    } else if ours == base {
+    } else if ours == base && !is_contested {
         Some(theirs)
     } else {
         None
     }
 }
 
-fn entry(
-    key: &Key,
-    sides: Sides<'_, Entry>,
-    prefer: Side,
-    conflicts: &mut Vec<Conflict>,
-) -> Option<Entry> {
-    if let Some(entry) = agreed(sides) {
-        return entry.cloned();
-    }
-    let (base, ours, theirs) = sides;
-    let map = |entry: Option<&Entry>| entry.and_then(|entry| entry.value.as_map().cloned());
-    let (Some(our), Some(their), Some(our_map), Some(their_map)) =
-        (ours, theirs, map(ours), map(theirs))
-    else {
-        let value = |entry: Option<&Entry>| entry.map(|entry| entry.value.clone());
-        conflicts.push(Conflict {
-            key: key.clone(),
-            field: None,
-            base: value(base),
-            ours: value(ours),
-            theirs: value(theirs),
-        });
-        return pick(prefer, ours, theirs).cloned();
-    };
-    let base_map = map(base).unwrap_or_default();
-    let names: BTreeSet<&String> =
-        base_map.keys().chain(our_map.keys()).chain(their_map.keys()).collect();
-    let mut merged = Map::new();
-    for name in names {
-        let sides = (base_map.get(name), our_map.get(name), their_map.get(name));
-        let field = agreed(sides).unwrap_or_else(|| {
-            let (base, ours, theirs) = sides;
-            conflicts.push(Conflict {
-                key: key.clone(),
-                field: Some(name.clone()),
-                base: base.cloned(),
-                ours: ours.cloned(),
-                theirs: theirs.cloned(),
-            });
-            pick(prefer, ours, theirs)
-        });
-        if let Some(field) = field {
-            merged.insert(name.clone(), field.clone());
-        }
-    }
-    let times = (base.map(|base| &base.added_at), Some(&our.added_at), Some(&their.added_at));
-    // Added on both sides, the claim was first there at the earlier time.
-    let earlier = our.added_at.min(their.added_at);
-    let added_at = agreed(times).flatten().copied().unwrap_or(earlier);
-    Some(Entry { added_at, value: Value::Map(merged) })
+/// The states of a merge.
+#[derive(Clone, Copy)]
+struct Sides3<'a> {
+    base: &'a Ancestor,
+    ours: &'a State,
+    theirs: &'a State,
 }
 
-fn pick<'a, T>(prefer: Side, ours: Option<&'a T>, theirs: Option<&'a T>) -> Option<&'a T> {
-    match prefer {
-        Side::Ours => ours,
-        Side::Theirs => theirs,
+type Settle<'a> = &'a mut dyn FnMut(&Conflict) -> Settled;
+
+impl Sides3<'_> {
+    fn of(&self, side: Side) -> &State {
+        match side {
+            Side::Ours => self.ours,
+            Side::Theirs => self.theirs,
+        }
+    }
+
+    /// Merges claim by claim. Returns how those were settled that are in conflict as a whole.
+    fn merge(&self, merge: &mut Merge, settle: Settle<'_>) -> BTreeMap<Key, Side> {
+        let mut settled = BTreeMap::new();
+        let keys: BTreeSet<&Key> =
+            self.base.state.keys().chain(self.ours.keys()).chain(self.theirs.keys()).collect();
+        for key in keys {
+            if let Some(entry) = self.entry(key, &mut merge.conflicts, &mut settled, settle) {
+                merge.state.insert(key.clone(), entry);
+            }
+        }
+        settled
+    }
+
+    fn conflict(&self, key: &Key) -> Conflict {
+        let value = |state: &State| state.get(key).map(|entry| entry.value.clone());
+        Conflict {
+            key: key.clone(),
+            field: None,
+            base: value(&self.base.state),
+            ours: value(self.ours),
+            theirs: value(self.theirs),
+            needed_by: Vec::new(),
+        }
+    }
+
+    /// A claim as a whole, as it was settled.
+    fn whole(&self, key: &Key, by: Settled) -> Option<Entry> {
+        match by {
+            Settled::Side(side) => self.of(side).get(key).cloned(),
+            Settled::Value(value) => {
+                let known = [self.ours, self.theirs].into_iter().find_map(|side| side.get(key));
+                known.map(|known| Entry { added_at: known.added_at, value: value.without_nulls() })
+            }
+        }
+    }
+
+    fn entry(
+        &self,
+        key: &Key,
+        conflicts: &mut Vec<Conflict>,
+        settled: &mut BTreeMap<Key, Side>,
+        settle: Settle<'_>,
+    ) -> Option<Entry> {
+        let sides = (self.base.state.get(key), self.ours.get(key), self.theirs.get(key));
+        let from = (key.clone(), None);
+        let is_contested = self.base.contested.contains(&from);
+        let has_contested = is_contested
+            || self.base.contested.range(from..).next().is_some_and(|(other, _)| other == key);
+        if let Some(entry) = agreed(sides, has_contested) {
+            return entry.cloned();
+        }
+        let (base, ours, theirs) = sides;
+        let map = |entry: Option<&Entry>| entry.and_then(|entry| entry.value.as_map().cloned());
+        let (Some(our), Some(their), Some(our_map), Some(their_map)) =
+            (ours, theirs, map(ours), map(theirs))
+        else {
+            let conflict = self.conflict(key);
+            let by = settle(&conflict);
+            if let Settled::Side(side) = by {
+                settled.insert(key.clone(), side);
+            }
+            conflicts.push(conflict);
+            return self.whole(key, by);
+        };
+        let base_map = map(base).unwrap_or_default();
+        let names: BTreeSet<&String> =
+            base_map.keys().chain(our_map.keys()).chain(their_map.keys()).collect();
+        let mut merged = Map::new();
+        for name in names {
+            let (base, ours, theirs) = (base_map.get(name), our_map.get(name), their_map.get(name));
+            let contested = (key.clone(), Some(name.clone()));
+            let is_contested = is_contested || self.base.contested.contains(&contested);
+            let field = match agreed((base, ours, theirs), is_contested) {
+                Some(field) => field.cloned(),
+                None => {
+                    let conflict = Conflict {
+                        key: key.clone(),
+                        field: Some(name.clone()),
+                        base: base.cloned(),
+                        ours: ours.cloned(),
+                        theirs: theirs.cloned(),
+                        needed_by: Vec::new(),
+                    };
+                    let by = settle(&conflict);
+                    conflicts.push(conflict);
+                    match by {
+                        Settled::Side(Side::Ours) => ours.cloned(),
+                        Settled::Side(Side::Theirs) => theirs.cloned(),
+                        Settled::Value(Value::Null) => None,
+                        Settled::Value(value) => Some(value),
+                    }
+                }
+            };
+            if let Some(field) = field {
+                merged.insert(name.clone(), field);
+            }
+        }
+        let times = (base.map(|base| &base.added_at), Some(&our.added_at), Some(&their.added_at));
+        // Added on both sides, the claim was first there at the earlier time.
+        let earlier = our.added_at.min(their.added_at);
+        let added_at = agreed(times, false).flatten().copied().unwrap_or(earlier);
+        Some(Entry { added_at, value: Value::Map(merged) })
+    }
+
+    /// What one side removed and a claim of the other needs is a conflict. If it stays away, so does what needs it:
+    /// that becomes what it is on the side without it.
+    fn hold_references(
+        &self,
+        merge: &mut Merge,
+        mut settled: BTreeMap<Key, Side>,
+        settle: Settle<'_>,
+    ) {
+        let mut roots: BTreeMap<Key, Key> = BTreeMap::new();
+        // By one preference each round makes one more claim what it is on that side, so they come to an end. Chosen one
+        // by one they need not; what is left then is for the caller to refuse.
+        for _ in 0..=merge.state.len() + self.ours.len() + self.theirs.len() {
+            let mut missing: BTreeMap<Key, Vec<Key>> = BTreeMap::new();
+            for (from, to) in dangling(self.ours, self.theirs, &merge.state) {
+                missing.entry(to).or_default().push(from);
+            }
+            if missing.is_empty() {
+                return;
+            }
+            for (to, from) in missing {
+                let side = match settled.get(&to) {
+                    Some(side) => *side,
+                    None => {
+                        let mut conflict = self.conflict(&to);
+                        conflict.needed_by.clone_from(&from);
+                        let by = settle(&conflict);
+                        merge.conflicts.push(conflict);
+                        match by {
+                            Settled::Side(side) => side,
+                            by @ Settled::Value(_) => {
+                                merge.state.extend(self.whole(&to, by).map(|it| (to.clone(), it)));
+                                continue;
+                            }
+                        }
+                    }
+                };
+                settled.insert(to.clone(), side);
+                // What goes along is told of where it began.
+                let root = roots.get(&to).unwrap_or(&to).clone();
+                let is_root = |one: &&mut Conflict| one.key == root && one.field.is_none();
+                if let Some(conflict) = merge.conflicts.iter_mut().find(is_root) {
+                    conflict.needed_by.extend(from.iter().cloned());
+                    conflict.needed_by.sort();
+                    conflict.needed_by.dedup();
+                }
+                if let Some(entry) = self.of(side).get(&to) {
+                    merge.state.insert(to, entry.clone());
+                    continue;
+                }
+                for from in from {
+                    match self.of(side).get(&from) {
+                        Some(entry) => merge.state.insert(from.clone(), entry.clone()),
+                        None => merge.state.remove(&from),
+                    };
+                    roots.insert(from.clone(), root.clone());
+                    settled.insert(from, side);
+                }
+            }
+        }
     }
 }

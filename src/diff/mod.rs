@@ -14,7 +14,7 @@ mod tests;
 pub use apply::{Mismatch, apply, compose, fits, invert};
 pub use compare::{Difference, compare, differences};
 pub use describe::{TypedChange, What, describe, describe_facts};
-pub use merge::{Conflict, Merge, Side, merge3};
+pub use merge::{Ancestor, Conflict, Merge, Settled, Side, dangling, merge_by, merge3};
 pub use summary::summary;
 
 use crate::model::{Entry, Key};

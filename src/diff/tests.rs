@@ -140,6 +140,158 @@ proptest! {
     }
 }
 
+/// States whose claims refer to each other, some of them to nothing.
+fn any_referring() -> impl Strategy<Value = State> {
+    let id = || prop::option::of("[a-c]");
+    let fields = |name: &'static str| {
+        (id(), 0..3i64).prop_map(move |(to, confidence)| {
+            let to = to.map(|id| (name.to_owned(), Value::from(id)));
+            let confidence = ("confidence".to_owned(), Value::from(confidence as f64 / 2.0));
+            Value::Map([confidence].into_iter().chain(to).collect())
+        })
+    };
+    let entry = prop_oneof![
+        ("[a-c]", fields("parent")).prop_map(|(id, value)| (Kind::Hypothesis, id, value)),
+        ("[a-c]", fields("hypothesis")).prop_map(|(id, value)| (Kind::Evidence, id, value)),
+    ];
+    prop::collection::vec(entry, 0..6).prop_map(|entries| {
+        let added_at = Timestamp::from_micros(1);
+        let entry = |(kind, id, value)| (Key::new(kind, id), Entry { added_at, value });
+        entries.into_iter().map(entry).collect()
+    })
+}
+
+/// The references of a state that lead to nothing.
+fn failing(state: &State) -> Vec<(Key, Key)> {
+    let mut found = Vec::new();
+    for (key, entry) in state {
+        for to in crate::model::claim::references(key.kind, &entry.value) {
+            if !state.contains_key(&to) {
+                found.push((key.clone(), to));
+            }
+        }
+    }
+    found
+}
+
+proptest! {
+    #[test]
+    fn a_merge_breaks_no_reference_that_held(
+        (base, ours, theirs) in (any_referring(), any_referring(), any_referring())
+    ) {
+        let before: Vec<_> = failing(&ours).into_iter().chain(failing(&theirs)).collect();
+        for side in [Side::Ours, Side::Theirs] {
+            let merge = merge3(&base, &ours, &theirs, side);
+            prop_assert_eq!(dangling(&ours, &theirs, &merge.state), Vec::new());
+            for reference in failing(&merge.state) {
+                prop_assert!(before.contains(&reference), "{reference:?} held before");
+            }
+            let mut mirrored = merge3(&base, &theirs, &ours, match side {
+                Side::Ours => Side::Theirs,
+                Side::Theirs => Side::Ours,
+            });
+            for conflict in &mut mirrored.conflicts {
+                std::mem::swap(&mut conflict.ours, &mut conflict.theirs);
+            }
+            prop_assert_eq!(&merge, &mirrored);
+            let again = merge3(&base, &merge.state, &theirs, side);
+            prop_assert_eq!(&again.state, &merge.state);
+            prop_assert_eq!(merge3(&theirs, &merge.state, &theirs, side).state, merge.state);
+        }
+    }
+
+    #[test]
+    fn what_a_merge_leaves_out_for_a_reference_is_reported(
+        (base, ours, theirs) in (any_referring(), any_referring(), any_referring())
+    ) {
+        for prefer in [Side::Ours, Side::Theirs] {
+            let merge = merge3(&base, &ours, &theirs, prefer);
+            for key in base.keys().chain(ours.keys()).chain(theirs.keys()) {
+                let [old, our, their, merged] =
+                    [&base, &ours, &theirs, &merge.state].map(|state| state.get(key));
+                let is_reported = merge.conflicts.iter().any(|conflict| {
+                    conflict.key == *key || conflict.needed_by.contains(key)
+                });
+                if !is_reported && our == old {
+                    prop_assert_eq!(merged, their, "{} of theirs is lost", key);
+                }
+                if !is_reported && their == old {
+                    prop_assert_eq!(merged, our, "{} of ours is lost", key);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn conflicts_settled_one_by_one_are_those_of_a_preference(
+        (base, ours, theirs) in (any_state(), any_state(), any_state())
+    ) {
+        let prefer = merge3(&base, &ours, &theirs, Side::Theirs);
+        let mut asked = Vec::new();
+        let one_by_one = merge_by(&base.into(), &ours, &theirs, &mut |conflict| {
+            asked.push(conflict.clone());
+            match (&conflict.field, &conflict.theirs) {
+                (Some(_), their) => Settled::Value(their.clone().unwrap_or_default()),
+                (None, _) => Settled::Side(Side::Theirs),
+            }
+        });
+        prop_assert_eq!(asked.len(), prefer.conflicts.len());
+        prop_assert_eq!(one_by_one, prefer);
+    }
+
+    #[test]
+    fn several_ancestors_that_agree_are_one_and_others_are_never_guessed_at(
+        (base, one, other, ours) in (any_state(), any_state(), any_state(), any_state())
+    ) {
+        let same = Ancestor::from(one.clone()).with(Some(&base.clone().into()), &one);
+        prop_assert_eq!(&same, &Ancestor::from(one.clone()));
+        for known in [Some(Ancestor::from(base)), None] {
+            // Whichever of the two a side still has: what they disagree about is not taken for unchanged.
+            let both = Ancestor::from(one.clone()).with(known.as_ref(), &other);
+            let merge = merge_by(&both, &one, &other, &mut |_| Settled::Side(Side::Theirs));
+            if known.is_none() {
+                let mut asked: Vec<_> = merge.conflicts.iter().map(|one| one.key.clone()).collect();
+                asked.dedup();
+                let differing: Vec<_> =
+                    compare(&one, &other).into_iter().map(|change| change.key).collect();
+                let only_times = |key: &Key| {
+                    let value = |state: &State| state.get(key).map(|one| one.value.clone());
+                    value(&one) == value(&other)
+                };
+                for key in differing {
+                    prop_assert!(asked.contains(&key) || only_times(&key), "{key} was guessed");
+                }
+            }
+            let alike = merge_by(&both, &ours, &ours, &mut |_| Settled::Side(Side::Ours));
+            prop_assert_eq!(alike.state, ours.clone());
+        }
+    }
+}
+
+#[test]
+fn what_one_side_removed_and_the_other_refers_to_is_a_conflict() {
+    let base = state(&[(Kind::Hypothesis, "H1", "{}"), (Kind::Hypothesis, "H2", "{}")]);
+    let ours = state(&[(Kind::Hypothesis, "H2", "{}")]);
+    let mut theirs = base.clone();
+    theirs.extend(state(&[
+        (Kind::Evidence, "E1", r#"{"hypothesis": "H1"}"#),
+        (Kind::Belief, "B1", r#"{"evidence": ["E1"]}"#),
+    ]));
+    let merge = merge3(&base, &ours, &theirs, Side::Ours);
+    assert_eq!(merge.state, ours);
+    let conflict = Conflict {
+        key: Key::new(Kind::Hypothesis, "H1"),
+        field: None,
+        base: Some(json("{}")),
+        ours: None,
+        theirs: Some(json("{}")),
+        // The belief goes where its evidence goes.
+        needed_by: vec![Key::new(Kind::Evidence, "E1"), Key::new(Kind::Belief, "B1")],
+    };
+    assert_eq!(merge.conflicts, [conflict]);
+    assert_eq!(merge3(&base, &ours, &theirs, Side::Theirs).state, theirs);
+}
+
 #[test]
 fn a_change_that_does_not_fit_the_state_is_named() {
     let here = state(&[(Kind::Note, "n1", "{}")]);
@@ -331,6 +483,7 @@ fn merge_takes_fields_from_both_sides_and_reports_what_collides() {
                 base: Some("active".into()),
                 ours: Some("confirmed".into()),
                 theirs: Some("rejected".into()),
+                needed_by: Vec::new(),
             },
             Conflict {
                 key: Key::new(Kind::Note, "n1"),
@@ -338,6 +491,7 @@ fn merge_takes_fields_from_both_sides_and_reports_what_collides() {
                 base: Some(json(r#"{"description": "x"}"#)),
                 ours: None,
                 theirs: Some(json(r#"{"description": "y"}"#)),
+                needed_by: Vec::new(),
             },
         ]
     );

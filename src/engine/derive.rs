@@ -33,7 +33,7 @@ pub(crate) const PRIMARY: [Table; 9] = [
 ];
 
 /// Tables whose rows [`all`] makes, whole.
-pub(crate) const DERIVED: [Table; 13] = [
+pub(crate) const DERIVED: [Table; 14] = [
     key::SEQUENCES,
     key::TIMES,
     key::IDS,
@@ -47,6 +47,7 @@ pub(crate) const DERIVED: [Table; 13] = [
     key::RESETS,
     key::OPERATION_IDS,
     key::CHECKPOINT_KEYS,
+    key::MERGES,
 ];
 
 /// So many rows are read at once.
@@ -104,6 +105,10 @@ pub(crate) fn of_revision(
     };
     if let Some(target) = target {
         sink(key::RESETS, of(session).branch(branch).number(sequence).build(), target.build())?;
+    }
+    if let Some(merged) = header.parents.get(1) {
+        let place = of(session).branch(branch).number(sequence).build();
+        sink(key::MERGES, place, merged.sequence.to_be_bytes().to_vec())?;
     }
     let number = of(session).number(sequence).build();
     sink(key::SEQUENCES, number.clone(), SequenceRow::Revision(branch).encode())?;

@@ -15,6 +15,7 @@ pub(crate) mod live;
 pub(crate) mod lookup;
 pub(crate) mod maintain;
 pub(crate) mod materialize;
+pub(crate) mod merge;
 pub(crate) mod object;
 pub(crate) mod opened;
 pub(crate) mod rebuild;

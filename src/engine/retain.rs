@@ -3,6 +3,7 @@
 use super::derive::each;
 use super::index::{find_operation, fold};
 use super::lineage::{self, At, Stretch};
+use super::merge;
 use super::object;
 use super::refs::session;
 use super::revise::seal_pieces;
@@ -11,8 +12,8 @@ use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    Delta, DeltaChange, DeltaPart, Effect, Header, ObjectKind, RecordChange, Refs, RevisionRow,
-    SequenceRow, Side, compress_sealed, open, sealed_kind,
+    Delta, DeltaChange, DeltaPart, Effect, FoldRow, Header, ObjectKind, RecordChange, Refs,
+    RevisionRow, SequenceRow, Side, compress_sealed, open, sealed_kind,
 };
 use crate::model::{BranchNumber, ObjectId, OperationId, SessionNumber, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +42,7 @@ pub(crate) struct Planned {
     pub(crate) kept: u64,
 }
 
-/// The revisions that heads, forks and what others went back to name. They are never folded into others.
+/// The revisions that heads, forks, merges and what others went back to name. They are never folded into others.
 pub(crate) fn named(
     view: &dyn Snapshot,
     refs: &Refs,
@@ -57,6 +58,10 @@ pub(crate) fn named(
         named.extend(key::last_number(&place));
         named.extend(key::last_number(&target));
     }
+    for joint in merge::joints(view, number)? {
+        // What comes later from the branch merged is told from what came over by it.
+        named.extend([joint.at.sequence, joint.merged]);
+    }
     Ok(named)
 }
 
@@ -70,7 +75,8 @@ pub(crate) fn next_run(
 ) -> Result<Option<Run>> {
     let branch = after.branch;
     let mut rest = Stretch { branch, after: after.sequence, to: u64::MAX - 1 };
-    let mut run: Option<Begun> = None;
+    // The first revision of the run, the last one seen of it, how many there are.
+    let mut run: Option<(u64, u64, u64)> = None;
     loop {
         let rows = lineage::revisions(view, number, rest, Direction::Ascending, ROWS)?;
         let Some((last, _)) = rows.last() else { return Ok(None) };
@@ -78,42 +84,30 @@ pub(crate) fn next_run(
         for (sequence, row) in &rows {
             let header = Header::decode(&row.header)
                 .map_err(Error::corrupt(format!("the header of #{sequence}")))?;
-            let is_merge = header.parents.len() > 1;
-            let stays = named.contains(sequence) || is_merge || row.effective > until;
-            let Some(begun) = &mut run else {
-                match stays {
-                    false => run = Some(Begun { first: *sequence, count: 1, last: None }),
-                    true if row.effective > until => return Ok(None),
-                    true => {}
+            let stays = named.contains(sequence) || row.effective > until;
+            match (&mut run, stays) {
+                (None, false) => run = Some((*sequence, *sequence, 1)),
+                (None, true) if row.effective > until => return Ok(None),
+                (None, true) => {}
+                // Claims of a reset come from elsewhere: nothing folds into it, so the one before it stands.
+                (Some((first, end, count)), true) if header.reset.is_some() => {
+                    if *count > 1 {
+                        return Ok(Some(Run { branch, first: *first, last: *end }));
+                    }
+                    run = None;
                 }
-                continue;
-            };
-            // What was folded into it from before can come back as long as nothing else is folded into it. Claims of a reset
-            // come from elsewhere: nothing folds into it either.
-            let at = At { branch, sequence: *sequence };
-            let holds = header.reset.is_none() && fold::row(view, number, at)?.is_none();
-            begun.count += 1;
-            if holds {
-                begun.last = Some(*sequence);
-            }
-            let (first, last) = (begun.first, begun.last);
-            if stays || begun.count > MAX_RUN && last.is_some() {
-                if let Some(last) = last {
-                    return Ok(Some(Run { branch, first, last }));
+                (Some((first, ..)), true) => {
+                    return Ok(Some(Run { branch, first: *first, last: *sequence }));
                 }
-                run = None;
+                (Some((first, end, count)), false) => {
+                    (*end, *count) = (*sequence, *count + 1);
+                    if *count > MAX_RUN {
+                        return Ok(Some(Run { branch, first: *first, last: *end }));
+                    }
+                }
             }
         }
     }
-}
-
-/// A run as far as it was seen.
-struct Begun {
-    first: u64,
-    /// How many there are.
-    count: u64,
-    /// The last one behind the first that others can be folded into.
-    last: Option<u64>,
 }
 
 /// Folds a run, as part of this pruning.
@@ -128,7 +122,6 @@ pub(crate) fn fold(
     let rows = lineage::revisions(view, number, stretch, Direction::Ascending, usize::MAX)?;
     if rows.first().map(|(one, _)| *one) != Some(first)
         || rows.last().map(|(one, _)| *one) != Some(last)
-        || fold::row(view, number, At { branch, sequence: last })?.is_some()
     {
         return Err(Error::Conflict(format!(
             "the revisions up to #{last} were folded differently since: take that back first"
@@ -195,12 +188,16 @@ pub(crate) fn check_unfoldable(
             "#{sequence} was itself folded into #{into} since: take that back first"
         )));
     }
-    match fold::row(view, number, at)? {
-        Some(row) if row.swept => {
+    let folds = fold::rows(view, number, at)?;
+    match folds.iter().position(|fold| fold.operation == *operation) {
+        Some(place) if folds[place].swept => {
             Err(Error::Conflict(format!("what was folded into #{sequence} is gone for good")))
         }
-        Some(row) if row.operation == *operation => Ok(()),
-        _ => Err(Error::Conflict(format!("what was folded into #{sequence} is back already"))),
+        Some(0) => Ok(()),
+        Some(_) => Err(Error::Conflict(format!(
+            "earlier revisions were folded into #{sequence} since: take that back first"
+        ))),
+        None => Err(Error::Conflict(format!("what was folded into #{sequence} is back already"))),
     }
 }
 
@@ -214,10 +211,10 @@ pub(crate) fn check_own(
 ) -> Result<()> {
     let from = of(number).branch(branch).number(first).build();
     let to = of(number).branch(branch).number(last.saturating_add(1)).build();
-    for (place, _) in view.scan(key::FOLDS, &from, &to, Direction::Ascending, usize::MAX)? {
-        let sequence = key::last_number(&place).unwrap_or(0);
-        let fold = fold::row(view, number, At { branch, sequence })?;
-        if fold.is_some_and(|fold| fold.first < first) {
+    for (place, row) in view.scan(key::FOLDS, &from, &to, Direction::Ascending, usize::MAX)? {
+        let fold = FoldRow::decode(&row).map_err(Error::corrupt("a fold"))?;
+        if fold.first < first {
+            let sequence = key::number_at(&place, 8).unwrap_or(0);
             return Err(Error::Conflict(format!(
                 "earlier revisions were folded into #{sequence}: take that back first"
             )));
@@ -269,11 +266,12 @@ fn taken_out(view: &dyn Snapshot, pruning: &Pruning) -> Result<Vec<RevisionRow>>
     for effect in &row.effects {
         let Effect::Folded { branch, last, .. } = effect else { continue };
         let at = At { branch: *branch, sequence: *last };
-        match fold::row(view, pruning.session, at)? {
-            Some(fold) if fold.operation == pruning.operation && !fold.swept => {}
-            _ => continue,
+        for fold in fold::rows(view, pruning.session, at)? {
+            if fold.operation == pruning.operation && !fold.swept {
+                let folded = fold::folded(view, pruning.session, at, &fold)?;
+                rows.extend(folded.into_iter().map(|(_, row)| row));
+            }
         }
-        rows.extend(fold::folded(view, pruning.session, at)?.into_iter().map(|(_, row)| row));
     }
     Ok(rows)
 }

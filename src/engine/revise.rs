@@ -120,16 +120,38 @@ pub(crate) fn plan(
     Ok(Some(planned))
 }
 
-/// Plans a revision whose claims are those of an earlier one (or none), as they were.
+/// Plans a revision whose claims are those of an earlier one (or none), as they were; by a merge, of the one merged.
 pub(crate) fn plan_reset(
     desk: &Desk<'_>,
     place: Place<'_>,
     reset: Reset,
-    digest: Digest,
-    count: u64,
+    (digest, count): (Digest, u64),
+    merged: &[Parent],
 ) -> Result<Planned> {
     let head = session(&desk.refs, place.session)?.branch(place.branch)?.head;
-    let sealed = Sealed {
+    let sealed = unchanged(head.as_ref(), digest, count);
+    // The branch's own comes first, so without one of its own a merge has no parents at all.
+    let merged = if head.is_some() { merged } else { &[] };
+    finish(&desk.refs, place, head.as_ref(), &sealed, Some(reset), merged, random()?)
+}
+
+/// Plans a revision of two parents. It is one even if it changes nothing: then it says that both are known here.
+pub(crate) fn plan_merge(
+    desk: &Desk<'_>,
+    place: Place<'_>,
+    changes: &[ClaimChange],
+    merged: Parent,
+) -> Result<Planned> {
+    let head = session(&desk.refs, place.session)?.branch(place.branch)?.head;
+    let sealed = seal_changes(desk, place, head.as_ref(), changes)?.unwrap_or_else(|| {
+        let (digest, count) = head.map_or((Digest::EMPTY, 0), |head| (head.digest, head.count));
+        unchanged(head.as_ref(), digest, count)
+    });
+    finish(&desk.refs, place, head.as_ref(), &sealed, None, &[merged], random()?)
+}
+
+fn unchanged(head: Option<&Head>, digest: Digest, count: u64) -> Sealed {
+    Sealed {
         head: head.map(|head| head.id),
         blobs: Vec::new(),
         parts: Vec::new(),
@@ -137,8 +159,7 @@ pub(crate) fn plan_reset(
         digest,
         count,
         entries: Arc::default(),
-    };
-    finish(&desk.refs, place, head.as_ref(), &sealed, Some(reset), &[], random()?)
+    }
 }
 
 fn seal_changes(

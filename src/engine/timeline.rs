@@ -7,8 +7,9 @@ use super::refs::session;
 use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{Head, Header, Refs, SequenceRow};
+use crate::format::{FoldRow, Head, Header, Refs, SequenceRow};
 use crate::model::{BranchNumber, RevisionId, SessionNumber, Timestamp};
+use std::collections::BTreeMap;
 
 /// The branch checked out at a time: `main` before the first switch.
 pub(crate) fn branch_at(
@@ -107,34 +108,42 @@ pub(crate) fn folded_after(
 ) -> Result<Option<(u64, u64)>> {
     let from = of(number).branch(at.branch).number(at.sequence.saturating_add(1)).build();
     let to = of(number).branch(at.branch).end();
-    let rows = view.scan(key::FOLDS, &from, &to, Direction::Ascending, usize::MAX)?;
-    for (place, _) in rows {
-        let into = key::last_number(&place).unwrap_or(0);
+    let mut folds: Folds = BTreeMap::new();
+    for (place, row) in view.scan(key::FOLDS, &from, &to, Direction::Ascending, usize::MAX)? {
+        let into = key::number_at(&place, 8).unwrap_or(0);
+        folds
+            .entry(into)
+            .or_default()
+            .push(FoldRow::decode(&row).map_err(Error::corrupt("a fold"))?);
+    }
+    for into in folds.keys() {
         // One that was itself folded counts where it was folded into.
-        if let Some(SequenceRow::Folded(..)) = sequence(view, number, into)? {
+        if let Some(SequenceRow::Folded(..)) = sequence(view, number, *into)? {
             continue;
         }
-        let count = folded_until(view, number, At { sequence: into, ..at }, time)?;
-        return Ok((count > 0).then_some((count, into)));
+        let count = folded_until(view, number, At { sequence: *into, ..at }, time, &folds)?;
+        return Ok((count > 0).then_some((count, *into)));
     }
     Ok(None)
 }
+
+/// What was folded into which revision of a branch.
+type Folds = BTreeMap<u64, Vec<FoldRow>>;
 
 fn folded_until(
     view: &dyn Snapshot,
     number: SessionNumber,
     at: At,
     time: Timestamp,
+    folds: &Folds,
 ) -> Result<u64> {
     let mut count = 0;
-    for (sequence, row) in fold::folded(view, number, at)? {
-        if sequence == at.sequence {
-            continue;
-        }
-        count += u64::from(row.effective <= time);
-        let inner = At { sequence, ..at };
-        if fold::row(view, number, inner)?.is_some() {
-            count += folded_until(view, number, inner, time)?;
+    for fold in folds.get(&at.sequence).into_iter().flatten() {
+        for (sequence, row) in fold::folded(view, number, at, fold)? {
+            if sequence != at.sequence {
+                count += u64::from(row.effective <= time);
+                count += folded_until(view, number, At { sequence, ..at }, time, folds)?;
+            }
         }
     }
     Ok(count)

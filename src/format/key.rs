@@ -57,6 +57,8 @@ pub const FOLDS: Table = Table(23);
 pub const FOLDED: Table = Table(24);
 /// Time, operation id -> the session in which it pruned what was not swept yet.
 pub const PRUNINGS: Table = Table(25);
+/// Session, branch, sequence of a revision of two parents -> the sequence of the second.
+pub const MERGES: Table = Table(26);
 
 /// The counter of objects.
 pub const NEXT_OBJECT: &[u8] = &[0];

@@ -41,6 +41,8 @@ pub struct LogEntry {
     pub operation: OperationId,
     /// The revision whose claims it starts from, if not its parent's: its number, 0 for none.
     pub reset_to: Option<u64>,
+    /// Of a merge, the number of the revision that was merged.
+    pub merged: Option<u64>,
     /// How many claims its state has.
     pub claims: u64,
 }
@@ -203,6 +205,7 @@ impl Session {
                 Reset::Empty => 0,
                 Reset::To(parent) => parent.sequence,
             }),
+            merged: header.parents.get(1).map(|parent| parent.sequence),
             claims: header.count,
         })
     }

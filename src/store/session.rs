@@ -475,11 +475,12 @@ impl Session {
         to: Option<At>,
     ) -> Result<revise::Planned> {
         match to {
-            None => revise::plan_reset(desk, place, Reset::Empty, Digest::EMPTY, 0),
+            None => revise::plan_reset(desk, place, Reset::Empty, (Digest::EMPTY, 0), &[]),
             Some(at) => {
                 let (head, _) = timeline::head_at(&desk.view()?, self.number, at)?;
                 let parent = Parent { sequence: head.sequence, id: head.id };
-                revise::plan_reset(desk, place, Reset::To(parent), head.digest, head.count)
+                let claims = (head.digest, head.count);
+                revise::plan_reset(desk, place, Reset::To(parent), claims, &[])
             }
         }
     }
@@ -545,7 +546,7 @@ pub(crate) fn branches(
     Ok(found)
 }
 
-fn named(session: &SessionRefs, name: &str) -> Result<BranchNumber> {
+pub(super) fn named(session: &SessionRefs, name: &str) -> Result<BranchNumber> {
     session.branch_named(name).ok_or_else(|| Error::not_found("branch", name))
 }
 

@@ -5,12 +5,18 @@ mod browse;
 mod bundle;
 #[cfg(test)]
 mod capture;
+#[cfg(test)]
+mod crash;
 mod docs;
+#[cfg(test)]
+mod fault;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
 mod journal;
 mod layering;
+#[cfg(test)]
+mod merge;
 #[cfg(test)]
 mod model;
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! `forge branch`.
 
+pub mod merge;
+
 use crate::args::value::{Moment, Name};
 use crate::context::Context;
 use crate::error::CommandError;
@@ -21,6 +23,8 @@ pub enum BranchCommand {
     List(ListArgs),
     /// Show one branch
     Show(ShowArgs),
+    /// Take what one branch changed over into another
+    Merge(merge::MergeArgs),
     /// Give a branch up; what it holds stays readable
     Abandon(AbandonArgs),
 }
@@ -92,6 +96,7 @@ pub fn run(command: &BranchCommand, context: &mut Context) -> Result<(), Command
         BranchCommand::Switch(args) => switch(args, context),
         BranchCommand::List(args) => list(args, context),
         BranchCommand::Show(args) => show(args, context),
+        BranchCommand::Merge(args) => merge::run(args, context),
         BranchCommand::Abandon(args) => abandon(args, context),
     }
 }

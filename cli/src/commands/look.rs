@@ -238,7 +238,8 @@ pub fn timeline(args: &TimelineArgs, context: &mut Context) -> Result<(), Comman
         };
         let mut kept: Vec<Entry> = Vec::new();
         for entry in entries {
-            if entry.sort == Sort::Checkpoint || is_head(&entry) || is_fork(&entry) {
+            let is_merge = entry.merged.is_some();
+            if entry.sort == Sort::Checkpoint || is_head(&entry) || is_fork(&entry) || is_merge {
                 kept.push(entry);
             } else if let Some(above) = kept.last_mut() {
                 above.revisions_below += 1;
@@ -265,6 +266,7 @@ fn entry(reading: &Reading, item: LogItem) -> Result<Entry, CommandError> {
             message: revision.verb,
             tags: Vec::new(),
             trigger: None,
+            merged: revision.merged,
             revisions_below: 0,
         },
         LogItem::Checkpoint(checkpoint) => Entry {
@@ -276,6 +278,7 @@ fn entry(reading: &Reading, item: LogItem) -> Result<Entry, CommandError> {
             message: checkpoint.message,
             tags: checkpoint.tags,
             trigger: Some(checkpoint.trigger),
+            merged: None,
             revisions_below: 0,
         },
     })

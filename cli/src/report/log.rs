@@ -60,6 +60,9 @@ pub struct Revised {
     pub operation: OperationId,
     /// The number of the revision whose claims it restored; null if it is no restore, 0 for none.
     pub reset_to: Option<u64>,
+    /// The number of the revision that it merged; absent if it is no merge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merged: Option<u64>,
     /// What it changed.
     pub changes: Vec<TypedChange>,
 }
@@ -69,17 +72,20 @@ impl Revised {
     #[must_use]
     pub fn new(entry: LogEntry, changes: Vec<TypedChange>) -> Self {
         let changes = changes.into_iter().map(readable).collect();
-        let LogEntry { sequence, id, time, branch, verb, author, operation, reset_to, .. } = entry;
-        Self { sequence, id, time, branch, verb, author, operation, reset_to, changes }
+        let LogEntry { sequence, id, time, branch, verb, author, operation, .. } = entry;
+        let LogEntry { reset_to, merged, .. } = entry;
+        Self { sequence, id, time, branch, verb, author, operation, reset_to, merged, changes }
     }
 
     /// Tells of the revision in a line.
     pub fn tell(&self, screen: &mut Screen) {
         let time = screen.time(self.time);
+        let merged = self.merged.map(|merged| format!(" of #{merged}")).unwrap_or_default();
         screen.short_line(&[
             (Tone::Id, &format!("#{} ", self.sequence)),
             (Tone::Dim, &format!("{time} ")),
             (Tone::Plain, &self.verb),
+            (Tone::Id, &merged),
             (Tone::Dim, &format!(" on {}", self.branch)),
         ]);
     }

@@ -15,6 +15,7 @@ pub mod hooks;
 pub mod import;
 pub mod log;
 pub mod man;
+pub mod merge;
 pub mod moment;
 pub mod program;
 pub mod progress;

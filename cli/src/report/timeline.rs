@@ -58,6 +58,9 @@ pub struct Entry {
     pub tags: Vec<String>,
     /// Why a checkpoint was made; null for a revision.
     pub trigger: Option<Trigger>,
+    /// The number of the revision that this one merged; absent if it is no merge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merged: Option<u64>,
     /// How many revisions lie between this one and the next older one that is drawn.
     pub revisions_below: usize,
 }
@@ -259,6 +262,7 @@ impl Report for Timeline {
             let tags = if tags.is_empty() { tags } else { format!(" [{tags}]") };
             let trigger = entry.trigger.map(trigger_word).unwrap_or_default();
             let trigger = if trigger.is_empty() { trigger } else { format!(" {trigger}") };
+            let merged = entry.merged.map(|merged| format!(" of #{merged}")).unwrap_or_default();
             let tone = if entry.sort == Sort::Checkpoint { Tone::Plain } else { Tone::Dim };
             screen.short_line(&[
                 (Tone::Plain, &format!("{lanes} ")),
@@ -266,6 +270,7 @@ impl Report for Timeline {
                 (Tone::Dim, &format!("{when} ")),
                 (Tone::Good, &self.heads(entry)),
                 (tone, &entry.message),
+                (Tone::Id, &merged),
                 (Tone::Warning, &tags),
                 (Tone::Dim, &trigger),
             ]);
@@ -301,6 +306,7 @@ mod tests {
             message: String::new(),
             tags: Vec::new(),
             trigger: None,
+            merged: None,
             revisions_below: 0,
         }
     }

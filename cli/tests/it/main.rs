@@ -20,6 +20,7 @@ mod inference;
 mod known;
 mod manual;
 mod mcp;
+mod merge;
 mod moment;
 mod output;
 mod page;

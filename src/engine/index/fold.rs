@@ -11,8 +11,8 @@ use crate::format::{
 };
 use crate::model::{BranchNumber, ObjectId, Operation, OperationId, SessionId, SessionNumber};
 
-/// Where the fold of a revision stands.
-pub(crate) fn place(number: SessionNumber, at: At) -> KeyBuilder {
+/// Where what was folded into a revision stands; each time something was, behind the first that was.
+fn place(number: SessionNumber, at: At) -> KeyBuilder {
     of(number).branch(at.branch).number(at.sequence)
 }
 
@@ -21,20 +21,38 @@ fn pruning(operation: &Operation) -> Vec<u8> {
     KeyBuilder::new().time(operation.time).bytes(operation.id.as_bytes()).build()
 }
 
-/// What was folded into a revision; `None`: nothing.
-pub(crate) fn row(view: &dyn Snapshot, number: SessionNumber, at: At) -> Result<Option<FoldRow>> {
-    view.get(key::FOLDS, &place(number, at).build())?
-        .map(|row| FoldRow::decode(&row).map_err(Error::corrupt("a fold")))
-        .transpose()
+/// The times that something was folded into a revision, the latest one first: it begins before all others.
+pub(crate) fn rows(view: &dyn Snapshot, number: SessionNumber, at: At) -> Result<Vec<FoldRow>> {
+    some_rows(view, number, at, usize::MAX)
 }
 
-/// The revisions that were folded into one, and itself, as they were before; earliest first.
+/// The latest of them; `None`: nothing was folded into it.
+pub(crate) fn row(view: &dyn Snapshot, number: SessionNumber, at: At) -> Result<Option<FoldRow>> {
+    Ok(some_rows(view, number, at, 1)?.pop())
+}
+
+fn some_rows(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    at: At,
+    limit: usize,
+) -> Result<Vec<FoldRow>> {
+    let (from, to) = (place(number, at).build(), place(number, at).end());
+    view.scan(key::FOLDS, &from, &to, Direction::Ascending, limit)?
+        .iter()
+        .map(|(_, row)| FoldRow::decode(row).map_err(Error::corrupt("a fold")))
+        .collect()
+}
+
+/// The revisions that a fold into `at` took in, and `at` itself, as they were before; earliest first.
 pub(crate) fn folded(
     view: &dyn Snapshot,
     number: SessionNumber,
     at: At,
+    fold: &FoldRow,
 ) -> Result<Vec<(u64, RevisionRow)>> {
-    let (from, to) = (place(number, at).build(), place(number, at).end());
+    let fold = place(number, at).number(fold.first);
+    let (from, to) = (fold.clone().build(), fold.end());
     view.scan(key::FOLDED, &from, &to, Direction::Ascending, usize::MAX)?
         .into_iter()
         .map(|(place, row)| {
@@ -44,6 +62,20 @@ pub(crate) fn folded(
             Ok((sequence, row))
         })
         .collect()
+}
+
+/// The row of `at` as it was before a fold took others into it; `None`: that was swept.
+pub(crate) fn before(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    at: At,
+    fold: &FoldRow,
+) -> Result<Option<RevisionRow>> {
+    let aside = place(number, at).number(fold.first).number(at.sequence).build();
+    view.get(key::FOLDED, &aside)?
+        .map(|row| RevisionRow::decode(&row))
+        .transpose()
+        .map_err(Error::corrupt(format!("revision #{}", at.sequence)))
 }
 
 impl Indexer<'_> {
@@ -73,7 +105,7 @@ impl Indexer<'_> {
         for (sequence, row) in &old {
             let one = At { branch, sequence: *sequence };
             self.forget_history(&id, number, one, row)?;
-            let aside = place(number, at).number(*sequence).build();
+            let aside = place(number, at).number(first).number(*sequence).build();
             self.rows.put(key::FOLDED, aside, row.encode());
             if *sequence < last {
                 let own = place(number, one).build();
@@ -93,11 +125,11 @@ impl Indexer<'_> {
         self.rows.put(key::REVISIONS, place(number, at).build(), after.encode());
         let count = old.len() as u64 - 1;
         let fold = FoldRow { first, count, operation, swept: false };
-        self.rows.put(key::FOLDS, place(number, at).build(), fold.encode());
+        self.rows.put(key::FOLDS, place(number, at).number(first).build(), fold.encode());
         Ok(Effect::Folded { branch, first, last })
     }
 
-    /// Brings back what was folded into `at`.
+    /// Brings back what was folded into `at` last.
     pub(super) fn unfold(&mut self, refs: &Refs, number: SessionNumber, at: At) -> Result<Effect> {
         let id = session(refs, number)?.info.id;
         let At { branch, sequence: last } = at;
@@ -106,10 +138,11 @@ impl Indexer<'_> {
         let together = lineage::revision(&self.view(), number, at)?;
         self.forget_history(&id, number, at, &together)?;
         self.forget_objects(&together.parts)?;
-        self.rows.delete(key::FOLDS, place(number, at).build());
-        for (sequence, row) in folded(&self.view(), number, at)? {
+        self.rows.delete(key::FOLDS, place(number, at).number(fold.first).build());
+        for (sequence, row) in folded(&self.view(), number, at, &fold)? {
             let one = At { branch, sequence };
-            self.rows.delete(key::FOLDED, place(number, at).number(sequence).build());
+            self.rows
+                .delete(key::FOLDED, place(number, at).number(fold.first).number(sequence).build());
             for (ordinal, part) in row.parts.iter().enumerate() {
                 let content = object::content(&self.view(), ObjectKind::Delta, *part)?;
                 for change in Delta::scan(&content).map_err(Error::corrupt("a delta"))? {
@@ -170,13 +203,14 @@ impl Indexer<'_> {
         operation: &OperationId,
     ) -> Result<u64> {
         // It may have been taken back, or be another one's by now.
-        let fold = match row(&self.view(), number, at)? {
-            Some(fold) if fold.operation == *operation && !fold.swept => fold,
-            _ => return Ok(0),
+        let mut folds = rows(&self.view(), number, at)?.into_iter();
+        let Some(fold) = folds.find(|fold| fold.operation == *operation && !fold.swept) else {
+            return Ok(0);
         };
-        for (sequence, mut row) in folded(&self.view(), number, at)? {
+        let own = place(number, at).number(fold.first);
+        for (sequence, mut row) in folded(&self.view(), number, at, &fold)? {
             self.forget_objects(&row.parts)?;
-            let aside = place(number, at).number(sequence).build();
+            let aside = own.clone().number(sequence).build();
             if sequence == at.sequence {
                 // Its header stands in its own row.
                 self.rows.delete(key::FOLDED, aside);
@@ -187,7 +221,7 @@ impl Indexer<'_> {
         }
         let count = fold.count;
         let swept = FoldRow { swept: true, ..fold };
-        self.rows.put(key::FOLDS, place(number, at).build(), swept.encode());
+        self.rows.put(key::FOLDS, own.build(), swept.encode());
         Ok(count)
     }
 
@@ -227,9 +261,13 @@ pub(crate) fn find(
     branch: BranchNumber,
     (sequence, into): (u64, u64),
 ) -> Result<RevisionRow> {
-    let aside = place(number, At { branch, sequence: into }).number(sequence).build();
-    let row = view
-        .get(key::FOLDED, &aside)?
-        .ok_or_else(|| Error::missing(format!("revision #{sequence}")))?;
-    RevisionRow::decode(&row).map_err(Error::corrupt(format!("revision #{sequence}")))
+    let at = At { branch, sequence: into };
+    for fold in rows(view, number, at)? {
+        let aside = place(number, at).number(fold.first).number(sequence).build();
+        if let Some(row) = view.get(key::FOLDED, &aside)? {
+            return RevisionRow::decode(&row)
+                .map_err(Error::corrupt(format!("revision #{sequence}")));
+        }
+    }
+    Err(Error::missing(format!("revision #{sequence}")))
 }

@@ -3,6 +3,8 @@
 use super::LOST_OBJECT;
 use super::Salvage;
 use crate::engine::derive;
+use crate::engine::index::fold;
+use crate::engine::lineage::At;
 use crate::engine::object;
 use crate::engine::revise;
 use crate::engine::rows::Rows;
@@ -91,7 +93,9 @@ impl Salvage {
             let Ok(header) = Header::decode(&row.header) else { return Ok(()) };
             let found: Option<Vec<ObjectId>> =
                 row.parts.iter().map(|part| numbers.get(part).copied()).collect();
-            let folds = self.rows.contains(key::FOLDS, place);
+            let at = At { branch: header.branch, sequence: header.sequence };
+            let session = key::short_at(place, 0).unwrap_or(0);
+            let folds = fold::row(&self.view(), session, at)?.is_some();
             if found.is_some_and(|names| folds || revise::list_id(&names) == header.delta) {
                 return Ok(());
             }

@@ -54,8 +54,9 @@ struct Judge<'a> {
     /// Revisions whose own changes are gone, each with the pruning that folded it, if one did.
     gone: BTreeMap<Folded, Option<OperationId>>,
     /// Revisions that hold what others changed with them, and that is gone, likewise.
-    vague: BTreeMap<Folded, Option<OperationId>>,
-    folds: HashMap<Folded, Fold>,
+    vague: BTreeMap<(Folded, u64), Option<OperationId>>,
+    /// Those that were folded into a revision, the latest one last.
+    folds: HashMap<Folded, Vec<Fold>>,
     swept: HashSet<OperationId>,
     sources: Sources,
     /// What the records lead to, where the bundle has all of them.
@@ -187,7 +188,8 @@ impl Judge<'_> {
 
     /// That nobody can come to read a revision whose changes are gone.
     fn end(&self) -> Result<()> {
-        for ((_, _, sequence), pruning) in self.gone.iter().chain(&self.vague) {
+        let vague = self.vague.iter().map(|((place, _), pruning)| (place, pruning));
+        for ((_, _, sequence), pruning) in self.gone.iter().chain(vague) {
             if pruning.is_none_or(|pruning| !self.swept.contains(&pruning)) {
                 return Err(Error::invalid(format!("the changes of #{sequence} are not in it")));
             }
@@ -431,7 +433,8 @@ impl Judge<'_> {
                 "what was folded into #{last} does not lead there"
             )));
         }
-        let again = self.folds.contains_key(&(number, branch, last));
+        let before = self.folds.get(&(number, branch, last)).and_then(|folds| folds.last());
+        let again = before.is_some_and(|before| before.first <= first);
         if again || first >= last || start.is_some_and(|start| start.branch != branch) {
             return Err(Error::invalid(format!(
                 "nothing can be folded into #{last} from #{first}"
@@ -445,31 +448,34 @@ impl Judge<'_> {
             known.from = from;
         }
         let span = (number, branch, first)..=(number, branch, last);
-        for (_, folded) in self.gone.range_mut(span.clone()) {
+        for (_, folded) in self.gone.range_mut(span) {
             *folded = folded.or(Some(pruning));
         }
-        for (_, folded) in self.vague.range_mut(span) {
+        let (start, end_of) = (((number, branch, first), 0), ((number, branch, last), u64::MAX));
+        for (_, folded) in self.vague.range_mut(start..=end_of) {
             *folded = folded.or(Some(pruning));
         }
         // The last one stays in sight: what it holds must lead somewhere.
         if !leads {
-            self.vague.insert((number, branch, last), None);
+            self.vague.insert(((number, branch, last), first), None);
         }
         let before = Fold { first, pruning, from: end.and_then(|end| end.from) };
-        self.folds.insert((number, branch, last), before);
+        self.folds.entry((number, branch, last)).or_default().push(before);
         Ok(())
     }
 
     fn unfold(&mut self, place: Folded) {
-        let Some(Fold { first, pruning, from }) = self.folds.remove(&place) else { return };
+        let folds = self.folds.get_mut(&place);
+        let Some(Fold { first, pruning, from }) = folds.and_then(Vec::pop) else { return };
         let known = self.known.get_mut(place.0 as usize);
         if let Some(known) = known.and_then(|known| known.get_mut(&place.2)) {
             known.from = from;
         }
-        self.vague.remove(&place);
-        let span = (place.0, place.1, first)..=place;
-        let gone = self.gone.range_mut(span.clone());
-        for (_, folded) in gone.chain(self.vague.range_mut(span)) {
+        self.vague.remove(&(place, first));
+        let begin = (place.0, place.1, first);
+        let gone = self.gone.range_mut(begin..=place).map(|(_, folded)| folded);
+        let vague = self.vague.range_mut((begin, 0)..=(place, u64::MAX)).map(|(_, folded)| folded);
+        for folded in gone.chain(vague) {
             if *folded == Some(pruning) {
                 *folded = None;
             }

@@ -39,7 +39,7 @@ impl Pruned<'_> {
             let row = FoldRow::decode(&row).map_err(Error::corrupt("a fold"))?;
             if row.operation == *operation {
                 let branch = key::short_at(&place, 4).unwrap_or(0);
-                let last = key::last_number(&place).unwrap_or(0);
+                let last = key::number_at(&place, 8).unwrap_or(0);
                 folded.push(Effect::Folded { branch, first: row.first, last });
             }
         }
@@ -49,10 +49,9 @@ impl Pruned<'_> {
     /// A revision as it was made.
     pub(super) fn revision(&self, at: At) -> Result<Made> {
         let seen = self.seen(at)?;
-        let own = match fold::row(self.view, self.number, at)? {
-            None => None,
-            Some(_) => self.aside(at, at.sequence)?,
-        };
+        let first = fold::rows(self.view, self.number, at)?.pop();
+        let own = first.map(|fold| fold::before(self.view, self.number, at, &fold)).transpose()?;
+        let own = own.flatten();
         let header = Header::decode(&seen.header).map_err(Error::corrupt("a revision's header"))?;
         for row in [own.as_ref(), Some(&seen)].into_iter().flatten() {
             let (names, delta) = self.parts(row)?;
@@ -63,25 +62,26 @@ impl Pruned<'_> {
         Ok((seen.header, seen.body, Vec::new()))
     }
 
-    /// What revisions from `first` on changed together with the one they were folded into; nothing if nobody knows.
-    pub(super) fn fold(&self, at: At, first: u64) -> Result<Vec<DeltaPart>> {
-        let seen = self.seen(at)?;
-        match fold::row(self.view, self.number, at)? {
-            Some(row) if row.first == first && !seen.parts.is_empty() => {
-                return Ok(self.parts(&seen)?.1);
-            }
-            _ => {}
+    /// What revisions from `first` on changed together with the one they were folded into; nothing if nobody knows. `begin` is
+    /// the first one that had been folded into `first` by then, or `first` itself.
+    pub(super) fn fold(&self, at: At, first: u64, begin: u64) -> Result<Vec<DeltaPart>> {
+        let folds = fold::rows(self.view, self.number, at)?;
+        let left = match folds.iter().position(|fold| fold.first == first) {
+            Some(0) => Some(self.seen(at)?),
+            // What the next one found.
+            Some(place) => match folds.get(place - 1) {
+                Some(next) => fold::before(self.view, self.number, at, next)?,
+                None => None,
+            },
+            None => None,
+        };
+        if let Some(left) = left.filter(|row| !row.parts.is_empty()) {
+            return Ok(self.parts(&left)?.1);
         }
-        // It came back since, or was folded again: then it is made as it was then.
-        let mut first = first;
-        while let Some(row) = fold::row(self.view, self.number, At { sequence: first, ..at })?
-            && row.first < first
-        {
-            first = row.first;
-        }
+        // It came back since: then it is made as it was then.
         let mut deltas = Vec::new();
         let (from, to) = (
-            of(self.number).number(first).build(),
+            of(self.number).number(begin).build(),
             of(self.number).number(at.sequence + 1).build(),
         );
         for (place, row) in
@@ -118,15 +118,6 @@ impl Pruned<'_> {
             }
             _ => lineage::revision(self.view, self.number, at),
         }
-    }
-
-    /// The row that was put aside when a revision was folded.
-    fn aside(&self, at: At, sequence: u64) -> Result<Option<RevisionRow>> {
-        let place = fold::place(self.number, at).number(sequence).build();
-        let row = self.view.get(key::FOLDED, &place)?;
-        row.map(|row| RevisionRow::decode(&row))
-            .transpose()
-            .map_err(Error::corrupt(format!("revision #{sequence}")))
     }
 
     fn parts(&self, row: &RevisionRow) -> Result<(Vec<crate::model::ObjectId>, Vec<DeltaPart>)> {

@@ -338,9 +338,9 @@ fn follows(
                 return Err(went());
             }
         }
-        RecordChange::Folded { branch, last, .. } => {
+        RecordChange::Folded { branch, first, last, .. } => {
             let at = At { branch: *branch, sequence: *last };
-            if fold::row(&desk.view()?, number, at)?.is_some() {
+            if fold::row(&desk.view()?, number, at)?.is_some_and(|row| row.first <= *first) {
                 return Err(went());
             }
         }

@@ -74,6 +74,8 @@ pub(super) struct Replay<'a> {
     visible: BTreeMap<CheckpointId, Timestamp>,
     /// How far the bytes of each blob have been told.
     blobs: HashMap<String, u64>,
+    /// The first revisions of the folds into each revision that are in force, the latest last.
+    folds: HashMap<(BranchNumber, u64), Vec<u64>>,
 }
 
 impl<'a> Replay<'a> {
@@ -100,6 +102,7 @@ impl<'a> Replay<'a> {
             made: HashSet::new(),
             visible: BTreeMap::new(),
             blobs: HashMap::new(),
+            folds: HashMap::new(),
         };
         replay.versions()?;
         replay.order()?;
@@ -345,6 +348,18 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
+    /// Notes a fold, and gives the first of all revisions that it stands for.
+    fn folded(&mut self, branch: BranchNumber, first: u64, last: u64) -> u64 {
+        let mut begin = first;
+        while let Some(before) = self.folds.get(&(branch, begin)).and_then(|folds| folds.last())
+            && *before < begin
+        {
+            begin = *before;
+        }
+        self.folds.entry((branch, last)).or_default().push(first);
+        begin
+    }
+
     /// The pruning that an operation's folds are part of: by a redo, the one that is done again.
     fn pruning(&self, which: usize) -> Result<OperationId> {
         let gone = || Error::Internal("an operation is gone".to_owned());
@@ -410,11 +425,13 @@ impl<'a> Replay<'a> {
             Effect::Bookmark { source, .. } => self.bookmark(source),
             Effect::Folded { branch, first, last } => {
                 let at = At { branch, sequence: last };
-                let delta = self.pruned.fold(at, first)?;
+                let begin = self.folded(branch, first, last);
+                let delta = self.pruned.fold(at, first, begin)?;
                 let pruning = self.pruning(which)?;
                 one(RecordChange::Folded { session, branch, first, last, pruning, delta })
             }
             Effect::Unfolded { branch, last, .. } => {
+                self.folds.entry((branch, last)).or_default().pop();
                 one(RecordChange::Unfolded { session, branch, last })
             }
             // It was told as what it had been.
@@ -429,11 +446,11 @@ impl<'a> Replay<'a> {
     /// Passes over what is not wanted, so that what follows is known for what it is.
     fn pass(&mut self, effect: Effect, which: usize) -> Result<()> {
         match effect {
-            Effect::Revision { .. }
-            | Effect::Facts { .. }
-            | Effect::Folded { .. }
-            | Effect::Unfolded { .. }
-            | Effect::Swept { .. } => Ok(()),
+            Effect::Revision { .. } | Effect::Facts { .. } | Effect::Swept { .. } => Ok(()),
+            Effect::Folded { branch, first, last } => {
+                self.folded(branch, first, last);
+                Ok(())
+            }
             Effect::Bookmark { source, .. } => {
                 let (bookmark, end) = self.bookmark_version(&source);
                 if let Some(row) = bookmark.filter(|row| !row.blob.is_empty()) {

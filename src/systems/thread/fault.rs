@@ -47,6 +47,8 @@ faults! {
     MalformedResult = "malformed_result", "a result without call id or proper content";
     /// A content block that is none.
     MalformedBlock = "malformed_block", "something in the content that is no content block";
+    /// Half of a surrogate pair, where a text was cut: no character.
+    CutCharacter = "cut_character", "half of a character, where a text was cut";
     /// A message or text block that says nothing.
     EmptyMessage = "empty_message", "a message or text block that says nothing";
     /// Thinking after which nothing is said or called.

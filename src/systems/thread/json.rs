@@ -105,6 +105,48 @@ pub(super) fn text(json: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str::<Name<'_>>(json).ok().map(|name| name.0)
 }
 
+/// The same JSON without halves of surrogate pairs, which stand for no character: a text was cut in the middle of one. Each
+/// becomes U+FFFD.
+pub(super) fn without_halves(json: &str) -> Cow<'_, str> {
+    let mut mended: Option<String> = None;
+    let (mut at, mut kept) = (0, 0);
+    while let Some(found) = json[at..].find('\\') {
+        at += found;
+        let Some(unit) = escaped_unit(json, at) else {
+            // Another escape, of one character behind the backslash.
+            at += 1 + json[at + 1..].chars().next().map_or(0, char::len_utf8);
+            continue;
+        };
+        let paired = (0xd800..0xdc00).contains(&unit)
+            && escaped_unit(json, at + 6).is_some_and(|low| (0xdc00..0xe000).contains(&low));
+        if paired {
+            at += 12;
+            continue;
+        }
+        if (0xd800..0xe000).contains(&unit) {
+            let out = mended.get_or_insert_default();
+            out.push_str(&json[kept..at]);
+            out.push_str("\\ufffd");
+            kept = at + 6;
+        }
+        at += 6;
+    }
+    match mended {
+        Some(mut out) => {
+            out.push_str(&json[kept..]);
+            Cow::Owned(out)
+        }
+        None => Cow::Borrowed(json),
+    }
+}
+
+/// The UTF-16 unit that is escaped at this byte, if one is.
+fn escaped_unit(json: &str, at: usize) -> Option<u16> {
+    let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
+    digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then_some(())?;
+    u16::from_str_radix(digits, 16).ok()
+}
+
 /// The items of the list that this JSON is, if it is one.
 pub(super) fn list(json: &str) -> Option<Vec<&str>> {
     if !json.trim_start().starts_with('[') {

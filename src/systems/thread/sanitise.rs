@@ -6,7 +6,7 @@ use super::form::{
     self, Call, CallResult, Evidence, Form, Looked, Problem, Speaker, evidence, look,
     result_message, without_calls,
 };
-use super::json::Object;
+use super::json::{Object, without_halves};
 use super::pair::{Assigned, Pairs};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -119,7 +119,8 @@ pub(super) fn shown_form(objects: &[Option<Object<'_>>]) -> Result<Form, MixedFo
 /// # Errors
 /// [`MixedForms`] if the messages are of several forms.
 pub fn sanitise<T: AsRef<str>>(messages: &[T], options: &Options) -> Result<Sanitised, MixedForms> {
-    let objects: Vec<_> = messages.iter().map(|text| Object::parse(text.as_ref())).collect();
+    let whole: Vec<_> = messages.iter().map(|text| without_halves(text.as_ref())).collect();
+    let objects: Vec<_> = whole.iter().map(|text| Object::parse(text)).collect();
     let form = shown_form(&objects)?;
     let last = messages.len().saturating_sub(1);
     let looked: Vec<Looked<'_>> = (messages.iter().zip(objects).enumerate())

@@ -91,7 +91,7 @@ fn what_says_it_is_larger_than_it_is_is_refused_before_anything_is_allocated() {
 fn records_that_lie_are_refused_though_every_checksum_is_right() {
     let (_, bytes) = small();
     assert_eq!(bundle(&items(&bytes)), bytes, "what is taken apart can be put together");
-    let mut each = |what: &mut dyn FnMut(&mut RecordChange) -> bool, why: &str| {
+    let each = |what: &mut dyn FnMut(&mut RecordChange) -> bool, why: &str| {
         let mut done = false;
         let wrong = changed(&bytes, &mut |record| {
             for change in &mut record.changes {

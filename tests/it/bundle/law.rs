@@ -1,11 +1,12 @@
 //! Whatever was done to a session: exported and imported it is what it was, at once, in parts and piece by piece.
 
 use super::{export, try_export, whole};
+use forge_store::diff::Side;
 use forge_store::model::{BranchMetadata, Fact, Key, Kind, Origin, Retention, Timestamp, Value};
 use forge_store::redact::{Ending, Form};
 use forge_store::store::{
-    Act, BundleRange, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Session, Store,
-    Taken,
+    Act, BundleRange, CheckpointFilter, ClaimChange, Merging, NewCheckpoint, NewSession, Session,
+    Store, Taken,
 };
 use proptest::prelude::*;
 use std::fmt::Write as _;
@@ -96,6 +97,11 @@ fn step(store: &Store, session: &Session, minute: u64, (what, which): (u8, u8)) 
             }
         }
         18 => drop(store.maintain(0).unwrap()),
+        19 => {
+            let source = format!("b{}", which % 3);
+            let merging = Merging { source, prefer: Some(Side::Ours), ..Merging::default() };
+            drop(session.merge(&act, &merging));
+        }
         _ => session.schedule(&act, which.is_multiple_of(2).then_some(60_000_000)).unwrap(),
     }
 }
@@ -156,7 +162,7 @@ proptest! {
 
     #[test]
     fn a_session_comes_back_as_it_was(
-        steps in prop::collection::vec((0_u8..20, any::<u8>()), 1..50),
+        steps in prop::collection::vec((0_u8..21, any::<u8>()), 1..50),
         middle in 0_usize..50,
         part in any::<prop::sample::Index>(),
     ) {

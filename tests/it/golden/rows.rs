@@ -48,6 +48,7 @@ fn the_tables_keep_their_numbers() {
         key::FOLDS,
         key::FOLDED,
         key::PRUNINGS,
+        key::MERGES,
     ];
     for (number, table) in tables.iter().enumerate() {
         assert_eq!(usize::from(table.0), number);

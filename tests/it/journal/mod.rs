@@ -13,10 +13,9 @@ mod many;
 mod oracle;
 mod power;
 
+use crate::fault::{Mount, Numbers, count, run, signal};
 use forge_store::backend::journal::Journal;
 use forge_store::backend::{Appended, Log, Position};
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 const WAIT: Duration = Duration::from_secs(20);
@@ -27,72 +26,4 @@ fn add(journal: &Journal, from: Position, payload: &[u8]) -> Appended {
 
 fn rotate(journal: &Journal, from: Position, payload: &[u8]) -> Appended {
     journal.rotate(from, WAIT, &mut |_| Some(payload.to_vec())).unwrap().unwrap()
-}
-
-/// A number from the environment, for longer runs.
-fn count(name: &str, usual: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
-}
-
-/// Runs a program; whether it succeeded.
-fn run(program: &str, arguments: &[&str]) -> bool {
-    let output = Command::new(program).args(arguments).output();
-    output.is_ok_and(|output| output.status.success())
-}
-
-/// Sends a signal to a process of this test.
-fn signal(name: &str, pid: u32) {
-    assert!(run("sh", &["-c", &format!("kill -{name} {pid}")]), "cannot send {name} to {pid}");
-}
-
-/// Numbers that a seed decides (splitmix64).
-struct Numbers(u64);
-
-impl Numbers {
-    /// From `FORGE_SEED`, or at random; says which.
-    fn announced(test: &str) -> Self {
-        let seed = count("FORGE_SEED", getrandom::u64().unwrap());
-        eprintln!("{test}: FORGE_SEED={seed}");
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-}
-
-/// A file system of one's own, unmounted when dropped.
-struct Mount<'a>(&'a Path);
-
-impl<'a> Mount<'a> {
-    /// `None`, loudly, where this is not allowed.
-    fn new(test: &str, arguments: &[&str], place: &'a Path) -> Option<Self> {
-        let place_text = place.to_str().unwrap();
-        let mounted = run("mount", &[arguments, &[place_text]].concat());
-        if !mounted {
-            eprintln!("SKIPPED {test}: cannot mount (needs root): mount {arguments:?}");
-        }
-        mounted.then_some(Self(place))
-    }
-
-    fn remount(&self, options: &str) -> bool {
-        run("mount", &["-o", &format!("remount,{options}"), self.0.to_str().unwrap()])
-    }
-}
-
-impl Drop for Mount<'_> {
-    fn drop(&mut self) {
-        let place = self.0.to_str().unwrap();
-        if !run("umount", &[place]) && !run("umount", &["-l", place]) {
-            eprintln!("cannot unmount {place}");
-        }
-    }
 }

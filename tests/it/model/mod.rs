@@ -41,6 +41,13 @@ enum Step {
     Restore {
         to: u16,
     },
+    /// Merges a branch into another, perhaps with a preference for the side merged into.
+    Merge {
+        source: u16,
+        target: u16,
+        prefer: Option<bool>,
+        quietly: bool,
+    },
     /// Sets how often a checkpoint is due.
     Schedule {
         seconds: Option<u8>,
@@ -124,6 +131,10 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (any::<u16>(), any::<bool>())
             .prop_map(|(branch, quietly)| Step::Switch { branch, quietly }),
         2 => any::<u16>().prop_map(|to| Step::Restore { to }),
+        3 => (any::<u16>(), any::<u16>(), prop::option::weighted(0.7, any::<bool>()), any::<bool>())
+            .prop_map(|(source, target, prefer, quietly)| {
+                Step::Merge { source, target, prefer, quietly }
+            }),
         1 => prop::option::of(1..200_u8).prop_map(|seconds| Step::Schedule { seconds }),
         2 => (0..4_u8, any::<bool>(), 0..400_u16)
             .prop_map(|(last, manual, seconds)| Step::Prune { last, manual, seconds }),

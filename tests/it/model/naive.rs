@@ -1,6 +1,6 @@
 //! A history that keeps a full copy of everything: slow, and too simple to be wrong.
 
-use forge_store::diff::State;
+use forge_store::diff::{Ancestor, State};
 use forge_store::model::{Entry, Fact, Key, Kind, Origin, Timestamp, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +13,28 @@ pub(super) struct Revision {
     pub(super) branch: usize,
     pub(super) effective: i64,
     pub(super) state: State,
+    parent: Option<u64>,
+    claims: Claims,
+}
+
+/// Where the claims of a revision come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Claims {
+    /// From its parent.
+    Parent,
+    /// From another one, or from nothing.
+    Reset(Option<u64>),
+    /// From its parent and the one that this operation merged.
+    Merged(u64, usize),
+}
+
+/// What was done, to be taken back.
+#[derive(Clone, Debug)]
+struct Done {
+    /// What stood before (of an undo: after).
+    other: Visible,
+    /// The branch whose claims changed, and the revision that changed them.
+    touched: Option<(usize, u64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -57,8 +79,10 @@ pub(super) struct Naive {
     pub(super) events: BTreeSet<i64>,
     pub(super) now: Visible,
     operations: usize,
-    undo: Vec<(Visible, Option<usize>)>,
-    redo: Vec<(Visible, Option<usize>)>,
+    undo: Vec<Done>,
+    redo: Vec<Done>,
+    /// Merges: the revision made and the one merged.
+    merges: Vec<(u64, u64)>,
     started: i64,
 }
 
@@ -83,6 +107,7 @@ impl Naive {
             operations: 0,
             undo: Vec::new(),
             redo: Vec::new(),
+            merges: Vec::new(),
             started,
         }
     }
@@ -97,18 +122,25 @@ impl Naive {
 
     /// Does something that an undo takes back: all of it together. `touched` is the branch whose claims it changes.
     pub(super) fn operate(&mut self, touched: Option<usize>, what: impl FnOnce(&mut Self)) {
-        let before = self.now.clone();
+        let other = self.now.clone();
         self.operations += 1;
         self.now.in_force.insert(self.operations);
         what(self);
-        self.undo.push((before, touched));
+        let touched = touched.map(|branch| (branch, self.next_head(branch)));
+        self.undo.push(Done { other, touched });
         self.redo.clear();
     }
 
-    pub(super) fn revise(&mut self, at: i64, branch: usize, state: State) {
-        let head = self.branches[branch].head.map(|head| self.revisions[&head].effective);
+    fn next_head(&self, branch: usize) -> u64 {
+        self.branches[branch].head.expect("it was just made")
+    }
+
+    pub(super) fn revise(&mut self, at: i64, branch: usize, state: State, claims: Claims) {
+        let parent = self.branches[branch].head;
+        let head = parent.map(|head| self.revisions[&head].effective);
         let effective = head.map_or(at, |head| head.max(at));
-        self.revisions.insert(self.next, Revision { branch, effective, state: state.clone() });
+        let revision = Revision { branch, effective, state: state.clone(), parent, claims };
+        self.revisions.insert(self.next, revision);
         self.branches[branch].head = Some(self.next);
         self.now.heads.insert(branch, state);
         self.events.insert(at);
@@ -163,29 +195,116 @@ impl Naive {
     }
 
     pub(super) fn undo(&mut self, at: i64) {
-        let (before, touched) = self.undo.pop().expect("asked before");
-        let after = self.now.clone();
-        self.bring_back(at, before, touched);
-        self.redo.push((after, touched));
+        let done = self.undo.pop().expect("asked before");
+        let other = self.now.clone();
+        let touched = self.bring_back(at, done);
+        self.redo.push(Done { other, touched });
     }
 
     pub(super) fn redo(&mut self, at: i64) {
-        let (after, touched) = self.redo.pop().expect("asked before");
-        let before = self.now.clone();
-        self.bring_back(at, after, touched);
-        self.undo.push((before, touched));
+        let done = self.redo.pop().expect("asked before");
+        let other = self.now.clone();
+        let touched = self.bring_back(at, done);
+        self.undo.push(Done { other, touched });
     }
 
-    fn bring_back(&mut self, at: i64, then: Visible, touched: Option<usize>) {
-        if then.current != self.now.current {
-            self.switches.push((at, then.current));
+    fn bring_back(&mut self, at: i64, done: Done) -> Option<(usize, u64)> {
+        if done.other.current != self.now.current {
+            self.switches.push((at, done.other.current));
         }
-        self.now = then;
+        self.now = done.other;
         self.part();
-        if let Some(branch) = touched {
-            let state = self.now.heads[&branch].clone();
-            self.revise(at, branch, state);
+        let (branch, made) = done.touched?;
+        let state = self.now.heads[&branch].clone();
+        // Right behind what it takes back it begins where that began, else it is the opposite change.
+        let claims = if self.branches[branch].head == Some(made) {
+            let mut before = self.revisions[&made].parent;
+            while let Some(number) = before.filter(|number| self.folded.contains_key(number)) {
+                before = self.folded[&number].parent;
+            }
+            Claims::Reset(before)
+        } else {
+            Claims::Parent
+        };
+        self.revise(at, branch, state, claims);
+        Some((branch, self.next_head(branch)))
+    }
+
+    // -- merges
+
+    fn revision(&self, number: u64) -> &Revision {
+        self.revisions.get(&number).unwrap_or_else(|| &self.folded[&number])
+    }
+
+    /// A revision and what it goes back to: along first parents, and to where its claims come from.
+    pub(super) fn ancestors(&self, of: Option<u64>) -> BTreeSet<u64> {
+        let mut found = BTreeSet::new();
+        let mut seen = BTreeSet::new();
+        let mut open: Vec<u64> = of.into_iter().collect();
+        while let Some(number) = open.pop() {
+            if !seen.insert(number) {
+                continue;
+            }
+            let mut next = Some(number);
+            while let Some(number) = next {
+                found.insert(number);
+                next = self.revision(number).parent;
+            }
+            let own = self.revision(number);
+            match own.claims {
+                Claims::Reset(to) => open.extend(to),
+                Claims::Parent => open.extend(own.parent),
+                Claims::Merged(other, operation) => {
+                    open.extend(own.parent);
+                    open.extend(Some(other).filter(|_| self.now.in_force.contains(&operation)));
+                }
+            }
         }
+        found
+    }
+
+    /// What both sets have and nothing else that both have goes back to, newest first.
+    pub(super) fn bases(&self, ours: &BTreeSet<u64>, theirs: &BTreeSet<u64>) -> Vec<u64> {
+        let common: BTreeSet<u64> = ours.intersection(theirs).copied().collect();
+        let behind: BTreeSet<u64> = common
+            .iter()
+            .flat_map(|number| {
+                let mut before = self.ancestors(Some(*number));
+                before.remove(number);
+                before
+            })
+            .collect();
+        let mut bases: Vec<u64> = common.difference(&behind).copied().collect();
+        bases.reverse();
+        bases
+    }
+
+    /// What several common ancestors come to.
+    pub(super) fn ancestor(&self, bases: &[u64]) -> Ancestor {
+        let Some((first, rest)) = bases.split_first() else { return Ancestor::default() };
+        let mut found = Ancestor::from(self.revision(*first).state.clone());
+        let mut reach = self.ancestors(Some(*first));
+        for number in rest {
+            let other = self.ancestors(Some(*number));
+            let base = self.ancestor(&self.bases(&reach, &other));
+            found = found.with(Some(&base), &self.revision(*number).state);
+            reach.extend(other);
+        }
+        found
+    }
+
+    /// Makes a merge the newest revision of a branch: `reset` if it takes the other's claims as they are.
+    pub(super) fn merge(&mut self, at: i64, branch: usize, state: State, source: u64, reset: bool) {
+        let has_own = self.branches[branch].head.is_some();
+        let claims = if reset {
+            Claims::Reset(Some(source))
+        } else {
+            Claims::Merged(source, self.operations)
+        };
+        if has_own {
+            self.merges.push((self.next, source));
+        }
+        self.revise(at, branch, state, claims);
     }
 
     pub(super) fn prune(&mut self, checkpoints: &[u64], revisions: &[u64]) {
@@ -203,12 +322,13 @@ impl Naive {
             self.revisions.extract_if(.., |number, _| self.now.gone.contains(number)).collect();
     }
 
-    /// The revisions that heads, forks and checkpoints name.
+    /// The revisions that heads, forks, merges and checkpoints name.
     pub(super) fn named(&self) -> BTreeSet<u64> {
         let branches = self.branches.iter();
         let ends = branches.flat_map(|one| [one.head, one.base.map(|(_, from)| from)]).flatten();
         let checkpoints = self.now.checkpoints.values().filter_map(|one| one.revision);
-        ends.chain(checkpoints).collect()
+        let merges = self.merges.iter().flat_map(|(made, source)| [*made, *source]);
+        ends.chain(checkpoints).chain(merges).collect()
     }
 
     pub(super) fn branch_at(&self, at: i64) -> usize {

@@ -1,15 +1,16 @@
 //! Does each step twice: in the store and in the naive history.
 
-use super::naive::{Naive, time};
+use super::naive::{Claims, Naive, time};
 use super::verify::verify;
 use super::{Happened, Step, Timed};
+use forge_store::diff::{self, Settled, Side};
 use forge_store::error::Error;
 use forge_store::model::{
     AutoTrigger, BranchMetadata, Fact, Key, Kind, Origin, Retention, Trigger, Value,
 };
 use forge_store::store::{
-    Act, CheckpointFilter, ClaimChange, Depth, LogItem, NewCheckpoint, NewSession, Options,
-    Session, Store, Swept,
+    Act, CheckpointFilter, ClaimChange, Depth, LogItem, MergeResult, Merging, NewCheckpoint,
+    NewSession, Options, Session, Store, Swept,
 };
 use tempfile::TempDir;
 
@@ -132,6 +133,10 @@ impl Doing<'_> {
             Step::Fork { from } => self.fork(*from),
             Step::Switch { branch, quietly } => self.switch(*branch, *quietly),
             Step::Restore { to } => self.restore(*to),
+            Step::Merge { source, target, prefer, quietly } => {
+                let prefer = prefer.map(|ours| if ours { Side::Ours } else { Side::Theirs });
+                self.merge((*source, *target), prefer, *quietly);
+            }
             Step::Schedule { seconds } => {
                 let every = seconds.map(|seconds| i64::from(seconds) * 1_000_000);
                 self.session.schedule(&act, every).unwrap();
@@ -222,7 +227,7 @@ impl Doing<'_> {
         }
         self.naive.operate(revised.then_some(branch), |naive| {
             if revised {
-                naive.revise(now, branch, after);
+                naive.revise(now, branch, after, Claims::Parent);
             }
             for fact in new {
                 let at = fact.at.micros_since(time(0));
@@ -322,6 +327,75 @@ impl Doing<'_> {
         });
     }
 
+    fn merge(&mut self, branches: (u16, u16), prefer: Option<Side>, quietly: bool) {
+        let names: Vec<(usize, String)> = self
+            .naive
+            .visible_branches()
+            .map(|(number, branch)| (number, branch.name.clone()))
+            .collect();
+        let (from, source) = pick(&names, branches.0).unwrap();
+        let (into, target) = pick(&names, branches.1).unwrap();
+        let merging = Merging {
+            source: source.clone(),
+            target: Some(target.clone()),
+            prefer,
+            quietly,
+            ..Merging::default()
+        };
+        let before = self.session.store().tail_bytes().unwrap();
+        if from == into {
+            let refused = self.session.merge(&act(self.now), &merging);
+            assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+            return;
+        }
+        let preview = self.session.merge_preview(&merging).unwrap();
+        let done = self.session.merge(&act(self.now), &merging).unwrap();
+        assert_eq!((preview.result, &preview.changes), (done.result, &done.changes));
+        let naive = &self.naive;
+        let (ours, theirs) = (naive.branches[into].head, naive.branches[from].head);
+        let (own, other) = (naive.ancestors(ours), naive.ancestors(theirs));
+        let bases = naive.bases(&own, &other);
+        if theirs.is_some() {
+            assert_eq!(done.bases, bases, "what both had");
+        }
+        let (our, their) = (naive.head(into).clone(), naive.head(from).clone());
+        let mut is_settled = true;
+        let (expected, state) = if theirs.is_none_or(|theirs| own.contains(&theirs)) {
+            (MergeResult::AlreadyMerged, our.clone())
+        } else if ours.is_none_or(|ours| other.contains(&ours)) {
+            (MergeResult::FastForward, their)
+        } else {
+            let merge = diff::merge_by(&naive.ancestor(&bases), &our, &their, &mut |_| {
+                is_settled &= prefer.is_some();
+                Settled::Side(prefer.unwrap_or(Side::Ours))
+            });
+            let shown: Vec<_> = done.conflicts.iter().map(|one| one.conflict.clone()).collect();
+            assert_eq!(shown, merge.conflicts);
+            (MergeResult::Merged, merge.state)
+        };
+        let expected = if is_settled { expected } else { MergeResult::Conflicts };
+        assert_eq!(done.result, expected);
+        assert_eq!(done.changes, diff::compare(&our, &state));
+        if matches!(expected, MergeResult::AlreadyMerged | MergeResult::Conflicts) {
+            assert_eq!((done.revision, done.operation), (None, None));
+            assert_eq!(self.session.store().tail_bytes().unwrap(), before, "nothing is written");
+            return;
+        }
+        let now = self.now;
+        self.naive.operate(Some(into), |naive| {
+            let reset = expected == MergeResult::FastForward;
+            naive.merge(now, into, state, theirs.unwrap(), reset);
+            if !quietly {
+                let message = format!("merged {source} into {target}");
+                let tags = ["auto".to_owned(), "branch_merged".to_owned()];
+                naive.checkpoint(now, naive.branches[into].head, &message, &tags);
+            }
+        });
+        // Merging again is no change.
+        let again = self.session.merge(&act(self.now), &merging).unwrap();
+        assert_eq!((again.result, again.revision), (MergeResult::AlreadyMerged, None));
+    }
+
     fn prune(&mut self, last: u64, manual: bool, revisions: i64) {
         let retention = Retention { last, manual, revisions, ..Retention::none() };
         let preview = self.session.prune_preview(&retention, time(self.now)).unwrap();
@@ -330,7 +404,8 @@ impl Doing<'_> {
         let mut listed: Vec<_> = self.naive.now.checkpoints.iter().collect();
         listed.sort_by_key(|(sequence, one)| std::cmp::Reverse((one.time, **sequence)));
         let goes = |(place, (_, one)): &(u64, (&u64, &super::naive::Named))| {
-            *place >= last.max(1) && !(manual && one.message.starts_with('c'))
+            let is_merge = one.tags.contains("branch_merged");
+            *place >= last.max(1) && !(manual && one.message.starts_with('c')) && !is_merge
         };
         let going: Vec<u64> =
             (0..).zip(listed).filter(goes).map(|(_, (sequence, _))| *sequence).collect();
@@ -388,6 +463,7 @@ impl Doing<'_> {
             return;
         }
         let now = self.now;
-        self.naive.operate(Some(branch), |naive| naive.revise(now, branch, state));
+        let claims = Claims::Reset(Some(to));
+        self.naive.operate(Some(branch), |naive| naive.revise(now, branch, state, claims));
     }
 }

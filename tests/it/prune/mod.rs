@@ -6,7 +6,7 @@ use forge_store::diff::State;
 use forge_store::error::Error;
 use forge_store::model::{Key, Kind, Retention, Timestamp, Value};
 use forge_store::store::{
-    Act, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store, UNDO_MICROS,
+    Act, ClaimChange, Depth, NewCheckpoint, NewSession, Options, Session, Store, UNDO_MICROS,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -223,26 +223,54 @@ fn an_undo_of_what_was_folded_says_what_to_take_back_first() {
     session.undo(&act(7), Some(&operations[2])).unwrap();
 }
 
+/// Folding into a revision that had others folded into it overwrote how that one was before: taken back, it came with the
+/// changes of what stayed folded, and the state at it was another one.
 #[test]
-fn what_a_second_pruning_can_fold_as_well_leaves_the_first_one_whole() {
-    let store = Store::in_memory().unwrap();
-    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
-    for minute in 1..=6 {
-        revise(&session, minute, &[("n", Some(minute.to_string()))]);
-        if minute == 2 || minute == 3 {
-            let wanted = NewCheckpoint::manual(format!("c{minute}"));
-            session.write(&act(minute)).checkpoint(wanted).commit().unwrap();
+fn a_revision_folded_into_twice_comes_back_as_each_fold_left_it() {
+    for sweeps in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".forge");
+        let store = create(&path);
+        let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+        for minute in 1..=6 {
+            let texts =
+                [("a", Some(format!("a {minute}"))), ("b", Some(format!("b {}", minute % 2)))];
+            revise(&session, minute, &texts);
+            if minute % 2 == 0 {
+                let wanted = NewCheckpoint::manual(format!("c{minute}"));
+                session.write(&act(minute)).checkpoint(wanted).commit().unwrap();
+            }
+        }
+        revise(&session, 7, &[("a", None)]);
+        let whole = all(&session);
+        let keep = |last| Retention { last, ..bare() };
+        let first = session.prune(&act(60), &keep(2)).unwrap();
+        let once = all(&session);
+        store.maintain(0).unwrap();
+        if sweeps {
+            assert_eq!(store.sweep(time(61), time(60)).unwrap().prunings, 1);
+        }
+        let second = session.prune(&act(62), &keep(1)).unwrap();
+        let into = |pruned: &forge_store::store::Pruned| pruned.folds.last().unwrap().into;
+        assert_eq!(into(&first), into(&second), "both fold into the same revision");
+        assert!(all(&session).iter().all(|(number, state)| whole[number] == *state));
+        let sound = || {
+            let verified = Store::verify(&path, Depth::ReadData, time(70)).unwrap();
+            assert_eq!(verified.findings, []);
+        };
+        sound();
+        let named = |pruned: &forge_store::store::Pruned| pruned.operation.map(|id| id.to_string());
+        if !sweeps {
+            let early = session.undo(&act(63), named(&first).as_deref());
+            assert!(matches!(early, Err(Error::Conflict(_))), "the last one first: {early:?}");
+        }
+        session.undo(&act(64), named(&second).as_deref()).unwrap();
+        assert_eq!(all(&session), once);
+        sound();
+        if !sweeps {
+            session.undo(&act(65), named(&first).as_deref()).unwrap();
+            assert_eq!(all(&session), whole);
+            sound();
         }
     }
-    let before = all(&session);
-    let keep = Retention { manual: true, ..bare() };
-    let first = session.prune(&act(10), &keep).unwrap().operation.unwrap().to_string();
-    let between = all(&session);
-    // What the checkpoints named lies before the head, into which others were folded already.
-    let second = session.prune(&act(11), &bare()).unwrap().operation.unwrap().to_string();
-    assert!(all(&session).len() < between.len());
-    session.undo(&act(12), Some(&second)).unwrap();
-    assert_eq!(all(&session), between);
-    session.undo(&act(13), Some(&first)).unwrap();
-    assert_eq!(all(&session), before);
 }

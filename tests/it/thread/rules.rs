@@ -274,7 +274,8 @@ fn sent(message: &Value) -> Result<Value, String> {
         )
     } else if let Some(kind) = text(message, "type") {
         let kind = kind.trim_end_matches("Chunk").trim_end_matches("Message").to_lowercase();
-        (kind, message.get("data").unwrap_or(message))
+        // A dumped message may have a field of this name that is no message.
+        (kind, message.get("data").filter(|data| data.is_object()).unwrap_or(message))
     } else {
         return Ok(message.clone());
     };

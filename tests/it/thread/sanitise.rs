@@ -2,7 +2,7 @@
 
 use super::generate::{FORMS, Step, messages, steps, turns};
 use super::rules;
-use forge_store::systems::thread::{Options, Orphans, Sanitised, apply, sanitise};
+use forge_store::systems::thread::{FaultKind, Options, Orphans, Sanitised, apply, sanitise};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -106,6 +106,53 @@ fn what_is_no_block_goes_from_messages_of_langchain() {
     let result = json!({"type": "tool", "content": [untyped], "tool_call_id": "c1"});
     let done = check("langchain_flat", &[call, result], Orphans::Answer).unwrap();
     assert!(parsed(&done.messages)[1]["content"].as_str().unwrap().contains("tyme"));
+}
+
+/// A message whose sort is not written as LangChain writes it was kept where another one beside it showed the form. With
+/// that one cut nothing did, so sanitising a second time threw the rest away. Fuzzing found it.
+#[test]
+fn a_sort_that_langchain_does_not_write_goes_at_once() {
+    let odd = json!({"type": "humaN", "data": {"content": "hi", "type": "human", "id": "h"}});
+    let result = json!({"type": "tool", "data": {"content": "r", "tool_call_id": "c2"}});
+    assert!(check("langchain", &[odd.clone(), result], Orphans::Remove).unwrap().reset);
+    let known = json!({"type": "human", "data": {"content": "hi"}});
+    let done = check("langchain", &[odd, known.clone()], Orphans::Answer).unwrap();
+    assert_eq!(parsed(&done.messages), [known]);
+}
+
+/// Calls in the provider's own form count where the list of calls is empty. With the list's only call cut they came to count,
+/// and nobody had answered them. Fuzzing found it.
+#[test]
+fn calls_that_nobody_looked_at_do_not_take_the_place_of_those_cut() {
+    let own =
+        json!([{"id": "c1", "type": "function", "function": {"name": "w", "arguments": "{}"}}]);
+    let asks = json!({"type": "ai", "content": "so", "tool_calls": [{"name": "f", "args": {}, "id": "c0"}],
+        "additional_kwargs": {"tool_calls": own, "other": 1}});
+    let done = check("langchain_flat", &[asks], Orphans::Remove).unwrap();
+    let left = &parsed(&done.messages)[0];
+    assert_eq!(
+        (&left["tool_calls"], &left["additional_kwargs"]),
+        (&json!([]), &json!({"other": 1}))
+    );
+}
+
+/// A text cut in the middle of an emoji has half of it at its end, which no provider takes ("no low surrogate in string").
+#[test]
+fn half_of_a_character_becomes_one_that_stands_for_it() {
+    let text = |inside: &str| format!(r#"{{"role": "user", "content": "{inside}"}}"#);
+    for (given, mended) in [
+        (r"cut \ud83d", r"cut \ufffd"),
+        (r"\uDE00 low", r"\ufffd low"),
+        (r"\ud83d\ud83d\ude00 \ud83dx", r"\ufffd\ud83d\ude00 \ufffdx"),
+    ] {
+        let done = sanitise(&[text(given)], &Options::default()).unwrap();
+        assert_eq!(done.messages, [text(mended)]);
+        assert_eq!(done.faults[0].fault, FaultKind::CutCharacter);
+        assert!(sanitise(&done.messages, &Options::default()).unwrap().is_clean());
+    }
+    for whole in [r"\ud83d\ude00", r"\\ud83d", r"\u00e9 \n", "\u{1f600}"] {
+        assert!(sanitise(&[text(whole)], &Options::default()).unwrap().is_clean(), "{whole}");
+    }
 }
 
 /// A block whose type is empty text was kept, and no provider takes it.

@@ -150,8 +150,8 @@ pub(super) fn row(item: &PageItem) -> Row {
             let weight = words.iter().map(|(_, weight)| *weight).max().unwrap_or(0);
             let merged = parents.get(1).copied();
             let sign = match (entry.reset_to, merged) {
-                (Some(_), _) => Sign::Restore,
-                (None, Some(_)) => Sign::Merge,
+                (_, Some(_)) => Sign::Merge,
+                (Some(_), None) => Sign::Restore,
                 (None, None) if weight == 2 => Sign::Status,
                 _ => Sign::Revision,
             };
@@ -159,6 +159,7 @@ pub(super) fn row(item: &PageItem) -> Row {
             let first =
                 words.iter().max_by_key(|(_, weight)| *weight).map(|(words, _)| words.clone());
             let title = match (entry.reset_to, first) {
+                (Some(to), _) if merged.is_some() => format!("the claims of #{to} as they are"),
                 (Some(0), _) => "back to no claims at all".to_owned(),
                 (Some(to), _) => format!("back to the claims of #{to}"),
                 (None, Some(first)) if words.len() > 1 => {

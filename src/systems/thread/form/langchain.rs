@@ -2,7 +2,8 @@
 
 use super::chat::{self, without_entries};
 use super::{
-    Answer, Call, Content, Looked, Sort, Speaker, content, is_block, mend_result, named, own_id,
+    Answer, Call, Content, Evidence, Looked, Sort, Speaker, content, evidence, is_block,
+    mend_result, named, own_id,
 };
 use crate::systems::thread::fault::FaultKind;
 use crate::systems::thread::json::{Object, text, written_list};
@@ -30,6 +31,10 @@ fn kind(object: &Object<'_>) -> Option<String> {
 
 pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
     let Some(kind) = kind(&object) else { return chat::look(text, object) };
+    // What others must stand beside for its form to be known is taken by none without them.
+    if !matches!(evidence(&object), Evidence::Strong(_)) {
+        return Looked::new(text, Speaker::Other, None).gone(FaultKind::NotAMessage);
+    }
     let nested = nested(&object);
     let inner = nested.map(|field| object.get(field).unwrap_or_default().to_owned());
     let body = inner.as_deref().map_or_else(|| Some(object.clone()), Object::parse);
@@ -282,17 +287,22 @@ pub(super) fn without_calls(mut object: Object<'_>, ids: &[&str]) -> Option<Stri
         Some(inner) => Object::parse(inner)?,
         None => object.clone(),
     };
-    let mut left = 0;
+    let (mut listed, mut left) = (0, 0);
     for field in LISTS {
         let Some(entries) = body.list(field) else { continue };
         let kept = without_entries(&entries, "id", ids);
+        listed += entries.len();
         left += kept.len();
         body.set(field, written_list(&kept));
     }
     if let Some(mut more) = body.object("additional_kwargs")
         && let Some(entries) = more.list("tool_calls")
     {
-        let kept = without_entries(&entries, "id", ids);
+        let mut kept = without_entries(&entries, "id", ids);
+        // Beside a list of calls nobody looked at these; with the list empty they would be the calls.
+        if listed > 0 && left == 0 {
+            kept.clear();
+        }
         left += kept.len();
         set_or_remove(&mut more, "tool_calls", &kept);
         let more = more.write();

@@ -11,7 +11,7 @@ pub(super) use anthropic::{results_message, with_results, without_results};
 pub(super) use evidence::{Evidence, evidence};
 
 use super::fault::FaultKind;
-use super::json::{Object, quoted};
+use super::json::{Object, quoted, without_halves};
 use std::borrow::Cow;
 
 /// The form in which messages are given.
@@ -201,6 +201,11 @@ pub(super) fn look<'a>(
     form: Form,
     last: bool,
 ) -> Looked<'a> {
+    if let Cow::Owned(whole) = without_halves(text) {
+        let mut looked = look(&whole, Object::parse(&whole), form, last);
+        looked.problem(FaultKind::CutCharacter, None);
+        return Looked { text: Cow::Owned(looked.text.into_owned()), ..looked };
+    }
     let Some(object) = object else {
         return Looked::new(text, Speaker::Other, None).gone(FaultKind::NotAMessage);
     };

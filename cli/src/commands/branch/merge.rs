@@ -1,0 +1,146 @@
+//! `forge branch merge`.
+
+use crate::args::value::Name;
+use crate::context::Context;
+use crate::error::{CommandError, EXIT_NO};
+use crate::report::branch::with_names;
+use crate::report::merge::{Merged, name};
+use crate::workplace::{self, Access, Need};
+use crate::writing::Writing;
+use forge_store::diff::{Conflict, Settled, Side};
+use forge_store::model::{AutoTrigger, Value};
+use forge_store::store::{MergeReport, MergeResult, Merging, Session};
+
+/// Arguments of `forge branch merge`.
+#[derive(Debug, clap::Args)]
+pub struct MergeArgs {
+    /// Take the changes of this branch
+    #[arg(value_name = "SOURCE")]
+    pub source: Name,
+
+    /// Take them over into this branch instead of the current one
+    #[arg(long, value_name = "TARGET")]
+    pub into: Option<Name>,
+
+    /// Where both sides changed the same, take what the branch merged into has
+    #[arg(long, conflicts_with = "theirs")]
+    pub ours: bool,
+
+    /// Where both sides changed the same, take what the branch merged has
+    #[arg(long)]
+    pub theirs: bool,
+
+    /// Settle one conflict: KIND/ID.FIELD=ours, =theirs or =VALUE, KIND/ID=ours or =theirs; may be given more than once
+    #[arg(long, value_name = "CONFLICT=WHAT")]
+    pub resolve: Vec<String>,
+
+    /// Show what would be done and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Takes what one branch changed over into another.
+pub fn run(args: &MergeArgs, context: &mut Context) -> Result<(), CommandError> {
+    let mut merging = Merging {
+        source: args.source.as_str().to_owned(),
+        target: args.into.as_ref().map(|name| name.as_str().to_owned()),
+        prefer: match (args.ours, args.theirs) {
+            (true, _) => Some(Side::Ours),
+            (_, true) => Some(Side::Theirs),
+            (false, false) => None,
+        },
+        ..Merging::default()
+    };
+    if args.dry_run {
+        let store = workplace::open(context, Access::Read)?;
+        let session = workplace::session(context, &store, Need::Existing)?;
+        settle(&session, &mut merging, &args.resolve)?;
+        let found = preview(&session, &merging)?;
+        return show(found, &session, args, context);
+    }
+    let writing = Writing::begin(context, "branch merge", Need::Existing)?;
+    merging.quietly = !writing.makes_checkpoint(AutoTrigger::BranchSwitch);
+    settle(&writing.session, &mut merging, &args.resolve)?;
+    let merge = || writing.session.merge(&writing.act, &merging);
+    let found = merge().map_err(|error| with_names(error, &writing.session))?;
+    show(found, &writing.session, args, context)?;
+    writing.finish();
+    Ok(())
+}
+
+fn preview(session: &Session, merging: &Merging) -> Result<MergeReport, CommandError> {
+    session.merge_preview(merging).map_err(|error| with_names(error, session))
+}
+
+fn show(
+    found: MergeReport,
+    session: &Session,
+    args: &MergeArgs,
+    context: &mut Context,
+) -> Result<(), CommandError> {
+    if found.result == MergeResult::Conflicts {
+        context.exit_code = EXIT_NO;
+    }
+    let summary = session.summary()?;
+    let is_left = summary.branch == found.source;
+    let report = Merged::new(summary.info.name, found, args, is_left);
+    context.out.emit(&report)
+}
+
+/// Reads how conflicts are settled: which there are says where a name ends, whatever characters an id has.
+fn settle(session: &Session, merging: &mut Merging, given: &[String]) -> Result<(), CommandError> {
+    if given.is_empty() {
+        return Ok(());
+    }
+    let conflicts = preview(session, merging)?.conflicts;
+    let conflicts: Vec<Conflict> = conflicts.into_iter().map(|one| one.conflict).collect();
+    for text in given {
+        let named = |conflict: &&Conflict| value_of(text, conflict).is_some();
+        let longest = conflicts.iter().filter(named).max_by_key(|conflict| name(conflict).len());
+        let Some((conflict, value)) = longest.and_then(|one| Some((one, value_of(text, one)?)))
+        else {
+            return Err(unknown(text, &conflicts));
+        };
+        let settled = match (value, &conflict.field) {
+            ("ours", _) => Settled::Side(Side::Ours),
+            ("theirs", _) => Settled::Side(Side::Theirs),
+            (value, Some(_)) => Settled::Value(field_value(value, conflict)),
+            (_, None) => {
+                return Err(CommandError::invalid(format!(
+                    "'{text}' settles a claim as a whole: use {0}=ours or {0}=theirs",
+                    name(conflict)
+                )));
+            }
+        };
+        let place = (conflict.key.clone(), conflict.field.clone());
+        if merging.settled.insert(place, settled).is_some() {
+            return Err(CommandError::invalid(format!("{} is settled twice", name(conflict))));
+        }
+    }
+    Ok(())
+}
+
+fn value_of<'a>(text: &'a str, conflict: &Conflict) -> Option<&'a str> {
+    text.strip_prefix(&name(conflict))?.strip_prefix('=')
+}
+
+/// What was written as a value of a field: a text where the field is one on any side, else as JSON has it.
+fn field_value(text: &str, conflict: &Conflict) -> Value {
+    let json = serde_json::from_str::<Value>(text).ok();
+    let sides = [&conflict.base, &conflict.ours, &conflict.theirs];
+    let is_text = sides.into_iter().flatten().any(|value| value.as_text().is_some());
+    match json {
+        // In quotes it may be any text, `ours` too.
+        Some(value) if !is_text || value.as_text().is_some() || value == Value::Null => value,
+        _ => text.into(),
+    }
+}
+
+fn unknown(text: &str, conflicts: &[Conflict]) -> CommandError {
+    let names: Vec<String> = conflicts.iter().take(8).map(name).collect();
+    let error = CommandError::invalid(format!("'{text}' settles nothing that is in conflict"));
+    match names.as_slice() {
+        [] => error.hinted("there is no conflict: leave '--resolve' out"),
+        names => error.hinted(format!("in conflict: {}", names.join(", "))),
+    }
+}

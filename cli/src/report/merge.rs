@@ -1,0 +1,277 @@
+//! What a merge did, or would do.
+
+use super::diff::{readable, tell, tell_some};
+use super::entity;
+use super::written::{Made, Revision};
+use crate::commands::branch::merge::MergeArgs;
+use crate::integration::agent::shell_word;
+use crate::output::{Report, Screen, Tone};
+use crate::text::previewed;
+use forge_store::diff::{Conflict, Settled, Side, TypedChange, describe, summary};
+use forge_store::model::{Key, Kind, OperationId, Value};
+use forge_store::store::{MergeConflict, MergeReport, MergeResult, title};
+use serde::Serialize;
+
+/// So many changes of a kind are told of a merge that is done: its summary counts them all.
+const CHANGES_SHOWN: usize = 10;
+
+/// What a merge did, or would do.
+#[derive(Debug, Serialize)]
+pub struct Merged {
+    /// The session.
+    pub session: String,
+    /// The branch merged.
+    pub source: String,
+    /// The branch merged into.
+    pub target: String,
+    /// What became of it.
+    pub result: Word,
+    /// Whether nothing was to be changed.
+    pub dry_run: bool,
+    /// The numbers of the revisions that both had in common last, newest first.
+    pub bases: Vec<u64>,
+    /// The operation, for `forge undo`; null if nothing was written.
+    pub operation: Option<OperationId>,
+    /// The revision it made.
+    pub revision: Option<Revision>,
+    /// The checkpoint it made.
+    pub checkpoint: Option<Made>,
+    /// What both sides changed differently.
+    pub conflicts: Vec<ConflictJson>,
+    /// What changes on the branch merged into.
+    pub changes: Vec<TypedChange>,
+    /// All of it in a sentence.
+    pub summary: String,
+    #[serde(skip)]
+    command: Vec<String>,
+    #[serde(skip)]
+    is_left: bool,
+}
+
+/// What became of a merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Word {
+    /// There was nothing to do.
+    AlreadyMerged,
+    /// The claims of the branch merged were taken as they are.
+    FastForward,
+    /// The changes of both are there.
+    Merged,
+    /// Something is not settled: nothing was written.
+    Conflicts,
+}
+
+/// A conflict.
+#[derive(Debug, Serialize)]
+pub struct ConflictJson {
+    /// What `--resolve` calls it.
+    pub name: String,
+    /// The kind of the claim.
+    pub kind: Kind,
+    /// Its id.
+    pub id: String,
+    /// The field; null if it is the claim as a whole.
+    pub field: Option<String>,
+    /// What both began with; null if it was not there.
+    pub base: Option<Value>,
+    /// What stands in the branch merged into; null if nothing does.
+    pub ours: Option<Value>,
+    /// What stands in the branch merged; null if nothing does.
+    pub theirs: Option<Value>,
+    /// The claims that refer to this one and go where it goes.
+    pub needed_by: Vec<Entity>,
+    /// `ours`, `theirs` or `value`; null if it is not settled.
+    pub settled: Option<&'static str>,
+}
+
+/// What names a claim.
+#[derive(Debug, Serialize)]
+pub struct Entity {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its id.
+    pub id: String,
+}
+
+impl From<MergeConflict> for ConflictJson {
+    fn from(found: MergeConflict) -> Self {
+        let name = name(&found.conflict);
+        let Conflict { key, field, base, ours, theirs, needed_by } = found.conflict;
+        let [base, ours, theirs] =
+            [base, ours, theirs].map(|value| value.map(|value| previewed(&value)));
+        Self {
+            name,
+            kind: key.kind,
+            id: key.id,
+            field,
+            base,
+            ours,
+            theirs,
+            needed_by: needed_by.into_iter().map(|Key { kind, id }| Entity { kind, id }).collect(),
+            settled: found.settled.map(|settled| match settled {
+                Settled::Side(Side::Ours) => "ours",
+                Settled::Side(Side::Theirs) => "theirs",
+                Settled::Value(_) => "value",
+            }),
+        }
+    }
+}
+
+/// What `--resolve` calls a conflict: `hypothesis/H1.status`, or `note/N1` as a whole.
+#[must_use]
+pub fn name(conflict: &Conflict) -> String {
+    let Key { kind, id } = &conflict.key;
+    match &conflict.field {
+        Some(field) => format!("{kind}/{id}.{field}"),
+        None => format!("{kind}/{id}"),
+    }
+}
+
+impl Merged {
+    /// The report of a merge. `is_left` says that the branch merged is checked out.
+    #[must_use]
+    pub fn new(session: String, found: MergeReport, args: &MergeArgs, is_left: bool) -> Self {
+        let changes = describe(&found.changes);
+        let mut command = vec!["forge".to_owned(), "branch".to_owned(), "merge".to_owned()];
+        command.push(shell_word(&found.source));
+        if let Some(target) = &args.into {
+            command.extend(["--into".to_owned(), shell_word(target.as_str())]);
+        }
+        command.extend(args.ours.then(|| "--ours".to_owned()));
+        command.extend(args.theirs.then(|| "--theirs".to_owned()));
+        for given in &args.resolve {
+            command.extend(["--resolve".to_owned(), shell_word(given)]);
+        }
+        Self {
+            session,
+            source: found.source,
+            target: found.target,
+            result: match found.result {
+                MergeResult::AlreadyMerged => Word::AlreadyMerged,
+                MergeResult::FastForward => Word::FastForward,
+                MergeResult::Merged => Word::Merged,
+                MergeResult::Conflicts => Word::Conflicts,
+            },
+            dry_run: args.dry_run,
+            bases: found.bases,
+            operation: found.operation,
+            revision: found.revision.map(|(sequence, id)| Revision { sequence, id }),
+            checkpoint: found.checkpoint.as_ref().map(Made::from),
+            conflicts: found.conflicts.into_iter().map(Into::into).collect(),
+            summary: summary(&changes, None),
+            changes: changes.into_iter().map(readable).collect(),
+            command,
+            is_left,
+        }
+    }
+
+    fn unsettled(&self) -> impl Iterator<Item = &ConflictJson> {
+        self.conflicts.iter().filter(|conflict| conflict.settled.is_none())
+    }
+
+    fn tell_conflicts(&self, screen: &mut Screen) {
+        let left = self.unsettled().count();
+        let things = if left == 1 { "one thing".to_owned() } else { format!("{left} things") };
+        let Self { source, target, session, .. } = self;
+        let does = if self.dry_run { "Would not merge" } else { "Did not merge" };
+        screen.put(Tone::Bad, does);
+        let text = format!(" {source} into {target}: both changed {things} differently");
+        screen.put(Tone::Plain, &text);
+        screen.line(Tone::Dim, &format!(" (session {session})"));
+        self.unsettled().for_each(|conflict| conflict.tell(screen));
+        screen.gap();
+        screen.line(
+            Tone::Plain,
+            "Nothing was changed. Settle each, or the rest by '--ours' or '--theirs':",
+        );
+        let mut command = self.command.clone();
+        for conflict in self.unsettled() {
+            command
+                .extend(["--resolve".to_owned(), shell_word(&format!("{}=ours", conflict.name))]);
+        }
+        screen.line(Tone::Id, &format!("  {}", command.join(" ")));
+        let has_fields = self.unsettled().any(|conflict| conflict.field.is_some());
+        let value =
+            if has_fields { ", '=theirs' or, of a field, '=VALUE'" } else { " or '=theirs'" };
+        screen.line(Tone::Dim, &format!("with '=ours'{value}"));
+    }
+}
+
+impl ConflictJson {
+    fn tell(&self, screen: &mut Screen) {
+        screen.put(Tone::Plain, &format!("  {} ", self.kind));
+        screen.put(Tone::Id, &self.id);
+        let field = self.field.as_ref().map(|field| format!(" {}", field.replace('_', " ")));
+        screen.line(Tone::Plain, &field.unwrap_or_default());
+        let none = |side: &Option<Value>| match side {
+            None if self.base.is_some() => "removed",
+            _ => "not there",
+        };
+        let said = |value: &Option<Value>| match (value, &self.field) {
+            (None, _) => none(value).to_owned(),
+            (Some(value), Some(field)) => entity::said(field, value),
+            (Some(value), None) => title(self.kind, value),
+        };
+        if self.base.is_some() {
+            screen.short_line(&[(Tone::Dim, "    before  "), (Tone::Plain, &said(&self.base))]);
+        }
+        screen.short_line(&[(Tone::Dim, "    ours    "), (Tone::Plain, &said(&self.ours))]);
+        screen.short_line(&[(Tone::Dim, "    theirs  "), (Tone::Plain, &said(&self.theirs))]);
+        if !self.needed_by.is_empty() {
+            let ids: Vec<&str> = self.needed_by.iter().map(|one| one.id.as_str()).collect();
+            let text = format!("{}, which goes where it goes", ids.join(", "));
+            screen.short_line(&[(Tone::Dim, "    needed by "), (Tone::Plain, &text)]);
+        }
+    }
+}
+
+impl Report for Merged {
+    const SCHEMA: &'static str = "forge.branch.merge/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let Self { source, target, session, .. } = self;
+        let did = if self.dry_run { "Would merge" } else { "Merged" };
+        match self.result {
+            Word::Conflicts => return self.tell_conflicts(screen),
+            Word::AlreadyMerged => {
+                let text = format!("{target} has all of {source} already");
+                screen.put(Tone::Plain, &text);
+                screen.line(Tone::Dim, &format!(" (session {session})"));
+                return;
+            }
+            Word::FastForward | Word::Merged => {
+                screen.put(Tone::Plain, &format!("{did} {source} into "));
+                screen.put(Tone::Id, target);
+            }
+        }
+        let number = self.revision.as_ref().map(|revision| format!(", #{}", revision.sequence));
+        let number = number.unwrap_or_default();
+        screen.line(Tone::Dim, &format!(" (session {session}{number})"));
+        if let Some(checkpoint) = &self.checkpoint {
+            checkpoint.tell(screen);
+        }
+        if self.result == Word::FastForward {
+            let text =
+                format!("  nothing was done on {target} since: it takes the claims as they are");
+            screen.line(Tone::Plain, &text);
+        }
+        for conflict in &self.conflicts {
+            let settled = conflict.settled.unwrap_or_default();
+            let text = format!("  {} settled by {settled}", conflict.name);
+            screen.short_line(&[(Tone::Warning, &text)]);
+        }
+        screen.line(Tone::Heading, &self.summary);
+        if self.dry_run {
+            tell(&self.changes, screen);
+        } else {
+            tell_some(&self.changes, CHANGES_SHOWN, "'--json' has all", screen);
+            screen.gap();
+            screen.line(Tone::Dim, "'forge undo' takes this back.");
+            if self.is_left {
+                let text = format!("{source} is still checked out: 'forge branch switch {target}'");
+                screen.line(Tone::Dim, &text);
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What two branches have in common: how far their ancestors reach, and the revisions they last shared.
+
+use super::index::find_operation;
+use super::lineage::{self, At};
+use super::timeline;
+use crate::backend::{Direction, Snapshot};
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{Body, Refs, SequenceRow};
+use crate::model::{BranchNumber, SessionNumber};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A revision of two parents.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Joint {
+    pub(crate) at: At,
+    /// The number of the revision that was merged.
+    pub(crate) merged: u64,
+    /// Whether the merge was not taken back.
+    pub(crate) in_force: bool,
+}
+
+/// The revisions of a session that have two parents.
+pub(crate) fn joints(view: &dyn Snapshot, number: SessionNumber) -> Result<Vec<Joint>> {
+    let (from, to) = (of(number).build(), of(number).end());
+    let mut joints = Vec::new();
+    for (place, merged) in view.scan(key::MERGES, &from, &to, Direction::Ascending, usize::MAX)? {
+        let at = At {
+            branch: key::short_at(&place, 4).unwrap_or(0),
+            sequence: key::last_number(&place).unwrap_or(0),
+        };
+        let row = lineage::revision(view, number, at)?;
+        let body = Body::decode(&row.body)
+            .map_err(Error::corrupt(format_args!("the body of #{}", at.sequence)))?;
+        let operation = find_operation(view, &body.operation.id)?;
+        joints.push(Joint {
+            at,
+            merged: key::number_at(&merged, 0).unwrap_or(0),
+            in_force: operation.is_none_or(|row| row.taken_back_by.is_none()),
+        });
+    }
+    Ok(joints)
+}
+
+/// Up to which number each branch is among the ancestors of a revision.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ancestry(BTreeMap<BranchNumber, u64>);
+
+impl Ancestry {
+    /// Whether a revision is one of them.
+    pub(crate) fn holds(&self, at: At) -> bool {
+        self.0.get(&at.branch).is_some_and(|upto| at.sequence <= *upto)
+    }
+
+    fn reach(&mut self, at: At) {
+        if at.sequence > 0 {
+            let upto = self.0.entry(at.branch).or_insert(0);
+            *upto = at.sequence.max(*upto);
+        }
+    }
+
+    /// Those of either.
+    pub(crate) fn joined(mut self, other: &Self) -> Self {
+        other.0.iter().for_each(|(branch, upto)| {
+            self.reach(At { branch: *branch, sequence: *upto });
+        });
+        self
+    }
+}
+
+/// The ancestors of a revision, itself included: along first parents and to whatever its claims come from.
+///
+/// What was merged counts while the claims still come from that merge: not if it was taken back, nor if the branch went
+/// back to before it. Then it can be merged again.
+pub(crate) fn ancestry(
+    view: &dyn Snapshot,
+    refs: &Refs,
+    number: SessionNumber,
+    joints: &[Joint],
+    at: At,
+) -> Result<Ancestry> {
+    let mut found = Ancestry::default();
+    let mut open = vec![at];
+    let mut seen = BTreeSet::new();
+    while let Some(at) = open.pop() {
+        if !seen.insert((at.branch, at.sequence)) {
+            continue;
+        }
+        for stretch in lineage::stretches(view, refs, number, at)? {
+            let end = At { branch: stretch.branch, sequence: stretch.to };
+            for parents in lineage::parents(refs, number, end)? {
+                found.reach(At { branch: parents.branch, sequence: parents.to });
+            }
+            for joint in joints {
+                let is_on_the_way = joint.at.branch == stretch.branch
+                    && (stretch.after + 1..=stretch.to).contains(&joint.at.sequence);
+                if is_on_the_way && joint.in_force {
+                    open.push(place(view, number, joint.merged)?);
+                }
+            }
+        }
+    }
+    for parents in lineage::parents(refs, number, at)? {
+        found.reach(At { branch: parents.branch, sequence: parents.to });
+    }
+    Ok(found)
+}
+
+fn place(view: &dyn Snapshot, number: SessionNumber, sequence: u64) -> Result<At> {
+    match timeline::sequence(view, number, sequence)? {
+        Some(SequenceRow::Revision(branch) | SequenceRow::Folded(branch, _)) => {
+            Ok(At { branch, sequence })
+        }
+        _ => Err(Error::missing(format!("revision #{sequence}"))),
+    }
+}
+
+/// The revisions that both have as ancestors and that are no ancestors of another such one, newest first. There are
+/// several where both merged the same other branches.
+pub(crate) fn bases(
+    view: &dyn Snapshot,
+    refs: &Refs,
+    number: SessionNumber,
+    joints: &[Joint],
+    (ours, theirs): (&Ancestry, &Ancestry),
+) -> Result<Vec<(At, Ancestry)>> {
+    let mut common = Vec::new();
+    for (branch, upto) in &ours.0 {
+        let Some(other) = theirs.0.get(branch) else { continue };
+        let from = of(number).branch(*branch).build();
+        let to = of(number).branch(*branch).number(upto.min(other).saturating_add(1)).build();
+        let last = view.scan(key::REVISIONS, &from, &to, Direction::Descending, 1)?;
+        if let Some((place, _)) = last.first() {
+            let at = At { branch: *branch, sequence: key::last_number(place).unwrap_or(0) };
+            common.push((at, ancestry(view, refs, number, joints, at)?));
+        }
+    }
+    common.sort_by_key(|(at, _)| std::cmp::Reverse(at.sequence));
+    let is_behind = |one: &At| {
+        common.iter().any(|(other, known)| other.sequence > one.sequence && known.holds(*one))
+    };
+    let newest: Vec<bool> = common.iter().map(|(at, _)| !is_behind(at)).collect();
+    Ok(common.into_iter().zip(newest).filter(|(_, newest)| *newest).map(|(one, _)| one).collect())
+}

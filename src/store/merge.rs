@@ -1,0 +1,359 @@
+//! Merging one branch into another: what it would do, and doing it.
+
+use super::act::Act;
+use super::gate::Removed;
+use super::session::{Session, named};
+use super::write::check_claim;
+use crate::diff::{self, Ancestor, Conflict, Settled, Side, State};
+use crate::engine::commit::{Desk, Durability, random};
+use crate::engine::compare::compare;
+use crate::engine::lineage::At;
+use crate::engine::live::View;
+use crate::engine::merge::{Ancestry, Joint, ancestry, bases, joints};
+use crate::engine::refs::session as session_refs;
+use crate::engine::revise::{self, ClaimChange, Expect, Place, Planned};
+use crate::engine::timeline;
+use crate::error::{Error, Result};
+use crate::format::{BranchChange, Head, Parent, Record, RecordChange, Refs, Reset};
+use crate::model::{
+    AutoTrigger, BranchNumber, BranchStatus, Change, Checkpoint, CheckpointId, Key, Operation,
+    OperationId, RevisionId, SessionNumber, Trigger, Value,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is to be merged, and how conflicts are settled.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Merging {
+    /// The branch whose changes are taken.
+    pub source: String,
+    /// The branch that gets them; `None`: the one checked out.
+    pub target: Option<String>,
+    /// Whose side wins where nothing else is said; `None`: then such a conflict keeps anything from being written.
+    pub prefer: Option<Side>,
+    /// How single conflicts are settled, by claim and field (`None`: of the claim as a whole).
+    pub settled: BTreeMap<(Key, Option<String>), Settled>,
+    /// Whether no checkpoint is made.
+    pub quietly: bool,
+}
+
+/// What became of a merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MergeResult {
+    /// The target knows all of the source already: there is nothing to do.
+    AlreadyMerged,
+    /// Nothing was done on the target since: it takes the source's claims as they are.
+    FastForward,
+    /// The changes of both are there now.
+    Merged,
+    /// Something that both changed differently is not settled: nothing is written.
+    Conflicts,
+}
+
+/// A conflict, and how it was settled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergeConflict {
+    /// What does not go together.
+    pub conflict: Conflict,
+    /// What was taken; `None` if nothing says so.
+    pub settled: Option<Settled>,
+}
+
+/// What a merge did, or would do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergeReport {
+    /// The operation, for `undo`; `None` if nothing was written.
+    pub operation: Option<OperationId>,
+    /// The branch merged.
+    pub source: String,
+    /// The branch merged into.
+    pub target: String,
+    /// The revisions from which both went on, newest first; none if they have nothing in common.
+    pub bases: Vec<u64>,
+    /// What became of it.
+    pub result: MergeResult,
+    /// What both changed differently, by claim and field.
+    pub conflicts: Vec<MergeConflict>,
+    /// What changes on the target.
+    pub changes: Vec<Change>,
+    /// The revision that was made.
+    pub revision: Option<(u64, RevisionId)>,
+    /// The checkpoint that was made.
+    pub checkpoint: Option<Checkpoint>,
+}
+
+/// A merge, worked out.
+struct Worked {
+    source: (BranchNumber, Option<Head>),
+    target: BranchNumber,
+    report: MergeReport,
+}
+
+/// The tag of the checkpoint that a merge makes.
+const TAG: &str = "branch_merged";
+/// Where two branches have several last common revisions, these go back to some themselves, and so on. Deeper than
+/// this, whatever differs between two of them counts as changed by both.
+const MAX_DEPTH: usize = 6;
+
+impl Session {
+    /// What a merge would do. Writes nothing.
+    ///
+    /// # Errors
+    /// As [`Session::merge`].
+    pub fn merge_preview(&self, merging: &Merging) -> Result<MergeReport> {
+        let view = self.view()?;
+        Ok(self.work_out(&view, &view.refs, &self.clean(merging)?)?.report)
+    }
+
+    /// Takes what one branch changed over into another, by a revision of two parents.
+    ///
+    /// Both are compared with the last revision they had in common. If anything that both changed differently is not
+    /// settled by `merging`, nothing is written. Rules of the model do not act.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a branch that is not there, [`Error::Invalid`] for a branch and itself, or for settling
+    /// what is no conflict; [`Error::Dangling`] if a claim would refer to nothing the way things were settled; as every
+    /// write.
+    pub fn merge(&self, act: &Act, merging: &Merging) -> Result<MergeReport> {
+        let merging = self.clean(merging)?;
+        let operation = act.operation()?;
+        let id = CheckpointId::from_bytes(random()?);
+        self.store.engine.commit(Durability::Now, &mut |desk| {
+            let view = desk.view()?;
+            let mut worked = self.work_out(&view, &desk.refs, &merging)?;
+            let planned = match worked.report.result {
+                MergeResult::AlreadyMerged | MergeResult::Conflicts => {
+                    return Ok((None, worked.report));
+                }
+                MergeResult::FastForward | MergeResult::Merged => {
+                    self.plan_merge(desk, act, &operation, &worked)?
+                }
+            };
+            let session = session_refs(&desk.refs, self.number)?;
+            let head = planned.head;
+            let mut changes = planned.changes;
+            let now = session.branch(worked.source.0)?.now();
+            if now.status != BranchStatus::Merged {
+                let (status, metadata) = (BranchStatus::Merged, now.metadata.clone());
+                let change = BranchChange { time: act.now, status, metadata };
+                let branch = worked.source.0;
+                changes.push(RecordChange::BranchChanged { session: self.number, branch, change });
+            }
+            if !merging.quietly {
+                let checkpoint = Checkpoint {
+                    id,
+                    sequence: head.sequence + 1,
+                    time: act.now,
+                    branch: worked.target,
+                    revision: Some(head.sequence),
+                    message: format!("merged {} into {}", merging.source, worked.report.target),
+                    tags: vec!["auto".to_owned(), TAG.to_owned()],
+                    trigger: Trigger::Automatic(AutoTrigger::BranchSwitch),
+                    body: Value::Null,
+                    key: None,
+                };
+                let boxed = Box::new(checkpoint.clone());
+                changes.push(RecordChange::Checkpoint { session: self.number, checkpoint: boxed });
+                worked.report.checkpoint = Some(checkpoint);
+            }
+            worked.report.operation = Some(operation.id);
+            worked.report.revision = Some((head.sequence, head.id));
+            Ok((Some(Record { operation: operation.clone(), changes }), worked.report))
+        })
+    }
+
+    /// Values that somebody gives pass the gate as all others do.
+    fn clean(&self, merging: &Merging) -> Result<Merging> {
+        let mut merging = merging.clone();
+        let mut removed = Removed::new();
+        for settled in merging.settled.values_mut() {
+            if let Settled::Value(value) = settled {
+                self.store.gate().value(value, &mut removed);
+            }
+        }
+        Ok(merging)
+    }
+
+    fn plan_merge(
+        &self,
+        desk: &Desk<'_>,
+        act: &Act,
+        operation: &Operation,
+        worked: &Worked,
+    ) -> Result<Planned> {
+        let (session, branch) = (self.number, worked.target);
+        let place = Place { session, branch, time: act.now, operation };
+        let source = worked.source.1.ok_or_else(|| {
+            Error::Internal("a branch without revisions cannot be merged".to_owned())
+        })?;
+        let parent = Parent { sequence: source.sequence, id: source.id };
+        if worked.report.result == MergeResult::FastForward {
+            let claims = (source.digest, source.count);
+            return revise::plan_reset(desk, place, Reset::To(parent), claims, &[parent]);
+        }
+        let changes = worked.report.changes.iter().map(|change| {
+            let mut change = ClaimChange {
+                key: change.key.clone(),
+                added_at: change.new.as_ref().map(|entry| entry.added_at),
+                value: change.new.as_ref().map(|entry| entry.value.clone()),
+                expect: Expect::Any,
+            };
+            check_claim(&mut change).map(|()| change)
+        });
+        revise::plan_merge(desk, place, &changes.collect::<Result<Vec<_>>>()?, parent)
+    }
+
+    fn work_out(&self, view: &View, refs: &Refs, merging: &Merging) -> Result<Worked> {
+        let session = session_refs(refs, self.number)?;
+        let source = named(session, &merging.source)?;
+        let target = match &merging.target {
+            Some(name) => named(session, name)?,
+            None => session.current_branch,
+        };
+        if source == target {
+            return Err(Error::invalid(format!(
+                "'{}' cannot be merged into itself: name another branch",
+                merging.source
+            )));
+        }
+        let report = MergeReport {
+            operation: None,
+            source: merging.source.clone(),
+            target: session.branch(target)?.name.clone(),
+            bases: Vec::new(),
+            result: MergeResult::AlreadyMerged,
+            conflicts: Vec::new(),
+            changes: Vec::new(),
+            revision: None,
+            checkpoint: None,
+        };
+        let head = session.branch(source)?.head;
+        let mut worked = Worked { source: (source, head), target, report };
+        let Some(theirs) = timeline::head_of(refs, self.number, source)? else {
+            return Ok(worked);
+        };
+        let ours = timeline::head_of(refs, self.number, target)?;
+        let known = Known { view, refs, number: self.number, joints: joints(view, self.number)? };
+        let own = known.ancestry(ours)?;
+        let other = known.ancestry(Some(theirs))?;
+        let common = bases(view, refs, self.number, &known.joints, (&own, &other))?;
+        worked.report.bases = common.iter().map(|(at, _)| at.sequence).collect();
+        if own.holds(theirs) {
+            return Ok(worked);
+        }
+        if ours.is_none_or(|ours| other.holds(ours)) {
+            worked.report.result = MergeResult::FastForward;
+            worked.report.changes = compare(view, refs, self.number, ours, Some(theirs))?;
+            unused(merging, &BTreeSet::new())?;
+            return Ok(worked);
+        }
+        let (base, ours, theirs) = known.sides(&common, ours, theirs)?;
+        let mut settled = Vec::new();
+        let merge = diff::merge_by(&base, &ours, &theirs, &mut |conflict| {
+            let place = (conflict.key.clone(), conflict.field.clone());
+            let by = merging.settled.get(&place).cloned();
+            let by = by.or(merging.prefer.map(Settled::Side));
+            settled.push((place, by.clone()));
+            by.unwrap_or(Settled::Side(Side::Ours))
+        });
+        let settled: BTreeMap<_, _> = settled.into_iter().collect();
+        unused(merging, &settled.keys().cloned().collect())?;
+        let conflicts = merge.conflicts.into_iter().map(|conflict| {
+            let place = (conflict.key.clone(), conflict.field.clone());
+            MergeConflict { settled: settled.get(&place).cloned().flatten(), conflict }
+        });
+        worked.report.conflicts = conflicts.collect();
+        worked.report.changes = diff::compare(&ours, &merge.state);
+        worked.report.result = MergeResult::Merged;
+        if worked.report.conflicts.iter().any(|one| one.settled.is_none()) {
+            worked.report.result = MergeResult::Conflicts;
+        } else if let Some((from, to)) = diff::dangling(&ours, &theirs, &merge.state).pop() {
+            return Err(Error::Dangling { from: from.to_string(), to: to.to_string() });
+        }
+        Ok(worked)
+    }
+}
+
+/// Refuses to settle what is no conflict.
+fn unused(merging: &Merging, conflicts: &BTreeSet<(Key, Option<String>)>) -> Result<()> {
+    match merging.settled.keys().find(|place| !conflicts.contains(place)) {
+        None => Ok(()),
+        Some((key, field)) => {
+            let field = field.as_ref().map(|field| format!(", field '{field}',"));
+            Err(Error::invalid(format!(
+                "the {key}{} is in no conflict: settle what is",
+                field.unwrap_or_default()
+            )))
+        }
+    }
+}
+
+/// What a merge is worked out from.
+struct Known<'a> {
+    view: &'a View,
+    refs: &'a Refs,
+    number: SessionNumber,
+    joints: Vec<Joint>,
+}
+
+type Common = [(At, Ancestry)];
+
+impl Known<'_> {
+    fn ancestry(&self, at: Option<At>) -> Result<Ancestry> {
+        match at {
+            None => Ok(Ancestry::default()),
+            Some(at) => ancestry(self.view, self.refs, self.number, &self.joints, at),
+        }
+    }
+
+    /// The common ancestor and both sides: of them what may differ.
+    fn sides(
+        &self,
+        common: &Common,
+        ours: Option<At>,
+        theirs: At,
+    ) -> Result<(Ancestor, State, State)> {
+        if let [] | [_] = common {
+            let base = common.first().map(|(at, _)| *at);
+            let own = compare(self.view, self.refs, self.number, base, ours)?;
+            let other = compare(self.view, self.refs, self.number, base, Some(theirs))?;
+            let mut state = State::new();
+            for change in own.iter().chain(&other) {
+                state.extend(change.old.clone().map(|entry| (change.key.clone(), entry)));
+            }
+            let applied = |changes: &[Change]| {
+                let mut state = state.clone();
+                diff::apply(&mut state, changes);
+                state
+            };
+            return Ok((state.clone().into(), applied(&own), applied(&other)));
+        }
+        let base = self.ancestor(common, 0)?;
+        Ok((base, self.state(ours)?, self.state(Some(theirs))?))
+    }
+
+    fn state(&self, at: Option<At>) -> Result<State> {
+        let all = compare(self.view, self.refs, self.number, None, at)?;
+        Ok(all.into_iter().filter_map(|change| Some((change.key, change.new?))).collect())
+    }
+
+    /// What several common ancestors come to: they are merged themselves.
+    fn ancestor(&self, common: &Common, depth: usize) -> Result<Ancestor> {
+        let Some(((first, reach), rest)) = common.split_first() else {
+            return Ok(Ancestor::default());
+        };
+        let mut found: Ancestor = self.state(Some(*first))?.into();
+        let mut reach = reach.clone();
+        for (at, other) in rest {
+            let base = if depth < MAX_DEPTH {
+                let before = (&reach, other);
+                let before = bases(self.view, self.refs, self.number, &self.joints, before)?;
+                Some(self.ancestor(&before, depth + 1)?)
+            } else {
+                None
+            };
+            found = found.with(base.as_ref(), &self.state(Some(*at))?);
+            reach = reach.joined(other);
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,95 @@
+//! kill -9 at random moments.
+
+use super::child::Task;
+use super::oracle::Oracle;
+use super::work::Planted;
+use super::{WAIT, create};
+use crate::fault::{Numbers, count, run};
+use forge_store::store::Depth;
+use std::path::Path;
+use std::process::Child;
+use std::sync::mpsc::{Receiver, channel};
+
+/// Writers at a time.
+const WRITERS: u64 = 3;
+/// A new store is begun after so many rounds, so that a long run stays small.
+const ROUNDS_A_STORE: u64 = 12;
+
+/// Numbers that what was not heard of may take: a restore or an undo and what it is told with.
+pub(super) const IN_DOUBT: u64 = 4;
+
+pub(super) fn kill(child: &mut Child) {
+    let _ = child.kill();
+    child.wait().unwrap();
+}
+
+/// The same, with those it traces: they would go on without it.
+pub(super) fn kill_group(child: &mut Child) {
+    run("sh", &["-c", &format!("kill -KILL -{}", child.id())]);
+    child.wait().unwrap();
+}
+
+/// Lets writers work, and kills one after the other at any moment.
+pub(super) fn round(
+    path: &Path,
+    (first, second): (u64, u64),
+    planted: Planted,
+    numbers: &mut Numbers,
+    oracle: &mut Oracle,
+) {
+    let (sender, lines) = channel();
+    let mut running: Vec<Child> = (0..WRITERS)
+        .map(|writer| {
+            let writer = first + writer;
+            let seed = numbers.next();
+            Task { writer, seed, second, planted, once: false }.spawn(path, &sender)
+        })
+        .collect();
+    drop(sender);
+    while !running.is_empty() {
+        listen(&lines, 1 + numbers.below(12), oracle);
+        // Not just behind an acknowledgement, but anywhere.
+        for n in 0..numbers.below(3_000_000) {
+            std::hint::black_box(n);
+        }
+        let at = numbers.below(running.len() as u64) as usize;
+        kill(&mut running.swap_remove(at));
+    }
+    // What they said before they died counts too.
+    for line in lines {
+        oracle.hear(&line);
+    }
+}
+
+pub(super) fn listen(lines: &Receiver<String>, wanted: u64, oracle: &mut Oracle) {
+    let mut heard = 0;
+    while heard < wanted {
+        let line = lines.recv_timeout(WAIT).expect("the writers go on");
+        heard += u64::from(oracle.hear(&line));
+    }
+}
+
+#[test]
+fn what_was_said_before_a_kill_is_there_whatever_was_going_on() {
+    let mut numbers = Numbers::announced("crash kill");
+    let kills = count("FORGE_CRASH_KILLS", 500);
+    let mut heard = 0;
+    let rounds = kills.div_ceil(WRITERS);
+    for begin in (0..rounds).step_by(ROUNDS_A_STORE as usize) {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join(".forge");
+        create(&path);
+        let mut oracle = Oracle::default();
+        let end = (begin + ROUNDS_A_STORE).min(rounds);
+        for number in begin..end {
+            let second = 1000 * (number - begin) + 1;
+            round(&path, (0, second), Planted::Nothing, &mut numbers, &mut oracle);
+            let depth = if number + 1 == end { Depth::ReadData } else { Depth::Quick };
+            let found = oracle.audit(&path, IN_DOUBT, depth);
+            assert_eq!(found, Ok(()), "round {number}");
+        }
+        heard += oracle.heard;
+    }
+    eprintln!("crash kill: {} kills, {heard} acknowledged, 0 lost", rounds * WRITERS);
+    assert!(heard > kills);
+}

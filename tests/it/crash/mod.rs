@@ -1,0 +1,56 @@
+//! Crashes of whole stores: processes that do everything a store can do are killed, lose their disk's power, or meet calls
+//! that fail. What they had said was done is kept outside of the store, and must be there afterwards; nothing else may be
+//! wrong. Planted faults and a disk that lies show that a loss would be seen.
+//!
+//! The counts are those of a quick run; `FORGE_CRASH_KILLS`, `FORGE_CRASH_CUTS`, `FORGE_CRASH_STEP` (every so many calls) set
+//! others, `FORGE_SEED` repeats a run. `make soak` runs many and notes them in `docs/reliability.md`.
+
+#![allow(clippy::print_stderr, reason = "a skipped test, a seed and the counts must be seen")]
+
+mod calls;
+mod child;
+mod full;
+mod kill;
+mod many;
+mod oracle;
+mod planted;
+mod power;
+mod sound;
+mod work;
+
+use forge_store::model::Timestamp;
+use forge_store::store::{Act, NewSession, Options, Store};
+use std::path::Path;
+use std::time::Duration;
+
+/// Longer than anything here takes; only a fault makes anybody wait so long.
+const WAIT: Duration = Duration::from_secs(60);
+/// The session that all writers share.
+const SHARED: &str = "shared";
+
+fn act(second: u64) -> Act {
+    let micros = 1_767_261_600_000_000 + i64::try_from(second).unwrap() * 1_000_000;
+    Act::asked("test", Timestamp::from_micros(micros))
+}
+
+fn open(path: &Path) -> Result<Store, forge_store::error::Error> {
+    Store::open(path, Options { lock_timeout: WAIT, ..Options::default() })
+}
+
+/// A store with the session that all share.
+fn create(path: &Path) {
+    let store = Store::create(path, Options::default()).unwrap();
+    store.create_session(&act(0), NewSession::named(SHARED)).unwrap();
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}

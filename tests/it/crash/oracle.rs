@@ -1,0 +1,177 @@
+//! What must be in a store, kept outside of it.
+
+use super::work::{Claims, LINE, claims_at, hash_of, source};
+use super::{SHARED, act, open};
+use forge_store::error::Error;
+use forge_store::model::{Key, Kind, Value};
+use forge_store::store::{CheckpointFilter, ClaimChange, Depth, Outcome, Session, Store};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// A state that was said to stand.
+#[derive(Clone, Debug)]
+struct Said {
+    hash: String,
+    /// Whether it must be in sight; else a pruning may have folded it.
+    seen: bool,
+}
+
+/// What was heard of one session.
+#[derive(Clone, Default)]
+struct Heard {
+    states: BTreeMap<u64, Said>,
+    /// What was in sight before the last pruning began.
+    before: Option<BTreeMap<u64, Said>>,
+    checkpoints: BTreeMap<u64, String>,
+    pruned: bool,
+    /// Lines of the source.
+    lines: u64,
+    /// The greatest number heard of.
+    last: u64,
+}
+
+/// All that was acknowledged.
+#[derive(Clone, Default)]
+pub(super) struct Oracle {
+    sessions: BTreeMap<String, Heard>,
+    notes: BTreeSet<String>,
+    /// Everything that was ever heard.
+    pub(super) heard: u64,
+    /// What the audit itself wrote.
+    audits: u64,
+}
+
+impl Oracle {
+    /// Takes a line; whether it said that something is done.
+    ///
+    /// # Panics
+    /// If a process says that it failed.
+    pub(super) fn hear(&mut self, line: &str) -> bool {
+        assert!(!line.starts_with("failed"), "{line}");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let ["note", id] = words[..] {
+            self.notes.insert(id.to_owned());
+            self.heard += 1;
+            return true;
+        }
+        let [what, session, rest @ ..] = &words[..] else { return false };
+        let heard = self.sessions.entry((*session).to_owned()).or_default();
+        let number = |at: usize| rest[at].parse::<u64>().unwrap();
+        match *what {
+            "state" => {
+                let said = Said { hash: rest[1].to_owned(), seen: true };
+                heard.states.insert(number(0), said);
+                heard.last = heard.last.max(number(0));
+            }
+            "checkpoint" => {
+                heard.checkpoints.insert(number(0), rest[1].to_owned());
+                heard.last = heard.last.max(number(0));
+            }
+            "source" => heard.lines = heard.lines.max(number(0)),
+            "pruning" => {
+                heard.before = Some(heard.states.clone());
+                heard.states.values_mut().for_each(|said| said.seen = false);
+                heard.pruned = true;
+                return false;
+            }
+            "kept" => {
+                if let Some(said) = heard.states.get_mut(&number(0)) {
+                    said.seen = true;
+                }
+            }
+            "unpruned" => {
+                let made = std::mem::take(&mut heard.states);
+                heard.states = heard.before.take().unwrap_or_default();
+                for (number, said) in made {
+                    heard.states.entry(number).or_insert(said);
+                }
+            }
+            _ => return false,
+        }
+        self.heard += 1;
+        true
+    }
+
+    /// Opens the store and says what is wrong with it. Then it writes something, which must be there from then on.
+    /// `in_doubt`: how many numbers a session may have beyond those heard of.
+    pub(super) fn audit(&mut self, path: &Path, in_doubt: u64, depth: Depth) -> Result<(), String> {
+        let said = |error: Error| error.to_string();
+        let store = open(path).map_err(|error| format!("it does not open: {error}"))?;
+        for (name, heard) in &self.sessions {
+            let session = match store.session(name) {
+                Err(Error::NotFound { .. }) if heard.is_empty() => continue,
+                found => found.map_err(|error| format!("{name}: {error}"))?,
+            };
+            heard.audit(&session, in_doubt).map_err(|error| format!("{name}: {error}"))?;
+        }
+        let shared = store.session(SHARED).map_err(said)?;
+        let head = shared.head().map_err(said)?;
+        let claims = claims_at(&shared, &head).map_err(said)?;
+        let missing: Vec<_> = self.notes.iter().filter(|id| !claims.contains_key(*id)).collect();
+        if !missing.is_empty() {
+            return Err(format!("notes are missing: {missing:?}"));
+        }
+        self.audits += 1;
+        let id = format!("audit-{}", self.audits);
+        let change =
+            ClaimChange::add(Key::new(Kind::Note, id.as_str()), Value::from([("a", "b".into())]));
+        shared
+            .write(&act(1))
+            .change(change)
+            .commit()
+            .map_err(|error| format!("it takes nothing: {error}"))?;
+        self.notes.insert(id);
+        drop((shared, store));
+        let verified = Store::verify(path, depth, act(1).now).map_err(said)?;
+        match verified.outcome {
+            Outcome::Clean => Ok(()),
+            outcome => Err(format!("{outcome:?}: {:?}", verified.findings)),
+        }
+    }
+}
+
+impl Heard {
+    fn is_empty(&self) -> bool {
+        self.states.is_empty() && self.checkpoints.is_empty() && self.lines == 0
+    }
+
+    fn audit(&self, session: &Session, in_doubt: u64) -> Result<(), String> {
+        let said = |error: Error| error.to_string();
+        let summary = session.summary().map_err(said)?;
+        let last = summary.last_sequence;
+        if last < self.last || last > self.last.saturating_add(in_doubt) {
+            return Err(format!("the last number is #{last}, that heard of #{}", self.last));
+        }
+        for (number, state) in &self.states {
+            let claims = match session.sequence(*number) {
+                Err(Error::Folded { .. }) if !state.seen => continue,
+                Err(error) => return Err(format!("#{number}: {error}")),
+                Ok(point) => {
+                    session.check(&point).map_err(|error| format!("#{number}: {error}"))?;
+                    claims_at(session, &point)
+                }
+            };
+            let claims: Claims = claims.map_err(|error| format!("#{number}: {error}"))?;
+            if hash_of(&claims) != state.hash {
+                return Err(format!("#{number} is another state"));
+            }
+        }
+        let made = session.checkpoints(&CheckpointFilter::default()).map_err(said)?;
+        let made: BTreeMap<u64, String> =
+            made.into_iter().map(|one| (one.sequence, one.id.to_string())).collect();
+        for (number, id) in &self.checkpoints {
+            match made.get(number) {
+                Some(found) if found == id => {}
+                None if self.pruned => {}
+                found => return Err(format!("the checkpoint #{number} is {found:?}")),
+            }
+        }
+        if self.lines > 0 {
+            let bytes = session.source_bytes("log", 0, self.lines * LINE).map_err(said)?;
+            if bytes != source(0, self.lines) {
+                return Err("the source is another one".to_owned());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,184 @@
+//! Planted faults: each must be found by the audit that finds nothing in the other tests.
+
+use super::child::Task;
+use super::kill::{IN_DOUBT, kill, listen};
+use super::oracle::Oracle;
+use super::work::Planted;
+use super::{copy, create};
+use crate::fault::Numbers;
+use forge_store::store::Depth;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+
+/// So many tries has a fault that strikes now and then.
+const TRIES: u64 = 60;
+
+/// A store in which one writer was at work until it was killed, and what it said. The store as it was halfway is beside it.
+fn worked(root: &Path, planted: Planted, numbers: &mut Numbers) -> (PathBuf, Oracle) {
+    let path = root.join(".forge");
+    let _ = fs::remove_dir_all(&path);
+    let _ = fs::remove_dir_all(root.join("earlier"));
+    create(&path);
+    let mut oracle = Oracle::default();
+    for half in 0..2 {
+        let (sender, lines) = channel();
+        let seed = numbers.next();
+        let task = Task { writer: 0, seed, second: 1 + 1000 * half, planted, once: false };
+        let mut child = task.spawn(&path, &sender);
+        drop(sender);
+        listen(&lines, 5 + numbers.below(40), &mut oracle);
+        kill(&mut child);
+        for line in lines {
+            oracle.hear(&line);
+        }
+        if half == 0 {
+            copy(&path, &root.join("earlier"));
+        }
+    }
+    (path, oracle)
+}
+
+#[test]
+fn every_fault_planted_in_a_process_is_found() {
+    let mut numbers = Numbers::announced("planted in processes");
+    for planted in Planted::ALL.into_iter().filter(|one| *one != Planted::Nothing) {
+        let root = tempfile::tempdir().unwrap();
+        let found = (0..TRIES).find_map(|_| {
+            let (path, mut oracle) = worked(root.path(), planted, &mut numbers);
+            oracle.audit(&path, IN_DOUBT, Depth::Quick).err()
+        });
+        let found = found.unwrap_or_else(|| panic!("{planted:?} was not found"));
+        eprintln!("planted {planted:?}: found as '{found}'");
+    }
+}
+
+/// The files of a folder of the store whose names end so, by their names.
+fn files(path: &Path, folder: &str, end: &str) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = fs::read_dir(path.join(folder))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|file| file.to_string_lossy().ends_with(end))
+        .collect();
+    found.sort();
+    found
+}
+
+fn segments(path: &Path) -> Vec<PathBuf> {
+    files(path, "journal", ".log")
+}
+
+/// The newest generation of the index, if there is one.
+fn generation(path: &Path) -> Option<PathBuf> {
+    let leases = files(path, "index", ".lease");
+    let number = |lease: &PathBuf| -> u64 {
+        let name = lease.file_name().unwrap().to_string_lossy().into_owned();
+        name.split('-').next().unwrap().parse().unwrap()
+    };
+    leases.into_iter().max_by_key(number).map(|lease| lease.with_extension(""))
+}
+
+fn flip(file: &Path, at: usize) {
+    let mut bytes = fs::read(file).unwrap();
+    bytes[at] ^= 0x10;
+    fs::write(file, bytes).unwrap();
+}
+
+/// Where the frames of a segment end.
+fn ends(segment: &Path) -> Vec<usize> {
+    let bytes = fs::read(segment).unwrap();
+    let mut ends = vec![0];
+    loop {
+        let at = *ends.last().unwrap();
+        match bytes.get(at..at + 8) {
+            Some([0x46, 0x52, 0x4a, 1, length @ ..]) => {
+                let length = u32::from_le_bytes(length.try_into().unwrap()) as usize;
+                ends.push(at + 96 + length);
+            }
+            _ => return ends,
+        }
+    }
+}
+
+/// Something that befalls the files of a store. Returns whether there was anything to befall.
+type Damage = fn(&Path) -> bool;
+
+const DAMAGES: [(&str, Damage); 9] = [
+    ("the last two records cut off, and the mark gone", |path| {
+        let last = segments(path).pop().unwrap();
+        let ends = ends(&last);
+        let Some(cut) = ends.len().checked_sub(3).filter(|at| *at > 0) else { return false };
+        let file = fs::File::options().write(true).open(&last).unwrap();
+        file.set_len(ends[cut] as u64).unwrap();
+        fs::remove_file(path.join("journal/SYNCED")).unwrap();
+        true
+    }),
+    ("a byte of a record turned over", |path| {
+        let last = segments(path).pop().unwrap();
+        let Some(end) = ends(&last).get(1).copied() else { return false };
+        flip(&last, end / 2 + 48);
+        true
+    }),
+    ("the newest segment gone", |path| {
+        fs::remove_file(segments(path).pop().unwrap()).unwrap();
+        true
+    }),
+    ("the newest segment empty", |path| {
+        fs::write(segments(path).pop().unwrap(), "").unwrap();
+        true
+    }),
+    ("the segments of an earlier time", |path| {
+        fs::remove_dir_all(path.join("journal")).unwrap();
+        copy(&path.with_file_name("earlier").join("journal"), &path.join("journal"));
+        true
+    }),
+    ("the whole store of an earlier time", |path| {
+        fs::remove_dir_all(path).unwrap();
+        copy(&path.with_file_name("earlier"), path);
+        true
+    }),
+    ("the newest generation gone", |path| {
+        let Some(newest) = generation(path) else { return false };
+        fs::remove_dir_all(newest).unwrap();
+        true
+    }),
+    ("the index gone", |path| {
+        let known = generation(path).is_some();
+        fs::remove_dir_all(path.join("index")).unwrap();
+        known
+    }),
+    ("a table of the index cut in half", |path| {
+        let Some(newest) = generation(path) else { return false };
+        let tables = files(&newest, "", ".sst");
+        let Some(table) = tables.iter().max_by_key(|table| table.metadata().unwrap().len()) else {
+            return false;
+        };
+        // Generations share their tables: another one keeps the whole of it.
+        let bytes = fs::read(table).unwrap();
+        fs::remove_file(table).unwrap();
+        fs::write(table, &bytes[..bytes.len() / 2]).unwrap();
+        true
+    }),
+];
+
+#[test]
+fn every_damage_to_the_files_is_found() {
+    let mut numbers = Numbers::announced("planted in files");
+    for (name, damage) in DAMAGES {
+        let root = tempfile::tempdir().unwrap();
+        let mut tried = false;
+        for _ in 0..TRIES {
+            let (path, mut oracle) = worked(root.path(), Planted::Nothing, &mut numbers);
+            assert_eq!(oracle.clone().audit(&path, IN_DOUBT, Depth::Quick), Ok(()), "{name}");
+            if !damage(&path) {
+                continue;
+            }
+            let found = oracle.audit(&path, IN_DOUBT, Depth::ReadData);
+            let found = found.expect_err(name);
+            eprintln!("planted {name}: found as '{}'", found.lines().next().unwrap_or_default());
+            tried = true;
+            break;
+        }
+        assert!(tried, "{name}: there was nothing it could befall");
+    }
+}

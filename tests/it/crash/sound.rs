@@ -1,0 +1,37 @@
+//! Nothing crashes: the work alone, whose seed repeats it to the byte.
+
+use super::oracle::Oracle;
+use super::work::{Planted, Worker};
+use super::{create, open};
+use crate::fault::{Numbers, count};
+use forge_store::store::Depth;
+
+/// Steps of one history.
+const STEPS: u64 = 60;
+
+#[test]
+fn after_any_work_a_store_is_sound() {
+    let mut numbers = Numbers::announced("crash sound");
+    let histories = count("FORGE_CRASH_HISTORIES", 40);
+    for history in 0..histories {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join(".forge");
+        create(&path);
+        let seed = numbers.next();
+        let mut oracle = Oracle::default();
+        let mut said = Vec::new();
+        let mut say = |line: &str| said.push(line.to_owned());
+        let store = open(&path).unwrap();
+        let mut worker = Worker::new(store, (0, seed, 1), Planted::Nothing, &mut say).unwrap();
+        for step in 0..STEPS {
+            worker.step().unwrap_or_else(|error| panic!("history {history}, step {step}: {error}"));
+        }
+        drop(worker);
+        for line in &said {
+            oracle.hear(line);
+        }
+        let found = oracle.audit(&path, 4, Depth::ReadData);
+        assert_eq!(found, Ok(()), "history {history} of seed {seed}: {said:#?}");
+    }
+    eprintln!("crash sound: {histories} histories of {STEPS} steps, all sound");
+}
