@@ -1,12 +1,14 @@
 //! What others hand in as a bundle.
 
-use crate::NOW;
 use forge_store::format::{
     BUNDLE_HEADER_BYTES, BundleChain, BundleEnd, ITEM_CHECK_BYTES, ItemKind, bundle_header,
     item_header,
 };
+use forge_store::model::Timestamp;
 use forge_store::store::{Act, Store};
 use std::io::Cursor;
+
+const NOW: Timestamp = Timestamp::from_micros(1_770_000_000_000_000);
 
 /// A bundle is imported whole, or what came in of it can be read; taken twice it is taken once.
 pub fn bundle(data: &[u8]) {

@@ -344,13 +344,20 @@ fn follows(
                 return Err(went());
             }
         }
-        RecordChange::Checkpoint { checkpoint, .. } if checkpoint.sequence > here.next_sequence => {
-            return Err(went());
+        RecordChange::Switched { branch, .. } => drop(here.branch(*branch)?),
+        RecordChange::Checkpoint { checkpoint, .. } => {
+            here.branch(checkpoint.branch)?;
+            if checkpoint.sequence > here.next_sequence
+                || checkpoint.revision.is_some_and(|one| one >= here.next_sequence)
+            {
+                return Err(went());
+            }
         }
-        RecordChange::Branch { name, .. }
-            if here.branches.iter().any(|one| one.name == *name && !one.hidden) =>
-        {
-            return Err(went());
+        RecordChange::Branch { name, base, .. } => {
+            here.branch(*base)?;
+            if here.branches.iter().any(|one| one.name == *name && !one.hidden) {
+                return Err(went());
+            }
         }
         _ => {}
     }

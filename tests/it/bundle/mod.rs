@@ -1,5 +1,7 @@
 //! Bundles: what comes back is what was exported, and what is wrong with a file is refused as a whole.
 
+#[path = "../../../fuzz/src/bundle.rs"]
+mod fuzzed;
 mod hostile;
 mod kill;
 mod law;
@@ -225,6 +227,18 @@ fn a_session_that_went_another_way_or_has_anothers_name_is_left_as_it_is() {
     let refused = here.import_bundle(&act("import"), &mut Cursor::new(&other), None);
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::Conflict);
     assert!(whole(&here) == before);
+}
+
+/// What is tried with random bytes, with some that lie near a bundle.
+#[test]
+fn what_is_fuzzed_holds_for_bundles_with_single_bytes_changed() {
+    let (_, bytes) = small();
+    fuzzed::bundle(&bytes);
+    for place in (16..bytes.len()).step_by(7) {
+        let mut wrong = bytes.clone();
+        wrong[place] ^= 1 << (place % 8);
+        fuzzed::bundle(&wrong);
+    }
 }
 
 struct Stop<'a>(&'a AtomicBool);
