@@ -43,7 +43,7 @@ fn mended(data: &[u8]) -> Vec<u8> {
 fn import(bytes: &[u8]) {
     let store = Store::in_memory().expect("a store");
     let act = Act::asked("import", NOW);
-    let mut take = || store.import_bundle(&act, &mut Cursor::new(bytes), None);
+    let take = || store.import_bundle(&act, &mut Cursor::new(bytes), None);
     let taken = take();
     for session in store.every_session().expect("the sessions") {
         let head = session.head().expect("a head");

@@ -97,8 +97,9 @@ packed_item!(BundleEnd, "end of a bundle");
 #[must_use]
 pub fn bundle_header() -> [u8; BUNDLE_HEADER_BYTES] {
     let mut header = [0; BUNDLE_HEADER_BYTES];
-    header[..MAGIC.len()].copy_from_slice(MAGIC);
-    (header[14], header[15]) = BUNDLE_VERSION;
+    let (major, minor) = BUNDLE_VERSION;
+    let bytes = MAGIC.iter().chain([&major, &minor]);
+    header.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
     header
 }
 

@@ -2,6 +2,7 @@
 
 mod backend;
 mod browse;
+#[cfg(test)]
 mod bundle;
 #[cfg(test)]
 mod capture;

@@ -146,7 +146,7 @@ impl Import<'_> {
         self.write_objects()?;
         for named in 0..self.contents.sessions.len() {
             let operation = self.operation.clone();
-            self.write(named, Record { operation, changes: Vec::new() })?;
+            self.write(named, &Record { operation, changes: Vec::new() })?;
         }
         Ok(())
     }
@@ -178,7 +178,7 @@ impl Import<'_> {
         let named = changes.first_mut().and_then(session_of).map_or(0, |number| *number as usize);
         let id = record.operation.id;
         let effects = changes.iter().filter(|change| has_effect(change)).count();
-        let written = self.write(named, Record { operation: record.operation, changes })?;
+        let written = self.write(named, &Record { operation: record.operation, changes })?;
         *self.done.entry(id).or_default() += effects;
         match written {
             true => self.taken.records += 1,
@@ -188,7 +188,7 @@ impl Import<'_> {
     }
 
     /// Writes what of a record is not there yet, and the session before its first.
-    fn write(&self, named: usize, record: Record) -> Result<bool> {
+    fn write(&self, named: usize, record: &Record) -> Result<bool> {
         let session = self.contents.sessions.get(named);
         let session =
             session.ok_or_else(|| Error::invalid("a record of a session that is not in it"))?;

@@ -46,7 +46,7 @@ struct Item {
     at: u64,
 }
 
-fn unreadable(error: io::Error, at: u64) -> Error {
+fn unreadable(error: &io::Error, at: u64) -> Error {
     if error.kind() == io::ErrorKind::UnexpectedEof {
         return Error::invalid(format!(
             "the bundle is cut off at byte {at}: nothing of it was taken, get the whole file"
@@ -65,7 +65,7 @@ impl<'a> Items<'a> {
         source
             .seek(SeekFrom::Start(0))
             .and_then(|_| source.read_exact(&mut header))
-            .map_err(|error| unreadable(error, 0))?;
+            .map_err(|error| unreadable(&error, 0))?;
         let chain =
             BundleChain::begin(&header).map_err(|error| Error::invalid(error.to_string()))?;
         Ok(Self { source, chain, at: BUNDLE_HEADER_BYTES as u64 })
@@ -74,7 +74,7 @@ impl<'a> Items<'a> {
     /// The next item; the end is one.
     fn next(&mut self) -> Result<Item> {
         let at = self.at;
-        let cut = |error| unreadable(error, at);
+        let cut = |error: io::Error| unreadable(&error, at);
         let mut header = [0; ITEM_HEADER_BYTES];
         self.source.read_exact(&mut header).map_err(cut)?;
         let (kind, length) = item_header(header).map_err(|error| damaged(at, error))?;
@@ -93,7 +93,7 @@ impl<'a> Items<'a> {
     /// That nothing stands behind the end.
     fn finish(&mut self) -> Result<()> {
         let mut more = [0; 1];
-        match self.source.read(&mut more).map_err(|error| unreadable(error, self.at))? {
+        match self.source.read(&mut more).map_err(|error| unreadable(&error, self.at))? {
             0 => Ok(()),
             _ => Err(damaged(self.at, "bytes stand behind its end")),
         }
@@ -106,7 +106,7 @@ impl<'a> Items<'a> {
             .seek(SeekFrom::Start(at))
             .and_then(|_| self.source.read_exact(&mut content))
             .and_then(|()| self.source.seek(SeekFrom::Start(self.at)))
-            .map_err(|error| unreadable(error, at))?;
+            .map_err(|error| unreadable(&error, at))?;
         Ok(content)
     }
 }

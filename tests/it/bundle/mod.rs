@@ -1,6 +1,7 @@
 //! Bundles: what comes back is what was exported, and what is wrong with a file is refused as a whole.
 
 #[path = "../../../fuzz/src/bundle.rs"]
+#[allow(unreachable_pub, reason = "a crate of its own has it too")]
 mod fuzzed;
 mod hostile;
 mod kill;
