@@ -51,7 +51,7 @@ impl Store {
         // FORMAT makes the folder a store, so it comes last.
         write_new(&to.join(FORMAT_FILE), &format)?;
         fs::File::open(to).and_then(|folder| folder.sync_all()).map_err(io("sync"))?;
-        let verified = Self::verify(to, Depth::Quick, now)?;
+        let verified = Self::verify(to, Depth::Quick, now, None)?;
         match (verified.outcome, verified.findings.first()) {
             (Outcome::Clean, _) | (_, None) => {}
             (_, Some(first)) => {

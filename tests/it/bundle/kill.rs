@@ -52,7 +52,7 @@ fn an_import_killed_anywhere_leaves_a_whole_store_and_goes_on() {
             process.status().unwrap();
             let killed = std::fs::read_to_string(&trace).unwrap().contains("killed by SIGKILL");
 
-            let verified = Store::verify(&path, Depth::Quick, super::NOW).unwrap();
+            let verified = Store::verify(&path, Depth::Quick, super::NOW, None).unwrap();
             assert_eq!(verified.outcome, Outcome::Clean, "{context}: {:?}", verified.findings);
             let store = Store::open(&path, Options::default()).unwrap();
             for session in store.every_session().unwrap() {

@@ -92,7 +92,7 @@ fn what_was_exported_comes_back_with_every_id_and_is_exported_the_same() {
     assert!(taken.records > 50, "{taken:?}");
     other.maintain(0).unwrap();
     assert_eq!(everything(&to), everything(&from));
-    assert_eq!(Store::verify(&to, Depth::ReadData, NOW).unwrap().findings, []);
+    assert_eq!(Store::verify(&to, Depth::ReadData, NOW, None).unwrap().findings, []);
     assert!(whole(&other) == bytes, "the same session gives other bytes");
     // What is here is passed over, there and where it came from.
     for store in [&other, &store] {
@@ -103,7 +103,7 @@ fn what_was_exported_comes_back_with_every_id_and_is_exported_the_same() {
     // It is gone on with as any other.
     note(&other.session("s").unwrap(), "N500", "and then");
     other.session("s").unwrap().undo(&act("undo"), None).unwrap();
-    assert_eq!(Store::verify(&to, Depth::ReadData, NOW).unwrap().outcome, Outcome::Clean);
+    assert_eq!(Store::verify(&to, Depth::ReadData, NOW, None).unwrap().outcome, Outcome::Clean);
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn a_backup_beside_a_writer_has_all_that_was_acknowledged_and_is_whole() {
             note(&session, &format!("R{round}"), "acknowledged");
             let to = folder.path().join(format!("copy {round}"));
             let done = Store::backup(&path, &to, NOW).unwrap();
-            let verified = Store::verify(&to, Depth::ReadData, NOW).unwrap();
+            let verified = Store::verify(&to, Depth::ReadData, NOW, None).unwrap();
             assert_eq!((verified.findings, verified.checked.revisions), (vec![], done.revisions));
             let copy = Store::open(&to, Options::default()).unwrap().session("s").unwrap();
             let state = copy.state(&copy.head().unwrap()).unwrap();
