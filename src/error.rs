@@ -21,6 +21,11 @@ pub enum ErrorKind {
     Unavailable,
     /// What is stored is damaged: verify and repair.
     Corrupt,
+    /// What is stored is not what the holder of the store's key has written: find out who did, then go back to a copy,
+    /// or take it over as it is.
+    Forged,
+    /// The key of a sealed store is not here: bring it, or take the store over.
+    Unkeyed,
     /// Another version of forge is needed.
     Unsupported,
     /// A fault of forge itself: report it.
@@ -123,6 +128,14 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// The store is sealed, and what its seals are checked and made with is not here.
+    #[error(
+        "the store is sealed, and its {missing} is not on this machine: it can be read, not written"
+    )]
+    Unkeyed {
+        /// What is missing: `key` or `witness`.
+        missing: &'static str,
+    },
     /// The folder is something else, or another version's.
     #[error(transparent)]
     Marker(#[from] MarkerError),
@@ -198,6 +211,8 @@ impl Error {
             | Self::Backend(backend::Error::Damaged { .. } | backend::Error::Gone { .. }) => {
                 ErrorKind::Corrupt
             }
+            Self::Backend(backend::Error::Breach { .. }) => ErrorKind::Forged,
+            Self::Unkeyed { .. } => ErrorKind::Unkeyed,
             Self::Held { .. } | Self::Backend(backend::Error::Busy { .. }) => ErrorKind::Locked,
             Self::ReadOnly { .. } | Self::Connected { .. } | Self::Backend(_) => {
                 ErrorKind::Unavailable

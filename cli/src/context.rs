@@ -4,10 +4,11 @@ use crate::args::value::Moment;
 use crate::args::{Color, Global};
 use crate::config::{Config, key};
 use crate::discovery;
-use crate::error::CommandError;
+use crate::error::{CommandError, EXIT_OK, EXIT_UNKEYED};
 use crate::output::{Look, Out};
 use chrono::Local;
 use forge_store::model::{Timestamp, when};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -93,6 +94,8 @@ pub struct Context {
     pub out: Out,
     /// How the process ends if nothing goes wrong.
     pub exit_code: u8,
+    /// Whether something was read that nobody vouches for.
+    pub unverified: Cell<bool>,
 }
 
 impl Context {
@@ -121,8 +124,9 @@ impl Context {
         let project = store_directory(&cwd, &global).ok();
         let config = Config::read(&global, &environment, project.as_deref())?;
         let out = Out::kept(Local, now);
-        let exit_code = crate::error::EXIT_OK;
-        Ok(Self { cwd, environment, global, config, now, zone: Local, out, exit_code })
+        let exit_code = EXIT_OK;
+        let unverified = Cell::new(false);
+        Ok(Self { cwd, environment, global, config, now, zone: Local, out, exit_code, unverified })
     }
 
     /// Takes the settings that hold for this store, where it is not the one that was found here.
@@ -163,6 +167,22 @@ impl Context {
             (Some(path), _) if !path.as_os_str().is_empty() => self.cwd.join(path),
             (_, Some(start)) => self.cwd.join(start).join(discovery::STORE_DIRECTORY),
             (_, None) => discovery::place_for(&self.cwd),
+        }
+    }
+
+    /// Where the keys and witnesses of stores lie: `FORGE_KEYRING`, by default beside what programs keep for the user.
+    #[must_use]
+    pub fn keyring(&self) -> Option<PathBuf> {
+        let own = self.environment.directory("FORGE_KEYRING");
+        own.or_else(|| Some(self.environment.state_directory()?.join("forge/keyring")))
+    }
+
+    /// How the process ends if nothing went wrong.
+    #[must_use]
+    pub fn ending(&self) -> u8 {
+        match self.exit_code {
+            EXIT_OK if self.unverified.get() => EXIT_UNKEYED,
+            code => code,
         }
     }
 

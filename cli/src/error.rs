@@ -18,6 +18,11 @@ pub const EXIT_NOT_FOUND: u8 = 3;
 pub const EXIT_UNAVAILABLE: u8 = 4;
 /// The store is damaged or of a version this forge does not know.
 pub const EXIT_CORRUPT: u8 = 5;
+/// The store is not what the holder of its key has written.
+pub const EXIT_FORGED: u8 = 6;
+/// The key of the store, or its witness, is not here: what was read is vouched for by nobody, what was to be written was
+/// refused.
+pub const EXIT_UNKEYED: u8 = 7;
 /// A bug in forge.
 pub const EXIT_INTERNAL: u8 = 70;
 
@@ -39,6 +44,10 @@ pub enum ErrorKind {
     Unavailable,
     /// The store is damaged.
     Corrupt,
+    /// The store is not what the holder of its key has written.
+    Forged,
+    /// The store's key is not here.
+    Unkeyed,
     /// The store is of a version, or the wish of a kind, that this forge does not know.
     Unsupported,
     /// A bug in forge.
@@ -56,6 +65,8 @@ impl From<store::ErrorKind> for ErrorKind {
             store::ErrorKind::Locked => Self::Locked,
             store::ErrorKind::Unavailable => Self::Unavailable,
             store::ErrorKind::Corrupt => Self::Corrupt,
+            store::ErrorKind::Forged => Self::Forged,
+            store::ErrorKind::Unkeyed => Self::Unkeyed,
             store::ErrorKind::Unsupported => Self::Unsupported,
             store::ErrorKind::Internal => Self::Internal,
         }
@@ -193,6 +204,8 @@ impl CommandError {
             ErrorKind::NotFound => EXIT_NOT_FOUND,
             ErrorKind::Conflict | ErrorKind::Locked | ErrorKind::Unavailable => EXIT_UNAVAILABLE,
             ErrorKind::Corrupt | ErrorKind::Unsupported => EXIT_CORRUPT,
+            ErrorKind::Forged => EXIT_FORGED,
+            ErrorKind::Unkeyed => EXIT_UNKEYED,
             ErrorKind::Internal => EXIT_INTERNAL,
         }
     }
@@ -241,6 +254,12 @@ impl From<store::Error> for CommandError {
                 Some("wait for that, or longer with '--lock-timeout SECONDS'".to_owned())
             }
             store::Error::ReadOnly { .. } => Some("reading goes on".to_owned()),
+            store::Error::Unkeyed { .. } => Some(
+                "'forge key import' brings the key from where it is; 'forge adopt' takes the store over".to_owned(),
+            ),
+            store::Error::Backend(backend::Error::Breach { .. }) => Some(
+                "'forge verify' looks at all of it; go back to a backup, or keep it as it is with 'forge adopt'".to_owned(),
+            ),
             store::Error::Backend(backend::Error::Busy { .. }) => {
                 Some("try again, or wait longer with '--lock-timeout SECONDS'".to_owned())
             }

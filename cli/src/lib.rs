@@ -100,7 +100,7 @@ fn parse_and_run(
     form.color = Some(context.color());
     args.command.run(&mut context)?;
     context.out.flush()?;
-    Ok(context.exit_code)
+    Ok(context.ending())
 }
 
 /// Help and version are answers; the rest is wrong usage, which clap explains better than we could.

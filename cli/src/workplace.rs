@@ -13,7 +13,8 @@ use forge_store::model::when::MomentBase;
 use forge_store::model::{Kind, claim};
 use forge_store::redact::Redactor;
 use forge_store::store::{
-    APPLY_BYTES, Act, CheckpointFilter, NewSession, Options, Point, Session, StateAt, Store,
+    APPLY_BYTES, Act, CheckpointFilter, NewSession, Options, Point, Session, Standing, StateAt,
+    Store,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -48,7 +49,36 @@ const NEAREST: usize = 3;
 /// Not found if there is none; as the library says if it cannot be used.
 pub fn open(context: &Context, access: Access) -> Result<Store, CommandError> {
     let path = context.store_directory()?;
-    Ok(Store::open(&path, options(context, access))?)
+    let store = Store::open(&path, options(context, access))?;
+    warn_unverified(context, &store)?;
+    Ok(store)
+}
+
+/// Says what of the store nobody vouches for, and has the process end accordingly.
+fn warn_unverified(context: &Context, store: &Store) -> Result<(), CommandError> {
+    let missing = match store.standing() {
+        Standing::Unsealed => return Ok(()),
+        Standing::Sealed => None,
+        Standing::NoKey => Some("key"),
+        Standing::NoWitness => Some("witness"),
+    };
+    if let Some(missing) = missing {
+        context.out.warn(&format!(
+            "the store's {missing} is not on this machine: nobody vouches for what is read, and nothing but notes, facts \
+             and checkpoints is kept, in the spool ('forge key import' brings the key, 'forge adopt' takes the store over)"
+        ));
+    }
+    let unsealed = store.waiting()?.unsealed.len();
+    if unsealed > 0 {
+        context.out.warn(&format!(
+            "{unsealed} writes in the spool were not written with the store's key and are left out \
+             ('forge adopt' takes them in; else remove them)"
+        ));
+    }
+    if missing.is_some() || unsealed > 0 {
+        context.unverified.set(true);
+    }
+    Ok(())
 }
 
 /// How a command uses a store.
@@ -58,6 +88,7 @@ pub fn options(context: &Context, access: Access) -> Options {
         lock_timeout: context.lock_timeout(),
         read_only: access == Access::Read,
         redaction: redactor(context).map(Arc::new),
+        keyring: context.keyring(),
     }
 }
 

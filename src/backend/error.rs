@@ -1,6 +1,6 @@
 //! What can go wrong where bytes are kept.
 
-use super::Position;
+use super::{Breach, Position};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -50,6 +50,14 @@ pub enum Error {
         position: Position,
         /// What is wrong there.
         reason: String,
+    },
+    /// What is there is not what the holder of the store's key has written.
+    #[error("{what} ({})", breach.name())]
+    Breach {
+        /// In which way.
+        breach: Breach,
+        /// What, and where.
+        what: String,
     },
     /// Somebody else held the lock for too long.
     #[error("{} has held the append lock for {:.1} s", holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string), waited.as_secs_f32())]

@@ -9,9 +9,11 @@ mod files;
 pub mod journal;
 pub mod memory;
 pub mod rocks;
+mod seal;
 pub mod spool;
 
 pub use error::{Error, Holder};
+pub use seal::{Breach, SealKey, Seals};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -132,6 +134,14 @@ pub trait Log: Send + Sync {
     /// How many times this handle has asked the disk to make something durable.
     fn syncs(&self) -> u64 {
         0
+    }
+
+    /// Where the log ended, and with which record, when it was last seen by a witness outside the store.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    fn witnessed(&self) -> Result<Option<(Position, RecordHash)>, Error> {
+        Ok(None)
     }
 
     /// The position at which the oldest segment starts.

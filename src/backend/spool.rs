@@ -1,6 +1,7 @@
 //! The spool in a folder: one file for each write that waits for the append lock. See `docs/format.md`, "Spool".
 
-use super::{Error, Spool, files};
+use super::seal::SEAL_BYTES;
+use super::{Breach, Error, SealKey, Seals, Spool, files};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
@@ -8,6 +9,9 @@ use std::path::{Path, PathBuf};
 
 /// Digits of an operation's id.
 const NAME_DIGITS: usize = 32;
+/// Begins what stands behind a sealed write.
+const SEAL_MARK: &[u8; 4] = b"fSe1";
+const TRAILER_BYTES: usize = SEAL_MARK.len() + SEAL_BYTES;
 const SET_ASIDE: &str = "damaged";
 const UNFINISHED: &str = "new";
 /// How many unfinished files of one name may lie about before that is an error.
@@ -17,13 +21,46 @@ const ATTEMPTS: u32 = 100;
 #[derive(Clone, Debug)]
 pub struct SpoolFolder {
     folder: PathBuf,
+    seals: Seals,
 }
 
 impl SpoolFolder {
     /// The spool in this folder.
     #[must_use]
     pub const fn new(folder: PathBuf) -> Self {
-        Self { folder }
+        Self { folder, seals: Seals::Absent }
+    }
+
+    /// With these seals.
+    #[must_use]
+    pub fn with_seals(self, seals: Seals) -> Self {
+        Self { seals, ..self }
+    }
+
+    /// The bytes of a write without its seal, if that is as it must be.
+    fn unsealed(&self, name: &str, mut bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
+        let Some(at) = bytes.len().checked_sub(TRAILER_BYTES) else {
+            return self.bare(name, bytes);
+        };
+        if matches!(self.seals, Seals::Absent) || bytes[at..at + SEAL_MARK.len()] != *SEAL_MARK {
+            return self.bare(name, bytes);
+        }
+        let trailer = bytes.split_off(at);
+        match self.seals.key() {
+            Some(key) if trailer != trailer_of(key, name, &bytes) => Err(Error::Breach {
+                breach: Breach::Altered,
+                what: format!("the write '{name}' in the spool does not bear the store's seal"),
+            }),
+            _ => Ok(bytes),
+        }
+    }
+
+    fn bare(&self, name: &str, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
+        if self.seals.key().is_none() {
+            return Ok(bytes);
+        }
+        let what = format!("the write '{name}' in the spool bears no seal");
+        Err(Error::Breach { breach: Breach::Unsealed, what })
     }
 
     fn list(&self, take: impl Fn(&str) -> Option<&str>) -> Result<Vec<String>, Error> {
@@ -65,6 +102,15 @@ impl SpoolFolder {
     }
 }
 
+/// What stands behind a sealed write.
+fn trailer_of(key: &SealKey, name: &str, bytes: &[u8]) -> [u8; TRAILER_BYTES] {
+    let mut trailer = [0; TRAILER_BYTES];
+    let (mark, seal) = trailer.split_at_mut(SEAL_MARK.len());
+    mark.copy_from_slice(SEAL_MARK);
+    seal.copy_from_slice(&key.spooled(&[name.as_bytes(), bytes].concat()));
+    trailer
+}
+
 fn is_name(name: &str) -> bool {
     name.len() == NAME_DIGITS && name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
@@ -84,7 +130,7 @@ impl Spool for SpoolFolder {
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         let path = self.folder.join(name);
         match std::fs::read(&path) {
-            Ok(bytes) => Ok(Some(bytes)),
+            Ok(bytes) => self.unsealed(name, bytes).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io("read", &path)(error)),
         }
@@ -93,7 +139,11 @@ impl Spool for SpoolFolder {
     fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         files::create_private_folder(&self.folder).map_err(Error::io("make", &self.folder))?;
         // The lock on the file goes with it, at the end.
-        let (unfinished, _locked) = self.write(name, bytes)?;
+        let mut bytes = bytes.to_vec();
+        if let Some(key) = self.seals.key() {
+            bytes.extend(trailer_of(key, name, &bytes));
+        }
+        let (unfinished, _locked) = self.write(name, &bytes)?;
         let path = self.folder.join(name);
         if let Err(error) = std::fs::rename(&unfinished, &path) {
             let _ = std::fs::remove_file(&unfinished);
@@ -203,6 +253,28 @@ mod tests {
         drop(file);
         spool.sweep().unwrap();
         assert!(!open.exists() && inside.join(NAME).exists());
+    }
+
+    #[test]
+    fn a_sealed_write_is_read_with_its_key_and_only_under_its_name() {
+        const OTHER: &str = "ff112233445566778899aabbccddeeff";
+        let (folder, plain) = spool();
+        let keyed = |secret| Seals::Keyed(SealKey::new(&[secret; 32], &[2; 16], &[3; 32]));
+        let sealed = plain.clone().with_seals(keyed(1));
+        sealed.put(NAME, b"waits").unwrap();
+        assert_eq!(sealed.read(NAME).unwrap().unwrap(), b"waits");
+        let unknown = plain.clone().with_seals(Seals::Unknown);
+        assert_eq!(unknown.read(NAME).unwrap().unwrap(), b"waits");
+        let breach = |spool: &SpoolFolder, name| match spool.read(name) {
+            Err(Error::Breach { breach, .. }) => breach,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(breach(&plain.clone().with_seals(keyed(9)), NAME), Breach::Altered);
+        let inside = folder_in(folder.path());
+        std::fs::copy(inside.join(NAME), inside.join(OTHER)).unwrap();
+        assert_eq!(breach(&sealed, OTHER), Breach::Altered);
+        plain.put(OTHER, b"forged").unwrap();
+        assert_eq!(breach(&sealed, OTHER), Breach::Unsealed);
     }
 
     #[test]

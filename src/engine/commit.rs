@@ -4,13 +4,14 @@
 use super::index::Placed;
 use super::live::{Live, View};
 use super::maintain::APPLY_BYTES;
-use crate::backend::{self, Appended, Position};
+use crate::backend::{self, Appended, Position, Seals};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{
     Bytes, DeltaPart, Marker, ObjectKind, Record, RecordChange, Refs, seal, sealed_id,
 };
 use crate::model::{Operation, OperationId};
 use crate::redact::Redactor;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,12 +26,29 @@ pub struct Options {
     pub read_only: bool,
     /// What takes secrets out of whatever is written; `None`: all of it is stored as it comes.
     pub redaction: Option<Arc<Redactor>>,
+    /// The folder, outside every store, where the keys and witnesses of stores lie by their ids. With it new stores are
+    /// sealed, and the seals of those that have them are checked. See `docs/integrity.md`.
+    pub keyring: Option<PathBuf>,
+}
+
+/// What is known of the seals of an open store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It has none.
+    Unsealed,
+    /// Its key and its witness are here: what is read was written with the key, and none of it is missing.
+    Sealed,
+    /// Its key is not here: it can be read, unverified, and not written.
+    NoKey,
+    /// Its key is here and its witness is not: nobody knows whether the newest of it is missing. It cannot be written.
+    NoWitness,
 }
 
 impl Default for Options {
-    /// Five seconds, writable, everything stored as it comes.
+    /// Five seconds, writable, everything stored as it comes, no seals.
     fn default() -> Self {
-        Self { lock_timeout: Duration::from_secs(5), read_only: false, redaction: None }
+        let lock_timeout = Duration::from_secs(5);
+        Self { lock_timeout, read_only: false, redaction: None, keyring: None }
     }
 }
 
@@ -55,6 +73,8 @@ pub(crate) struct Engine {
     pub(crate) live: Live,
     pub(crate) marker: Marker,
     pub(crate) options: Options,
+    pub(crate) standing: Standing,
+    pub(crate) seals: Seals,
     pub(crate) heads: super::head::HeadCache,
     pub(crate) blobs: super::blob::BlobCache,
     /// How many records this process has committed.
@@ -86,11 +106,18 @@ const MANY_COMMITS: u64 = 8;
 const MAX_INLINE_BYTES: usize = 768 << 10;
 
 impl Engine {
-    pub(crate) fn new(live: Live, marker: Marker, options: Options) -> Self {
+    pub(crate) fn new(
+        live: Live,
+        marker: Marker,
+        options: Options,
+        (standing, seals): (Standing, Seals),
+    ) -> Self {
         Self {
             live,
             marker,
             options,
+            standing,
+            seals,
             heads: super::head::HeadCache::default(),
             blobs: super::blob::BlobCache::default(),
             commits: AtomicU64::new(0),
@@ -124,8 +151,18 @@ impl Engine {
         }
     }
 
-    /// Whether this process may write at all.
+    /// Whether this process may write to the journal and the index.
     pub(crate) fn check_writable(&self) -> Result<()> {
+        self.check_permitted()?;
+        match self.standing {
+            Standing::Unsealed | Standing::Sealed => Ok(()),
+            Standing::NoKey => Err(Error::Unkeyed { missing: "key" }),
+            Standing::NoWitness => Err(Error::Unkeyed { missing: "witness" }),
+        }
+    }
+
+    /// Whether this process may write at all, if only to the spool.
+    pub(crate) fn check_permitted(&self) -> Result<()> {
         if self.options.read_only {
             return Err(Error::ReadOnly { reason: "it was opened for reading only".to_owned() });
         }

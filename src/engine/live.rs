@@ -6,9 +6,11 @@ use super::opened::Opened;
 use super::refs::advance;
 use super::rows::{Merged, Rows};
 use super::spool;
-use crate::backend::{self, Direction, Index, Log, Position, Row, Snapshot, Spool, Table, Tail};
+use crate::backend::{
+    self, Breach, Direction, Index, Log, Position, Row, Snapshot, Spool, Table, Tail,
+};
 use crate::error::{Error, Result};
-use crate::format::{Record, RecordChange, Refs};
+use crate::format::{Record, RecordChange, Refs, key};
 use crate::model::{SessionId, SessionNumber};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -349,6 +351,14 @@ impl Live {
             }
             let record = Record::decode(&frame.payload)
                 .map_err(Error::corrupt(format_args!("the record at {}", frame.position)))?;
+            // A generation ends where a segment begins, and that with the refs: else it stands elsewhere than its name says.
+            let begins = matches!(record.changes.first(), Some(RecordChange::Refs(_)));
+            if known.end == known.start && known.start > 0 && !begins {
+                return Err(Error::Corrupt {
+                    what: "the index".to_owned(),
+                    source: format!("it ends at {}, where no segment begins", known.start).into(),
+                });
+            }
             advance(Arc::make_mut(&mut known.refs), &record)?;
             known.records.push(Arc::new(Placed {
                 position: frame.position,
@@ -374,8 +384,27 @@ impl Live {
         {
             index::check_density(&*base, refs)?;
         }
+        self.check_witnessed(&*base)?;
         known.base = Some(base);
         Ok(true)
+    }
+
+    /// Whether the record that the journal was last seen to end with is the one that the index holds, if it holds it.
+    fn check_witnessed(&self, base: &dyn Snapshot) -> Result<()> {
+        let Some((position, hash)) = self.log.witnessed()? else { return Ok(()) };
+        if position == 0 || position > base.position() {
+            return Ok(());
+        }
+        let before = key::KeyBuilder::new().number(position).build();
+        let last = base.scan(key::RECORDS, &[], &before, Direction::Descending, 1)?;
+        if last.first().is_some_and(|(_, found)| *found == hash) {
+            return Ok(());
+        }
+        let what = format!(
+            "the record that ends at position {position} is not the one that the store's witness saw: another copy of \
+             the store was put in its place"
+        );
+        Err(backend::Error::Breach { breach: Breach::Replaced, what }.into())
     }
 
     fn indexed(known: &mut Known) -> Result<View> {

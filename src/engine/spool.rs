@@ -8,7 +8,7 @@ use super::live::View;
 use super::refs::{advance_by, agent_session, session};
 use super::revise::{self, Place};
 use super::{checkpoint, lookup, timeline};
-use crate::backend::Spool;
+use crate::backend::{self, Spool};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{
     DeltaPart, EntryBytes, Record, RecordChange, Refs, Spooled, SpooledCheckpoint, encode_key,
@@ -26,7 +26,8 @@ pub(crate) enum Clash {
 
 /// Whether a write that failed like this may wait in the spool instead.
 pub(crate) fn is_reason(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Locked | ErrorKind::Corrupt)
+    use ErrorKind::{Corrupt, Forged, Locked, Unkeyed};
+    matches!(error.kind(), Locked | Corrupt | Forged | Unkeyed)
 }
 
 /// What waits, earliest first. What cannot be read is passed over: the next writer puts it aside.
@@ -50,7 +51,12 @@ fn in_order(found: &mut [Spooled]) {
 
 /// The write of this name; `None` if it waits no longer.
 pub(crate) fn read(spool: &dyn Spool, name: &str) -> Result<Option<Result<Spooled>>> {
-    let Some(bytes) = spool.read(name)? else { return Ok(None) };
+    let bytes = match spool.read(name) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(None),
+        Err(error @ backend::Error::Breach { .. }) => return Ok(Some(Err(error.into()))),
+        Err(error) => return Err(error.into()),
+    };
     let what = format!("the write '{name}' in the spool");
     let waiting = Spooled::decode(&bytes).map_err(Error::corrupt(what.clone()));
     Ok(Some(waiting.and_then(|waiting| {
@@ -240,7 +246,7 @@ impl Engine {
     /// Lets a write wait. Returns the record it would be now, if the store can be read; of one that changes nothing
     /// an empty one, and nothing waits.
     pub(crate) fn spool(&self, waiting: &Spooled) -> Result<Option<Record>> {
-        self.check_writable()?;
+        self.check_permitted()?;
         let Some(spool) = &self.live.spool else {
             return Err(Error::Internal("a store in memory has no spool".to_owned()));
         };
@@ -251,7 +257,7 @@ impl Engine {
                 let operation = waiting.operation.clone();
                 return Ok(Some(Record { operation, changes: Vec::new() }));
             }
-            Err(error) if error.kind() == ErrorKind::Corrupt => None,
+            Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Forged) => None,
             Err(error) => return Err(error),
         };
         spool.put(&waiting.operation.id.to_string(), &waiting.encode())?;
@@ -272,6 +278,10 @@ impl Engine {
         for name in names {
             match read(&**spool, &name)? {
                 Some(Ok(waiting)) => found.push(waiting),
+                // Not written with the key: whoever takes the store over decides.
+                Some(Err(error)) if error.kind() == ErrorKind::Forged => {
+                    tracing::warn!(name, %error, "a write in the spool stays there");
+                }
                 Some(Err(error)) => {
                     tracing::warn!(name, %error, "a write in the spool is damaged: it was put aside");
                     spool.put_aside(&name)?;

@@ -8,7 +8,9 @@ pub const FORMAT_VERSION: (u32, u32) = (1, 0);
 const FIRST_LINE: &str = "forge store";
 /// Features of the format that this version knows. A store that requires another one is refused; one that names
 /// another optional one is read only.
-const KNOWN_FEATURES: &[&str] = &[];
+const KNOWN_FEATURES: &[&str] = &[SEALED];
+/// The feature of a store whose records bear seals: optional, since who knows nothing of them can read, and must not write.
+const SEALED: &str = "sealed";
 
 /// What FORMAT says.
 #[derive(Clone, PartialEq, Eq)]
@@ -116,6 +118,21 @@ impl Marker {
         Ok(Self { version: found, id, key, required, optional })
     }
 
+    /// The same store with seals.
+    #[must_use]
+    pub fn sealed(mut self) -> Self {
+        if !self.is_sealed() {
+            self.optional.push(SEALED.to_owned());
+        }
+        self
+    }
+
+    /// Whether what is in the store bears seals.
+    #[must_use]
+    pub fn is_sealed(&self) -> bool {
+        self.optional.iter().any(|name| name == SEALED)
+    }
+
     /// Whether this version may write the store: it knows all optional features, and the minor version.
     #[must_use]
     pub fn is_writable(&self) -> bool {
@@ -125,15 +142,15 @@ impl Marker {
 }
 
 /// What the last line says of those before it.
-fn check(text: &str) -> String {
+pub(super) fn check(text: &str) -> String {
     hex(blake3::hash(text.as_bytes()).as_bytes().first_chunk::<8>().expect("8 of 32 bytes"))
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+pub(super) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     if text.len() != 2 * N || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
     }
@@ -165,10 +182,18 @@ mod tests {
     #[test]
     fn an_unknown_required_feature_is_refused_and_an_optional_one_read_only() {
         let marker = Marker::new([1; 16], [2; 32]);
-        let sealed = Marker { required: vec!["sealed".to_owned()], ..marker.clone() };
-        assert!(matches!(Marker::decode(&sealed.encode()), Err(MarkerError::Feature { .. })));
+        let sharded = Marker { required: vec!["sharded".to_owned()], ..marker.clone() };
+        assert!(matches!(Marker::decode(&sharded.encode()), Err(MarkerError::Feature { .. })));
         let hinted = Marker { optional: vec!["hints".to_owned()], ..marker };
         assert!(!Marker::decode(&hinted.encode()).unwrap().is_writable());
+    }
+
+    #[test]
+    fn a_sealed_store_says_so_and_may_be_written() {
+        let plain = Marker::new([1; 16], [2; 32]);
+        let sealed = Marker::decode(&plain.clone().sealed().encode()).unwrap();
+        assert!(!plain.is_sealed() && sealed.is_sealed() && sealed.is_writable());
+        assert_eq!(sealed.clone().sealed(), sealed);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod entry;
 mod event;
 mod header;
 pub mod key;
+mod keyfile;
 mod marker;
 mod mend;
 mod object;
@@ -34,6 +35,7 @@ pub use event::{
     SessionEvent, TagEvent, Target,
 };
 pub use header::{Header, Parent, Reset};
+pub use keyfile::KeyFile;
 pub use marker::{FORMAT_VERSION, Marker, MarkerError};
 pub use mend::mend;
 pub use object::{

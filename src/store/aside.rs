@@ -11,7 +11,7 @@ use super::{Session, Store};
 use crate::engine::commit::random;
 use crate::engine::revise::ClaimChange;
 use crate::engine::spool;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::{
     Bytes, DeltaPart, Header, RecordChange, Spooled, SpooledCheckpoint, SpooledNote, SpooledPage,
     encode_entry,
@@ -44,6 +44,8 @@ pub struct Waiting {
     pub writes: u64,
     /// The files that cannot be read, by operation: what they held is lost, their bytes are kept.
     pub damaged: Vec<String>,
+    /// Those that were not written with the store's key, by operation: they wait until the store is taken over.
+    pub unsealed: Vec<String>,
 }
 
 impl Store {
@@ -66,15 +68,16 @@ impl Store {
     /// If the folder cannot be read.
     pub fn waiting(&self) -> Result<Waiting> {
         let Some(folder) = &self.engine.live.spool else { return Ok(Waiting::default()) };
-        let (mut writes, mut damaged) = (0, folder.set_aside()?);
+        let (mut writes, mut damaged, mut unsealed) = (0, folder.set_aside()?, Vec::new());
         for name in folder.names()? {
             match spool::read(&**folder, &name)? {
                 Some(Ok(_)) => writes += 1,
+                Some(Err(error)) if error.kind() == ErrorKind::Forged => unsealed.push(name),
                 Some(Err(_)) => damaged.push(name),
                 None => {}
             }
         }
-        Ok(Waiting { writes, damaged })
+        Ok(Waiting { writes, damaged, unsealed })
     }
 
     /// Brings what waits in the spool into the journal.

@@ -4,6 +4,7 @@
 //! What is read is a [`StateAt`] a moment, a diff between two, a history.
 
 mod act;
+mod adopt;
 mod aside;
 mod brief;
 mod browse;
@@ -13,6 +14,7 @@ mod gate;
 mod history;
 mod import;
 mod join;
+mod keyring;
 mod maintainer;
 mod merge;
 mod recover;
@@ -31,7 +33,7 @@ mod whole;
 mod write;
 
 pub use crate::engine::checkpoint::CheckpointFilter;
-pub use crate::engine::commit::Options;
+pub use crate::engine::commit::{Options, Standing};
 
 pub use crate::engine::fact::{Clock, KnownFact};
 pub use crate::engine::maintain::APPLY_BYTES;
@@ -40,6 +42,7 @@ pub use crate::engine::revise::{ClaimChange, Expect};
 pub use crate::engine::state::{DifferenceBytes, Differences, State};
 pub use crate::engine::verify::{Checked, Depth, Finding};
 pub use act::Act;
+pub use adopt::{Adopted, KeyState};
 pub use aside::{Aside, Waiting};
 pub use brief::{Brief, BriefLine, title};
 pub use browse::{
@@ -66,19 +69,20 @@ pub use undo::{OperationSummary, Undone};
 pub use verify::{Outcome, Verified};
 pub use write::{Committed, HeadClaims, NewCheckpoint, Write};
 
-use crate::backend::journal::Journal;
+use crate::backend::journal::{Journal, Mark};
 use crate::backend::memory::{MemoryIndex, MemoryLog};
 use crate::backend::rocks::RocksIndex;
 use crate::backend::spool::{SpoolFolder, folder_in};
-use crate::backend::{self, Index, Log, Spool};
+use crate::backend::{self, Index, Log, Seals, Spool};
 use crate::engine::checkpoint;
 use crate::engine::commit::{Durability, Engine, operation_id, random};
 use crate::engine::live::Live;
 use crate::engine::maintain::refs_record;
 use crate::engine::refs;
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{Marker, Record, RecordChange, Refs};
+use crate::format::{KeyFile, Marker, Record, RecordChange, Refs};
 use crate::model::{Checkpoint, OperationId, SessionKind, SessionNumber};
+use keyring::{Keyring, Trust};
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -135,15 +139,25 @@ impl Store {
         let io = |action| backend::Error::io(action, path);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("make"))?;
         private(path, 0o700)?;
-        let marker = Marker::new(random()?, random()?);
+        let mut marker = Marker::new(random()?, random()?);
+        if let Some(keyring) = Keyring::of(&options) {
+            let file =
+                KeyFile { store: marker.id, secret: random()?, adopted: None, witness: None };
+            keyring.add(&file, &Mark { position: 0, hash: [0; 32] })?;
+            keyring.note_place(path, &marker.id);
+            marker = marker.sealed();
+        }
+        let trust = Trust::of(path, &marker, &options)?;
         // The journal first: FORMAT makes the folder a store, so it comes last.
-        let journal = Journal::create(&path.join(JOURNAL_FOLDER))?;
+        let journal = Journal::create(&path.join(JOURNAL_FOLDER))?
+            .with_seals(trust.seals.clone(), trust.witness);
         begin(&journal)?;
         write_new(&path.join(IGNORE_FILE), b"*\n")?;
         write_new(&path.join(FORMAT_FILE), marker.encode().as_bytes())?;
         fs::File::open(path).and_then(|folder| folder.sync_all()).map_err(io("sync"))?;
-        let index = RocksIndex::new(path.join(INDEX_FOLDER));
-        Ok(Self::assemble(Arc::new(journal), Arc::new(index), marker, options, Some(path)))
+        let index = index(path, &trust.seals, trust.checked);
+        let about = (trust.standing, trust.seals);
+        Ok(Self::assemble(Arc::new(journal), Arc::new(index), marker, options, about, Some(path)))
     }
 
     /// Opens a store.
@@ -161,14 +175,17 @@ impl Store {
             Err(error) => return Err(backend::Error::io("read", &file)(error).into()),
         };
         let marker = Marker::decode(&text)?;
+        let trust = Trust::of(path, &marker, &options)?;
         let folder = path.join(JOURNAL_FOLDER);
         let journal = if options.read_only {
             Journal::open_read_only(&folder)?
         } else {
             Journal::open(&folder)?
         };
-        let index = RocksIndex::new(path.join(INDEX_FOLDER));
-        Ok(Self::assemble(Arc::new(journal), Arc::new(index), marker, options, Some(path)))
+        let journal = journal.with_seals(trust.seals.clone(), trust.witness);
+        let index = index(path, &trust.seals, trust.checked);
+        let about = (trust.standing, trust.seals);
+        Ok(Self::assemble(Arc::new(journal), Arc::new(index), marker, options, about, Some(path)))
     }
 
     /// Makes a store in memory, gone with the last clone: for tests and throw-away work.
@@ -188,7 +205,8 @@ impl Store {
         begin(&log)?;
         let marker = Marker::new(random()?, random()?);
         let index = MemoryIndex::default();
-        Ok(Self::assemble(Arc::new(log), Arc::new(index), marker, options, None))
+        let about = (Standing::Unsealed, Seals::Absent);
+        Ok(Self::assemble(Arc::new(log), Arc::new(index), marker, options, about, None))
     }
 
     fn assemble(
@@ -196,10 +214,13 @@ impl Store {
         index: Arc<dyn Index>,
         marker: Marker,
         options: Options,
+        (standing, seals): (Standing, Seals),
         path: Option<&Path>,
     ) -> Self {
-        let spool = path.map(|path| Arc::new(SpoolFolder::new(folder_in(path))) as Arc<dyn Spool>);
-        let engine = Engine::new(Live::new(log, index, spool), marker, options);
+        let spool = path.map(|path| {
+            Arc::new(SpoolFolder::new(folder_in(path)).with_seals(seals.clone())) as Arc<dyn Spool>
+        });
+        let engine = Engine::new(Live::new(log, index, spool), marker, options, (standing, seals));
         Self { engine: Arc::new(engine), path: path.map(Path::to_owned) }
     }
 
@@ -207,6 +228,12 @@ impl Store {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
+    }
+
+    /// What is known of its seals.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        self.engine.standing
     }
 
     /// What a kept hash of somebody else's bytes is keyed with.
@@ -428,6 +455,11 @@ impl Store {
         self.engine.live.refs()?;
         Ok(self.engine.live.tail_bytes())
     }
+}
+
+/// The index in the folder of a store.
+fn index(path: &Path, seals: &Seals, checked: Option<PathBuf>) -> RocksIndex {
+    RocksIndex::new(path.join(INDEX_FOLDER)).with_seals(seals, checked)
 }
 
 fn begin(log: &dyn Log) -> Result<()> {

@@ -1,16 +1,19 @@
 //! Repair: never in place. What can be saved is written to a new folder; what cannot is listed.
 
-use super::{FORMAT_FILE, IGNORE_FILE, INDEX_FOLDER, JOURNAL_FOLDER, Store, private, write_new};
-use crate::backend::journal::{self, Journal};
-use crate::backend::rocks::{self, RocksIndex};
+use super::keyring::{Keyring, Trust};
+use super::{
+    FORMAT_FILE, IGNORE_FILE, INDEX_FOLDER, JOURNAL_FOLDER, Options, Store, private, write_new,
+};
+use crate::backend::journal::{self, Journal, Mark, Witness};
+use crate::backend::rocks;
 use crate::backend::spool::{SpoolFolder, folder_in};
-use crate::backend::{self, Index, Spool};
+use crate::backend::{self, Index, Position, SealKey, Seals, Spool};
 use crate::engine::commit::random;
 use crate::engine::maintain::refs_record;
 use crate::engine::rebuild;
 use crate::engine::salvage::{Salvage, salvage};
-use crate::error::{Error, Result};
-use crate::format::{Marker, MarkerError, Spooled, mend};
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::{KeyFile, Marker, MarkerError, Spooled, mend};
 use crate::model::Timestamp;
 use std::fs;
 use std::io;
@@ -31,11 +34,17 @@ pub struct Repaired {
 }
 
 /// All that can be saved of the store in this folder. Writes nothing.
-pub(super) fn rescue(path: &Path, now: Timestamp) -> Result<Salvage> {
-    let index = rocks::rescue(&path.join(INDEX_FOLDER))?;
+pub(super) fn rescue(path: &Path, seals: &Seals, now: Timestamp) -> Result<Salvage> {
+    let index = rocks::rescue(&path.join(INDEX_FOLDER), seals)?;
+    let breach = index.breach.clone();
     let folder = path.join(JOURNAL_FOLDER);
-    let (pieces, end) = journal::rescue(&folder, &|bytes, is_whole| mend(bytes, is_whole))?;
+    let (pieces, end) = journal::rescue(&folder, seals, &|bytes, is_whole| mend(bytes, is_whole))?;
     let mut saved = salvage(index, pieces, end, now)?;
+    if let Some(breach) = breach {
+        saved
+            .lost
+            .push(format!("proof of what the index held: {breach}; it was believed as it is"));
+    }
     if let Err(reason) = marker(path) {
         let (text, mended) = reason?;
         saved.mended += u64::from(mended);
@@ -43,7 +52,7 @@ pub(super) fn rescue(path: &Path, now: Timestamp) -> Result<Salvage> {
             saved.lost.push(format!("the store's own id and key ({text})"));
         }
     }
-    for (name, bytes) in spooled(path)? {
+    for (name, bytes) in spooled(path, seals)? {
         if Spooled::decode(&bytes).is_err() {
             saved.lost.push(format!("the write '{name}' in the spool"));
         }
@@ -73,12 +82,17 @@ fn marker(path: &Path) -> Result<String, Result<Mended>> {
 }
 
 /// The files of the spool by name, those that were put aside too, with a wrong bit put right.
-fn spooled(path: &Path) -> Result<Vec<(String, Vec<u8>)>> {
+fn spooled(path: &Path, seals: &Seals) -> Result<Vec<(String, Vec<u8>)>> {
     let folder = folder_in(path);
-    let spool = SpoolFolder::new(folder.clone());
+    let spool = SpoolFolder::new(folder.clone()).with_seals(seals.clone());
     let mut found = Vec::new();
     for name in spool.names()? {
-        found.extend(spool.read(&name)?.map(|bytes| (name, bytes)));
+        match spool.read(&name) {
+            Ok(bytes) => found.extend(bytes.map(|bytes| (name, bytes))),
+            // Sealing it would vouch for it.
+            Err(backend::Error::Breach { .. }) => found.push((name, Vec::new())),
+            Err(error) => return Err(error.into()),
+        }
     }
     for name in spool.set_aside()? {
         let file = folder.join(format!("{name}.damaged"));
@@ -94,16 +108,64 @@ fn spooled(path: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     Ok(found)
 }
 
+/// What the old store's FORMAT says, or would say, and what seals it bears.
+fn beginning(from: &Path, keyring: Option<&Path>) -> Result<(Marker, Seals)> {
+    let text = match marker(from) {
+        Ok(text) => text,
+        Err(reason) => match reason? {
+            (text, true) => text,
+            (_, false) => return Ok((Marker::new(random()?, random()?), Seals::Unknown)),
+        },
+    };
+    let marker = Marker::decode(&text)?;
+    let options =
+        Options { keyring: keyring.map(Path::to_owned), read_only: true, ..Options::default() };
+    match Trust::of(from, &marker, &options) {
+        Ok(trust) => Ok((marker, trust.seals)),
+        Err(error) if error.kind() == ErrorKind::Forged => Ok((marker.sealed(), Seals::Unknown)),
+        Err(error) => Err(error),
+    }
+}
+
+/// The marker and the seals of the new store. A sealed one becomes another store: with a key of its own, if there is a
+/// keyring, else without seals. What was saved may not be all that the old one's witness saw.
+fn anew(
+    marker: Marker,
+    keyring: Option<&Path>,
+    end: Position,
+    now: Timestamp,
+) -> Result<(Marker, (Seals, Option<Witness>))> {
+    if !marker.is_sealed() {
+        return Ok((marker, (Seals::Absent, None)));
+    }
+    let marker = Marker::new(random()?, marker.key);
+    let Some(keyring) = keyring.map(Keyring::new) else {
+        return Ok((marker, (Seals::Absent, None)));
+    };
+    let secret = random()?;
+    let file = KeyFile { store: marker.id, secret, adopted: Some((end, now)), witness: None };
+    keyring.add(&file, &Mark { position: 0, hash: [0; 32] })?;
+    let seals = Seals::Keyed(SealKey::new(&secret, &marker.id, &marker.key));
+    let witness = keyring.witness(&marker.id)?;
+    Ok((marker.sealed(), (seals, witness)))
+}
+
 impl Store {
     /// Saves what can be saved of the store in `from` into a new store in `to`, which must not be there yet or be empty.
-    /// `from` stays as it is. Takes about as much memory as the index has on disk.
+    /// `from` stays as it is. Of a sealed store whose key is in this keyring only records that bear its seal are saved. The
+    /// new one is another store: it has an id and a key of its own, or no seals without a keyring. Takes about as much memory as the index has on disk.
     ///
     /// What was lost stays named: reading a revision that was lost, or a state that needs it, is an error that says so.
     /// A branch whose head cannot be made gets a new revision with the claims that are known.
     ///
     /// # Errors
     /// [`Error::NoStore`], [`Error::Corrupt`] if nothing can be saved, [`Error::StoreExists`], [`Error::Backend`].
-    pub fn repair(from: &Path, to: &Path, now: Timestamp) -> Result<Repaired> {
+    pub fn repair(
+        from: &Path,
+        to: &Path,
+        now: Timestamp,
+        keyring: Option<&Path>,
+    ) -> Result<Repaired> {
         if !from.join(JOURNAL_FOLDER).exists() && !from.join(FORMAT_FILE).exists() {
             return Err(Error::NoStore { path: from.to_owned() });
         }
@@ -117,28 +179,31 @@ impl Store {
                 to.display()
             )));
         }
-        let saved = rescue(from, now)?;
-        let text = match marker(from) {
-            Ok(text) => text,
-            Err(reason) => match reason? {
-                (text, true) => text,
-                (_, false) => Marker::new(random()?, random()?).encode(),
-            },
-        };
+        let (marker, seals) = beginning(from, keyring)?;
+        let saved = rescue(from, &seals, now)?;
+        let waiting_before = spooled(from, &seals)?;
+        let (marker, about) = anew(marker, keyring, saved.end, now)?;
+        let (seals, witness) = about;
         let io = |action| backend::Error::io(action, to);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(io("make"))?;
         private(to, 0o700)?;
-        let index = RocksIndex::new(to.join(INDEX_FOLDER));
+        let index = super::index(to, &seals, None);
         let mut applier = index
             .try_applier()?
             .ok_or_else(|| Error::Conflict(format!("somebody else is at {}", to.display())))?;
         rebuild::write(&mut *applier, saved.rows)?;
         applier.publish(saved.end)?;
         let first = refs_record(saved.refs).encode();
-        drop(Journal::create_at(&to.join(JOURNAL_FOLDER), saved.end, &first)?);
-        let spool = SpoolFolder::new(folder_in(to));
+        drop(Journal::create_at(
+            &to.join(JOURNAL_FOLDER),
+            saved.end,
+            &first,
+            seals.clone(),
+            witness,
+        )?);
+        let spool = SpoolFolder::new(folder_in(to)).with_seals(seals);
         let mut waiting = 0;
-        for (name, bytes) in spooled(from)? {
+        for (name, bytes) in waiting_before {
             spool.put(&name, &bytes)?;
             if Spooled::decode(&bytes).is_ok() {
                 waiting += 1;
@@ -148,7 +213,7 @@ impl Store {
         }
         write_new(&to.join(IGNORE_FILE), b"*\n")?;
         // FORMAT makes the folder a store, so it comes last.
-        write_new(&to.join(FORMAT_FILE), text.as_bytes())?;
+        write_new(&to.join(FORMAT_FILE), marker.encode().as_bytes())?;
         let synced =
             fs::File::open(to).and_then(|folder: fs::File| -> io::Result<()> { folder.sync_all() });
         synced.map_err(io("sync"))?;

@@ -1,16 +1,18 @@
 //! Whether a store is what it says it is, and making again what can be made again.
 
+use super::keyring::Trust;
 use super::repair::rescue;
-use super::{FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, Options, Store, Waiting};
+use super::{FORMAT_FILE, JOURNAL_FOLDER, Options, Standing, Store, Waiting, index};
 use crate::backend::journal::Journal;
-use crate::backend::rocks::RocksIndex;
 use crate::engine::rebuild::Rebuilt;
 use crate::engine::verify::{Checked, Depth, Finding, Findings, chain};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Marker, MarkerError};
 use crate::model::Timestamp;
 use std::path::Path;
 use std::sync::Arc;
+
+const UNSEALED: &str = "it was not written with the store's key";
 
 /// What a check has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub enum Outcome {
     Repairable,
     /// Something is lost.
     Loss,
+    /// Something is not what the holder of the store's key has written.
+    Forged,
 }
 
 /// What a check has found.
@@ -38,14 +42,22 @@ pub struct Verified {
     pub lost_before: u64,
     /// What waits in the spool.
     pub waiting: Waiting,
+    /// What is known of the store's seals: all that were looked at are right, unless a finding says otherwise.
+    pub standing: Standing,
 }
 
 impl Store {
-    /// Checks the store in this folder. Writes nothing, and needs a store that can be opened as little as a sound one.
+    /// Checks the store in this folder, its seals too if its key is in this keyring. Writes nothing, and needs a store that
+    /// can be opened as little as a sound one.
     ///
     /// # Errors
     /// [`Error::NoStore`], [`Error::Marker`] if it is another version's: damage is no error here.
-    pub fn verify(path: &Path, depth: Depth, now: Timestamp) -> Result<Verified> {
+    pub fn verify(
+        path: &Path,
+        depth: Depth,
+        now: Timestamp,
+        keyring: Option<&Path>,
+    ) -> Result<Verified> {
         let mut findings = Findings::default();
         let marker = match std::fs::read(path.join(FORMAT_FILE)) {
             Err(_) if !path.join(JOURNAL_FOLDER).exists() => {
@@ -63,13 +75,26 @@ impl Store {
             findings.stored(FORMAT_FILE, &format!("it {reason}"));
             Marker::new([0; 16], [0; 32])
         });
+        let keyring = keyring.map(Path::to_owned);
+        let options = Options { read_only: true, keyring, ..Options::default() };
+        let trust = match Trust::of(path, &marker, &options) {
+            Err(error) if error.kind() == ErrorKind::Forged => {
+                findings.refused(FORMAT_FILE, &error);
+                Trust::of(path, &marker, &Options::default())?
+            }
+            trust => trust?,
+        };
+        let (standing, seals) = (trust.standing, trust.seals.clone());
         let mut waiting = Waiting::default();
         match Journal::open_read_only(&path.join(JOURNAL_FOLDER)) {
             Err(error) => findings.stored("the journal", &chain(&error.into())),
             Ok(journal) => {
-                let index = Arc::new(RocksIndex::new(path.join(INDEX_FOLDER)));
-                let options = Options { read_only: true, ..Options::default() };
-                let store = Self::assemble(Arc::new(journal), index, marker, options, Some(path));
+                let journal = journal.with_seals(trust.seals.clone(), trust.witness);
+                // All of it is looked at anew, whatever was checked before.
+                let index = Arc::new(index(path, &trust.seals, None));
+                let about = (standing, trust.seals);
+                let store =
+                    Self::assemble(Arc::new(journal), index, marker, options, about, Some(path));
                 store.engine.verify(depth, &mut findings);
                 match store.waiting() {
                     Ok(known) => waiting = known,
@@ -80,20 +105,26 @@ impl Store {
         for name in &waiting.damaged {
             findings.stored(format!("the write '{name}' in the spool"), &"it cannot be read");
         }
-        let Findings { found, checked, lost_before } = findings;
+        for name in &waiting.unsealed {
+            findings.stored(format!("the write '{name}' in the spool"), &UNSEALED);
+            findings.forged = true;
+        }
+        let Findings { found, checked, lost_before, forged } = findings;
         let mut lost = Vec::new();
         let outcome = if found.is_empty() {
             Outcome::Clean
+        } else if forged {
+            Outcome::Forged
         } else if found.iter().all(|finding| finding.derived) {
             Outcome::Repairable
         } else {
-            match rescue(path, now) {
+            match rescue(path, &seals, now) {
                 Ok(rescued) => lost = rescued.lost,
                 Err(error) => lost.push(chain(&error)),
             }
             if lost.is_empty() { Outcome::Repairable } else { Outcome::Loss }
         };
-        Ok(Verified { outcome, findings: found, lost, checked, lost_before, waiting })
+        Ok(Verified { outcome, findings: found, lost, checked, lost_before, waiting, standing })
     }
 
     /// Makes every derived table, and every full state, again from what is primary. `None` if somebody else is at the

@@ -12,6 +12,8 @@ mod fault;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod integrity;
+#[cfg(test)]
 mod journal;
 mod layering;
 #[cfg(test)]

@@ -82,7 +82,7 @@ impl Effort {
 
     fn verify(&self) {
         let path = self.folder.path().join(".forge");
-        let verified = Store::verify(&path, Depth::ReadData, at(0).now).unwrap();
+        let verified = Store::verify(&path, Depth::ReadData, at(0).now, None).unwrap();
         assert_eq!(verified.findings, []);
     }
 }

@@ -321,6 +321,8 @@ pub(crate) fn failure(error: &Error) -> Failure {
         ErrorKind::Corrupt => {
             "other moments may be whole: stand on another one; 'forge maintain' makes the index anew"
         }
+        ErrorKind::Forged => "believe nothing of it: 'forge verify' says what was changed",
+        ErrorKind::Unkeyed => "'forge adopt' takes the store over",
         ErrorKind::Unsupported => "this store needs another version of forge",
         ErrorKind::Internal => "this is a bug in forge; what was acknowledged before is safe",
     };

@@ -6,6 +6,7 @@ use crate::error::{CommandError, EXIT_NO, ErrorKind};
 use crate::hook::log;
 use crate::integration::agent::Place;
 use crate::report::doctor::Doctor;
+use crate::workplace::{self, Access};
 
 /// Says whether forge works here: 0 if nothing is wrong, 1 if something is.
 pub fn run(context: &mut Context) -> Result<(), CommandError> {
@@ -16,7 +17,8 @@ pub fn run(context: &mut Context) -> Result<(), CommandError> {
     let mut lines = Vec::new();
     match context.store_directory() {
         Ok(path) => {
-            let (health, found, wrong) = doctor::examine_store(&path, context.lock_timeout());
+            let options = workplace::options(context, Access::Read);
+            let (health, found, wrong) = doctor::examine_store(&path, &options);
             store = Some(health);
             compactions = found;
             findings.extend(wrong);

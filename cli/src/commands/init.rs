@@ -19,6 +19,10 @@ pub struct InitArgs {
     #[arg(long, value_name = "NAME")]
     pub name: Option<Name>,
 
+    /// Make a store without seals, that anybody who can write to it can change unnoticed
+    #[arg(long)]
+    pub unsealed: bool,
+
     /// Import what the agent has recorded here so far, without asking
     #[arg(long)]
     pub import: bool,
@@ -27,7 +31,11 @@ pub struct InitArgs {
 /// Makes the store.
 pub fn run(args: &InitArgs, context: &mut Context) -> Result<(), CommandError> {
     let path = context.new_store_directory(args.directory.as_deref());
-    let store = Store::create(&path, workplace::options(context, Access::Write))?;
+    let mut options = workplace::options(context, Access::Write);
+    if args.unsealed {
+        options.keyring = None;
+    }
+    let store = Store::create(&path, options)?;
     let act = workplace::act(context, "init");
     let session = args.name.as_ref().map(|name| name.as_str().to_owned());
     if let Some(name) = &session {

@@ -23,6 +23,7 @@ pub mod hypothesis;
 pub mod import;
 pub mod inference;
 pub mod init;
+pub mod key;
 pub mod log;
 pub mod look;
 pub mod maintain;
@@ -166,12 +167,17 @@ pub enum Command {
     Mcp(mcp::McpArgs),
     /// Bring the store's index up to date and compact it
     Maintain,
-    /// Check that the store is whole (exit code 0 whole, 1 repairable, 2 loss)
+    /// Check that the store is whole (exit code 0 whole, 1 repairable, 2 loss, 6 forged)
     Verify(verify::VerifyArgs),
     /// Make everything derived in the store's index again
     Rebuild,
     /// Save what can be saved of a damaged store into a new folder
     Repair(verify::RepairArgs),
+    /// Show the key that the store is sealed with, and carry it to another machine
+    #[command(subcommand)]
+    Key(key::KeyCommand),
+    /// Take the store over as it is, with a key of your own
+    Adopt,
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Write the manual pages
@@ -229,6 +235,8 @@ impl Command {
             Self::Verify(args) => verify::verify(args, context),
             Self::Rebuild => verify::rebuild(context),
             Self::Repair(args) => verify::repair(args, context),
+            Self::Key(command) => key::run(command, context),
+            Self::Adopt => key::adopt(context),
             Self::Completions(args) => completions::run(args, context),
             Self::Man(args) => man::run(args, context),
         }

@@ -1,14 +1,14 @@
 //! `forge verify`, `forge rebuild`, `forge repair`.
 
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, EXIT_FORGED};
 use crate::report::verify::{Rebuilt, Repaired, Verified};
 use crate::workplace::{self, Access};
-use forge_store::store::{Depth, Outcome, Store};
+use forge_store::store::{Depth, Outcome, Standing, Store};
 use std::path::PathBuf;
 
 /// Arguments of `forge verify`. Exit code 0: the store is whole; 1: it is damaged and all of it can be made again or put
-/// right; 2: something is lost.
+/// right; 2: something is lost; 6: something was not written with the store's key; 7: whole, but its key is not here.
 #[derive(Debug, clap::Args)]
 pub struct VerifyArgs {
     /// Read every object and compare every derived row too
@@ -28,11 +28,16 @@ pub struct RepairArgs {
 pub fn verify(args: &VerifyArgs, context: &mut Context) -> Result<(), CommandError> {
     let path = context.store_directory()?;
     let depth = if args.read_data { Depth::ReadData } else { Depth::Quick };
-    let found = Store::verify(&path, depth, context.now)?;
+    let keyring = context.keyring();
+    let found = Store::verify(&path, depth, context.now, keyring.as_deref())?;
+    if matches!(found.standing, Standing::NoKey | Standing::NoWitness) {
+        context.unverified.set(true);
+    }
     context.exit_code = match found.outcome {
         Outcome::Clean => 0,
         Outcome::Repairable => 1,
         Outcome::Loss => 2,
+        Outcome::Forged => EXIT_FORGED,
     };
     context.out.emit(&Verified::new(&path, args.read_data, found))
 }
@@ -48,7 +53,8 @@ pub fn rebuild(context: &mut Context) -> Result<(), CommandError> {
 pub fn repair(args: &RepairArgs, context: &mut Context) -> Result<(), CommandError> {
     let from = context.store_directory()?;
     let to = context.cwd.join(&args.to);
-    let done = Store::repair(&from, &to, context.now)?;
+    let keyring = context.keyring();
+    let done = Store::repair(&from, &to, context.now, keyring.as_deref())?;
     context.exit_code = if done.lost.is_empty() { 0 } else { 2 };
     context.out.emit(&Repaired::new(&from, &to, done))
 }

@@ -5,6 +5,7 @@ use super::agent::Compaction;
 use crate::compaction;
 use crate::error::{CommandError, ErrorKind};
 use crate::report::doctor::StoreHealth;
+use crate::report::key::word;
 use forge_store::store::{Options, Store};
 use rustix::fs::{Access, access};
 use std::fs::{self, File, TryLockError};
@@ -21,10 +22,7 @@ const LONG_TAIL_BYTES: u64 = 16 << 20;
 
 /// What is known of the store in this directory, the compactions in it, and what is wrong with it.
 #[must_use]
-pub fn examine(
-    path: &Path,
-    lock_timeout: Duration,
-) -> (StoreHealth, Vec<Compaction>, Vec<Finding>) {
+pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>, Vec<Finding>) {
     let mut findings = Vec::new();
     let (bytes, files) = size(path);
     let generations = generations(&path.join("index"));
@@ -39,6 +37,9 @@ pub fn examine(
         generations: generations.len() as u64,
         old_generation_bytes: generations.iter().rev().skip(1).map(|(_, bytes)| bytes).sum(),
         spooled: count(&path.join("spool")),
+        seals: None,
+        witnessed: None,
+        adopted_at: None,
         lock_holder: None,
     };
     if !health.writable {
@@ -79,10 +80,11 @@ pub fn examine(
         ));
     }
     let mut compactions = Vec::new();
-    match read(path, lock_timeout, &mut health) {
+    match read(path, options, &mut health) {
         Ok(found) => compactions = found,
         Err(error) => findings.push(unusable(&error)),
     }
+    findings.extend(health.seals.and_then(about_seals));
     if health.tail_bytes.is_some_and(|bytes| bytes > LONG_TAIL_BYTES) {
         findings.push(Finding::advice(
             "store",
@@ -91,6 +93,27 @@ pub fn examine(
         ));
     }
     (health, compactions, findings)
+}
+
+/// What is missing of what its seals are checked with.
+fn about_seals(seals: &str) -> Option<Finding> {
+    let finding = |what: &str, remedy| Some(Finding::problem("store", what, remedy));
+    match seals {
+        "no_key" => finding(
+            "its key is not on this machine: nobody vouches for what is read, and writes wait in the spool",
+            "'forge key import' brings the key from where it is; 'forge adopt' takes the store over",
+        ),
+        "no_witness" => finding(
+            "its witness is not on this machine: nobody knows whether its end is missing",
+            "'forge key import' brings it from a copy; 'forge adopt' takes the store over",
+        ),
+        "unsealed" => Some(Finding::advice(
+            "store",
+            "it bears no seals: whoever can write to it can change it unnoticed",
+            "'forge adopt' seals it",
+        )),
+        _ => None,
+    }
 }
 
 fn unusable(error: &CommandError) -> Finding {
@@ -114,10 +137,14 @@ fn unusable(error: &CommandError) -> Finding {
 /// Reads what a healthy store can be read for: each session's present state is checked against its digest.
 fn read(
     path: &Path,
-    lock_timeout: Duration,
+    options: &Options,
     health: &mut StoreHealth,
 ) -> Result<Vec<Compaction>, CommandError> {
-    let store = Store::open(path, Options { read_only: true, lock_timeout, ..Options::default() })?;
+    let key = Store::key_state(path, options)?;
+    health.seals = Some(word(key.standing));
+    health.witnessed = key.witnessed;
+    health.adopted_at = key.adopted.map(|(_, time)| time);
+    let store = Store::open(path, Options { read_only: true, ..options.clone() })?;
     health.opens = true;
     health.tail_bytes = Some(store.tail_bytes()?);
     let sessions = store.sessions()?;

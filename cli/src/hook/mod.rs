@@ -161,7 +161,8 @@ impl Call<'_> {
         if let Err(error) = worked {
             self.line.failed(&described(&error));
             // What cannot be put into a damaged store is kept beside it until that is mended.
-            if error.kind() == ErrorKind::Corrupt {
+            let apart = [ErrorKind::Corrupt, ErrorKind::Forged, ErrorKind::Unkeyed];
+            if apart.contains(&error.kind()) {
                 match saving::keep_aside(self.context, event, &store) {
                     Ok(true) => self.line.outcome = Outcome::Saved,
                     Ok(false) => {}

@@ -14,7 +14,6 @@ use forge_agents::hook::{Agent, Event, Happening, Start, tool_facts};
 use forge_store::model::{AutoTrigger, Checkpoint, Fact, Kind, Origin, SessionKind, Value, claim};
 use forge_store::store::{Act, Committed, NewSession, Options, Session, Store, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
@@ -593,12 +592,15 @@ pub fn keep_aside(context: &Context, event: &Event, path: &Path) -> Result<bool,
     if facts.is_empty() && !announced {
         return Ok(false);
     }
-    let options = Options {
-        lock_timeout: LOCK_PATIENCE,
-        redaction: workplace::redactor(context).map(Arc::new),
-        ..Options::default()
+    let options = workplace::options(context, Access::Write);
+    let options = Options { lock_timeout: LOCK_PATIENCE, ..options };
+    let store = match Store::open(path, options.clone()) {
+        // Not even its key can be trusted to be its own: what is kept waits without a seal.
+        Err(error) if error.kind() == forge_store::error::ErrorKind::Forged => {
+            Store::open(path, Options { keyring: None, ..options })?
+        }
+        opened => opened?,
     };
-    let store = Store::open(path, options)?;
     let act = Act::hook(format!("hook {} {}", event.agent.word(), event.name), context.now);
     let new = NewSession {
         agent: Some(event.agent.session_word().to_owned()),

@@ -173,6 +173,10 @@ const fn next_step(kind: ErrorKind) -> &'static str {
         ErrorKind::Conflict | ErrorKind::Locked => "call again: somebody else wrote meanwhile",
         ErrorKind::Unavailable => "look whether the store can be written, then call again",
         ErrorKind::Corrupt => "write no more to this store, and tell the person you work for",
+        ErrorKind::Forged => {
+            "believe nothing that this store says, and tell the person you work for"
+        }
+        ErrorKind::Unkeyed => "go on without writing, and tell the person you work for",
         ErrorKind::Unsupported => {
             "this needs another version of forge: tell the person you work for"
         }

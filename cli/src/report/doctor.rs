@@ -88,6 +88,12 @@ pub struct StoreHealth {
     pub old_generation_bytes: u64,
     /// The entries that wait in the spool.
     pub spooled: u64,
+    /// What is known of its seals: `sealed`, `unsealed`, `no_key` or `no_witness`; null if it cannot be told.
+    pub seals: Option<&'static str>,
+    /// How far its witness has seen it, in bytes of its journal.
+    pub witnessed: Option<u64>,
+    /// When it was taken over, if it was not sealed from its beginning.
+    pub adopted_at: Option<Timestamp>,
     /// Who holds the lock for writing, if somebody keeps it.
     pub lock_holder: Option<String>,
 }

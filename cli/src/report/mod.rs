@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod entity;
 pub mod hooks;
 pub mod import;
+pub mod key;
 pub mod log;
 pub mod man;
 pub mod merge;

@@ -1,5 +1,6 @@
 //! What verify, rebuild and repair found and did.
 
+use super::key::word;
 use crate::output::{Report, Screen, Tone};
 use forge_store::store;
 use serde::Serialize;
@@ -10,8 +11,11 @@ use std::path::Path;
 pub struct Verified {
     /// The store.
     pub path: String,
-    /// `clean`, `repairable` or `loss`.
+    /// `clean`, `repairable`, `loss` or `forged`.
     pub outcome: &'static str,
+    /// What is known of its seals: `sealed` (all that were looked at are right, unless a finding says otherwise),
+    /// `unsealed`, `no_key` or `no_witness`.
+    pub seals: &'static str,
     /// Whether every object was read and every derived row compared.
     pub read_data: bool,
     /// Records of the journal that were looked at.
@@ -59,7 +63,9 @@ impl Verified {
                 store::Outcome::Clean => "clean",
                 store::Outcome::Repairable => "repairable",
                 store::Outcome::Loss => "loss",
+                store::Outcome::Forged => "forged",
             },
+            seals: word(found.standing),
             read_data,
             records: found.checked.records,
             revisions: found.checked.revisions,
@@ -100,6 +106,13 @@ impl Report for Verified {
             let line = format!("{} losses were named by an earlier repair.", self.lost_before);
             screen.line(Tone::Plain, &line);
         }
+        match self.seals {
+            "no_key" => screen.line(Tone::Warning, "Its key is not here: no seal was checked."),
+            "no_witness" => {
+                screen.line(Tone::Warning, "Its witness is not here: its end may be missing.");
+            }
+            _ => {}
+        }
         list(screen, "A repair could not save:", &self.lost);
         let derived = self.findings.iter().all(|one| one.derived);
         screen.line(
@@ -111,6 +124,9 @@ impl Report for Verified {
                 }
                 "repairable" => {
                     "Damaged, and nothing is lost: 'forge repair TO' puts it right in a new folder."
+                }
+                "forged" => {
+                    "Something was not written with the store's key: go back to a backup, or keep it with 'forge adopt'."
                 }
                 _ => "Something is lost: 'forge repair TO' saves the rest in a new folder.",
             },

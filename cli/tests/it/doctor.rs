@@ -97,11 +97,13 @@ fn a_store_that_may_only_be_read_is_told() {
     let environment = Environment::new();
     environment.forge(["init", "--name", "first"]).success();
     environment.forge(["note", "add", "x"]).success();
-    let give = |mode: &str| {
+    let give_in = |folder: &str, mode: &str| {
         let mut command = std::process::Command::new("chmod");
-        let status = command.args(["-R", mode]).arg(environment.path("project")).status();
+        let status = command.args(["-R", mode]).arg(environment.path(folder)).status();
         assert!(status.unwrap().success());
     };
+    let give = |mode: &str| give_in("project", mode);
+    give_in("home", "a+rX");
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     for path in ["", "home"] {
         std::fs::set_permissions(environment.path(path), std::fs::Permissions::clone(&open))

@@ -141,6 +141,7 @@ fn a_store_that_may_not_be_written_can_still_be_read() {
         std::os::unix::fs::PermissionsExt::from_mode(0o755),
     )
     .unwrap();
+    give("home", "a+rX");
     give("project", "a+rX,a-w");
     let run = |args: &[&str]| {
         let mut command = environment.command(args);

@@ -17,6 +17,7 @@ mod fault;
 mod hook;
 mod hooks;
 mod inference;
+mod integrity;
 mod known;
 mod manual;
 mod mcp;

@@ -56,7 +56,7 @@ impl Journal {
     fn cut(&self, torn: &Walk) -> Result<(), Error> {
         let Cursor { segment, end, .. } = torn.cursor();
         let begin = Cursor { segment: segment.clone(), end: segment.start, previous: None };
-        let mut walk = Walk::resume(&self.folder, true, self.mark.read()?, begin);
+        let mut walk = Walk::resume(&self.folder, self.known_of()?, begin);
         while walk.next()?.is_some() {}
         let found = walk.cursor();
         if found.end != *end || found.segment.start != segment.start {
@@ -72,7 +72,7 @@ impl Journal {
             return Ok(RecordHash::default());
         }
         let begin = Cursor { segment: tip.segment.clone(), end: tip.segment.start, previous: None };
-        let mut walk = Walk::resume(&self.folder, true, self.mark.read()?, begin);
+        let mut walk = Walk::resume(&self.folder, self.known_of()?, begin);
         while walk.next()?.is_some() {}
         match walk.cursor() {
             Cursor { end, previous: Some(hash), .. } if *end == tip.end => Ok(*hash),
@@ -82,7 +82,7 @@ impl Journal {
 
     /// Removes a segment that an interrupted rotation left where the journal ends. Once the journal
     /// goes on past it, nobody could tell that it does not count.
-    fn remove_unlinked(&self, tip: &Cursor) -> Result<(), Error> {
+    pub(super) fn remove_unlinked(&self, tip: &Cursor) -> Result<(), Error> {
         let path = self.folder.join(layout::segment_name(tip.end));
         // Looking is much cheaper than trying to remove, and this is done at every append.
         let absent = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
@@ -99,7 +99,8 @@ impl Journal {
         self.remove_unlinked(&tip)?;
         let previous = tip.previous.unwrap_or_default();
         let synced = self.progress.known();
-        let (frame, hash) = layout::encode(Kind::Record, position, synced, &previous, payload);
+        let (frame, hash) =
+            layout::encode(Kind::Record, position, synced, &previous, payload, &self.seals);
         if let Err(error) = tip.segment.write_or_cut(position, &frame) {
             *held(&self.tip) = None;
             return Err(error);

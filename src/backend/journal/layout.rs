@@ -1,7 +1,7 @@
 //! Every byte of a journal: frames, the mark in `SYNCED`, names of segments. Pure. Specified in
 //! `docs/format.md`; a change here is a change there.
 
-use crate::backend::{Position, RecordHash};
+use crate::backend::{Position, RecordHash, Seals};
 use std::fmt;
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ const POSITION: Range<usize> = 16..24;
 const SYNCED: Range<usize> = 24..32;
 const PREVIOUS: Range<usize> = 32..64;
 const KIND: Range<usize> = 64..68;
-/// Zero for now: room for a keyed seal.
+/// A keyed seal over the record's hash; zeros in a store without seals.
 const SEAL: Range<usize> = 68..96;
 
 const MARK_POSITION: Range<usize> = 8..16;
@@ -61,6 +61,10 @@ pub(crate) enum Flaw {
     Checksum,
     /// The record before it is not the one it follows.
     Link,
+    /// It bears no seal, in a store that has them.
+    Unsealed,
+    /// Its seal was not made of these bytes with the store's key.
+    Seal,
 }
 
 impl fmt::Display for Flaw {
@@ -75,6 +79,8 @@ impl fmt::Display for Flaw {
             Self::Mark => "the record claims that later ones were synced",
             Self::Checksum => "the record's bytes are not those that were written",
             Self::Link => "the record does not follow the one before it",
+            Self::Unsealed => "the record bears no seal",
+            Self::Seal => "the record does not bear the store's seal",
         })
     }
 }
@@ -135,6 +141,7 @@ pub(crate) fn encode(
     synced: Position,
     previous: &RecordHash,
     payload: &[u8],
+    seals: &Seals,
 ) -> (Vec<u8>, RecordHash) {
     let length = u32::try_from(payload.len()).expect("a payload is at most 64 MiB");
     let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
@@ -153,20 +160,44 @@ pub(crate) fn encode(
     bytes.extend_from_slice(payload);
     let hash = hash(&bytes);
     bytes[CHECKSUM].copy_from_slice(&hash[..8]);
+    if let Some(key) = seals.key() {
+        bytes[SEAL].copy_from_slice(&key.record(&hash));
+    }
     (bytes, hash)
 }
 
-/// The hash of a whole frame, if its checksum agrees.
-pub(crate) fn verify(frame: &[u8]) -> Result<RecordHash, Flaw> {
+/// The hash of a whole frame, if its checksum and its seal agree.
+pub(crate) fn verify(frame: &[u8], seals: &Seals) -> Result<RecordHash, Flaw> {
     let hash = hash(frame);
-    if frame[CHECKSUM] == hash[..8] { Ok(hash) } else { Err(Flaw::Checksum) }
+    if frame[CHECKSUM] != hash[..8] {
+        return Err(Flaw::Checksum);
+    }
+    let blank = frame[SEAL].iter().all(|byte| *byte == 0);
+    match seals {
+        Seals::Absent if !blank => Err(Flaw::Checksum),
+        Seals::Absent | Seals::Unknown => Ok(hash),
+        Seals::Keyed(key) if frame[SEAL] == key.record(&hash) => Ok(hash),
+        Seals::Keyed(_) => Err(if blank { Flaw::Unsealed } else { Flaw::Seal }),
+    }
 }
 
-/// blake3 of header and payload without the checksum.
+/// Gives a whole frame another seal, or none. Its hash stays.
+pub(crate) fn reseal(frame: &mut [u8], seals: &Seals) {
+    let hash = hash(frame);
+    match seals.key() {
+        Some(key) => frame[SEAL].copy_from_slice(&key.record(&hash)),
+        None => frame[SEAL].fill(0),
+    }
+}
+
+/// blake3 of header and payload without the checksum, and with zeros where the seal stands: so the hash stays what it is
+/// whoever seals.
 fn hash(frame: &[u8]) -> RecordHash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&frame[..CHECKSUM.start]);
-    hasher.update(&frame[CHECKSUM.end..]);
+    hasher.update(&frame[CHECKSUM.end..SEAL.start]);
+    hasher.update(&[0; SEAL.end - SEAL.start]);
+    hasher.update(&frame[SEAL.end..]);
     hasher.finalize().into()
 }
 
@@ -222,6 +253,7 @@ fn array<const N: usize>(bytes: &[u8], range: Range<usize>) -> [u8; N] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::SealKey;
     use proptest::prelude::*;
 
     fn hex(bytes: &[u8]) -> String {
@@ -232,12 +264,12 @@ mod tests {
         let head: &[u8; HEADER_BYTES] = frame.first_chunk().ok_or(Flaw::Short)?;
         let header = Header::decode(head, position)?;
         let whole = frame.get(..HEADER_BYTES + header.length).ok_or(Flaw::Short)?;
-        Ok((header, verify(whole)?))
+        Ok((header, verify(whole, &Seals::Absent)?))
     }
 
     #[test]
     fn a_frame_when_encoded_has_the_golden_bytes() {
-        let (frame, hash) = encode(Kind::Record, 0x1122, 0x11, &[7; 32], b"forge");
+        let (frame, hash) = encode(Kind::Record, 0x1122, 0x11, &[7; 32], b"forge", &Seals::Absent);
         assert_eq!(
             hex(&frame) + &hex(&hash),
             "46524a01050000002ce6c74798babf5222110000000000001100000000000000\
@@ -246,7 +278,7 @@ mod tests {
              666f7267652ce6c74798babf52eed96ae1c1851011722d91ec63b8c5bea6e9d4\
              865360fa05"
         );
-        let (end, hash) = encode(Kind::End, 0x1122, 0x1122, &[7; 32], &[9; 32]);
+        let (end, hash) = encode(Kind::End, 0x1122, 0x1122, &[7; 32], &[9; 32], &Seals::Absent);
         assert_eq!(
             hex(&end) + &hex(&hash),
             "46524a012000000000f957c1d1344f6122110000000000002211000000000000\
@@ -268,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_length_above_the_limit_is_refused_before_anything_is_read() {
-        let (mut frame, _) = encode(Kind::Record, 0, 0, &[0; 32], b"");
+        let (mut frame, _) = encode(Kind::Record, 0, 0, &[0; 32], b"", &Seals::Absent);
         frame[LENGTH].copy_from_slice(&(MAX_PAYLOAD_BYTES as u32 + 1).to_le_bytes());
         assert_eq!(decode(&frame, 0), Err(Flaw::TooLong));
     }
@@ -281,12 +313,30 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_seal_fits_one_frame_and_one_key_and_leaves_the_hash_as_it_is() {
+        let keyed = |secret| Seals::Keyed(SealKey::new(&[secret; 32], &[2; 16], &[3; 32]));
+        let (plain, hash) = encode(Kind::Record, 9, 3, &[7; 32], b"forge", &Seals::Absent);
+        let (sealed, same) = encode(Kind::Record, 9, 3, &[7; 32], b"forge", &keyed(1));
+        assert_eq!(hash, same);
+        assert_eq!(verify(&sealed, &keyed(1)), Ok(hash));
+        assert_eq!(verify(&sealed, &Seals::Unknown), Ok(hash));
+        assert_eq!(verify(&sealed, &keyed(2)), Err(Flaw::Seal));
+        assert_eq!(verify(&plain, &keyed(1)), Err(Flaw::Unsealed));
+        assert_eq!(verify(&sealed, &Seals::Absent), Err(Flaw::Checksum));
+        let (mut other, _) = encode(Kind::Record, 9, 3, &[7; 32], b"FORGE", &Seals::Absent);
+        other[SEAL].copy_from_slice(&sealed[SEAL]);
+        assert_eq!(verify(&other, &keyed(1)), Err(Flaw::Seal));
+        reseal(&mut other, &keyed(2));
+        assert!(verify(&other, &keyed(2)).is_ok());
+    }
+
     proptest! {
         #[test]
         fn a_frame_when_decoded_is_what_was_encoded(
             position: u64, synced: u64, previous: [u8; 32], payload: Vec<u8>,
         ) {
-            let (frame, hash) = encode(Kind::Record, position, synced, &previous, &payload);
+            let (frame, hash) = encode(Kind::Record, position, synced, &previous, &payload, &Seals::Absent);
             let (header, found) = decode(&frame, position).unwrap();
             prop_assert_eq!(found, hash);
             prop_assert_eq!(header.kind, Kind::Record);
@@ -299,7 +349,7 @@ mod tests {
         fn a_frame_with_one_flipped_bit_is_refused(
             payload in proptest::collection::vec(any::<u8>(), 0..200), bit: proptest::sample::Index,
         ) {
-            let (mut frame, _) = encode(Kind::Record, 96, 0, &[1; 32], &payload);
+            let (mut frame, _) = encode(Kind::Record, 96, 0, &[1; 32], &payload, &Seals::Absent);
             let bit = bit.index(frame.len() * 8);
             frame[bit / 8] ^= 1 << (bit % 8);
             prop_assert!(decode(&frame, 96).is_err());

@@ -18,6 +18,8 @@ const READS: usize = 4;
 pub(crate) struct MarkFile {
     file: Option<File>,
     path: PathBuf,
+    /// Where in the file it stands.
+    offset: u64,
     /// Threads of one process share the lock on the file, so they need one of their own.
     turn: Mutex<()>,
 }
@@ -32,7 +34,12 @@ impl MarkFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(Error::io("open", &path)(error)),
         };
-        Ok(Self { file, path, turn: Mutex::new(()) })
+        Ok(Self::of(file, path, 0))
+    }
+
+    /// The mark that stands at an offset of an open file; without the file nothing is known.
+    pub(crate) const fn of(file: Option<File>, path: PathBuf, offset: u64) -> Self {
+        Self { file, path, offset, turn: Mutex::new(()) }
     }
 
     fn make(path: &Path) -> Result<Option<File>, Error> {
@@ -56,7 +63,7 @@ impl MarkFile {
         let Some(file) = &self.file else { return Ok(None) };
         let mut bytes = [0; MARK_BYTES];
         for _ in 0..READS {
-            match file.read_exact_at(&mut bytes, 0) {
+            match file.read_exact_at(&mut bytes, self.offset) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
                 Err(error) => return Err(Error::io("read", &self.path)(error)),
@@ -71,17 +78,24 @@ impl MarkFile {
         Ok(None)
     }
 
-    /// Moves the mark forward, unless somebody else is at it. Nothing depends on its success.
-    pub(crate) fn note(&self, mark: &Mark) {
-        let (Some(file), Ok(_turn)) = (&self.file, self.turn.try_lock()) else { return };
+    /// Moves the mark forward, unless somebody else is at it. Nothing depends on its success. Says whether it moved.
+    pub(crate) fn note(&self, mark: &Mark) -> bool {
+        let (Some(file), Ok(_turn)) = (&self.file, self.turn.try_lock()) else { return false };
         if file.try_lock().is_err() {
-            return;
+            return false;
         }
         let behind = |found: Option<Mark>| found.is_none_or(|found| found.position < mark.position);
-        if self.read().is_ok_and(behind) {
-            let _ = file.write_all_at(&mark.encode(), 0);
-        }
+        let moved =
+            self.read().is_ok_and(behind) && file.write_all_at(&mark.encode(), self.offset).is_ok();
         let _ = file.unlock();
+        moved
+    }
+
+    /// Makes what it says durable.
+    pub(crate) fn sync(&self) {
+        if let Some(file) = &self.file {
+            let _ = file.sync_data();
+        }
     }
 
     /// The position it names, 0 if none.

@@ -8,6 +8,7 @@
 //! * `segment`, `mark`, `lock`: the files of the folder.
 //! * `scan`: reading, and what is a torn tail and what is damage.
 //! * `append`, `sync`, `rotate`: the three ways to change it.
+//! * `witness`: what the journal was seen to reach, noted outside the store.
 //! * `room`: zeros behind the end, so that a sync need not make a longer file durable too.
 
 mod append;
@@ -15,6 +16,7 @@ mod layout;
 mod lock;
 mod mark;
 mod rescue;
+mod reseal;
 mod room;
 mod rotate;
 mod scan;
@@ -22,10 +24,13 @@ mod segment;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod witness;
 
+pub(crate) use layout::Mark;
 pub use rescue::{Mender, Piece, rescue};
+pub(crate) use witness::Witness;
 
-use crate::backend::{Appended, Error, Log, Position, Tail};
+use crate::backend::{Appended, Error, Log, Position, RecordHash, Seals, Tail};
 use lock::AppendLock;
 use mark::MarkFile;
 use scan::{Cursor, Walk};
@@ -45,6 +50,8 @@ pub struct Journal {
     /// `None` if opened for reading only.
     lock: Option<AppendLock>,
     mark: MarkFile,
+    seals: Seals,
+    witness: Option<Witness>,
     /// The end of the journal as last seen under the append lock.
     tip: Mutex<Option<Cursor>>,
     /// Where the last read ended.
@@ -78,11 +85,17 @@ impl Journal {
     ///
     /// # Errors
     /// [`Error::Io`], also if there is one.
-    pub fn create_at(folder: &Path, start: Position, first: &[u8]) -> Result<Self, Error> {
+    pub(crate) fn create_at(
+        folder: &Path,
+        start: Position,
+        first: &[u8],
+        seals: Seals,
+        witness: Option<Witness>,
+    ) -> Result<Self, Error> {
         segment::create_private_folder(folder).map_err(Error::io("create", folder))?;
         let lock = AppendLock::create(folder)?;
         let mark = MarkFile::open(folder, true)?;
-        let journal = Self::new(folder, Some(lock), mark)?;
+        let journal = Self::new(folder, Some(lock), mark)?.with_seals(seals, witness);
         journal.begin_at(start, first)?;
         Ok(journal)
     }
@@ -125,11 +138,32 @@ impl Journal {
             folder: folder.to_owned(),
             lock,
             mark,
+            seals: Seals::Absent,
+            witness: None,
             tip: Mutex::new(None),
             place: Mutex::new(None),
             next: Mutex::new(None),
             progress,
         })
+    }
+
+    /// With these seals, and what was seen of it outside the store.
+    pub(crate) fn with_seals(mut self, seals: Seals, witness: Option<Witness>) -> Self {
+        (self.seals, self.witness) = (seals, witness);
+        self
+    }
+
+    /// What is known from outside: where it ended when it was last seen.
+    fn last_seen(&self) -> Result<Option<Mark>, Error> {
+        self.witness.as_ref().map_or(Ok(None), Witness::read)
+    }
+
+    /// How to walk over its records.
+    fn known_of(&self) -> Result<scan::Known, Error> {
+        let mark = self.mark.read()?;
+        let witnessed = self.last_seen()?;
+        let write = self.lock.is_some();
+        Ok(scan::Known { write, mark, witnessed, seals: self.seals.clone() })
     }
 
     /// The append lock, if this journal may write.
@@ -145,23 +179,32 @@ impl Journal {
 
     /// A walk from `from` on, from a place seen before if that helps.
     fn walk(&self, from: Position, known: Option<Cursor>) -> Result<Walk, Error> {
-        let mark = self.mark.read()?;
-        let write = self.lock.is_some();
-        // The mark may name the record before `from`: then the chain is checked across it.
-        let named = mark.filter(|mark| mark.position == from).map(|mark| mark.hash);
+        let about = self.known_of()?;
+        // A mark may name the record before `from`: then the chain is checked across it.
+        let marks = [about.witnessed, about.mark].into_iter().flatten();
+        let named = marks.into_iter().find(|mark| mark.position == from).map(|mark| mark.hash);
         // Not behind the cursor: the bytes there may be the end frame, which takes no positions.
         let holds = |cursor: &Cursor| (cursor.segment.start..=cursor.end).contains(&from);
+        let mut taken_away = false;
         if let Some(mut cursor) = known.filter(holds) {
             let extent = cursor.segment.extent()?;
+            taken_away = !extent.named;
             if extent.named && from <= extent.end {
                 if cursor.end != from {
                     cursor.end = from;
                     cursor.previous = named;
                 }
-                return Ok(Walk::resume(&self.folder, write, mark, cursor));
+                return Ok(Walk::resume(&self.folder, about, cursor));
             }
         }
-        let mut walk = Walk::locate(&self.folder, write, mark, from)?;
+        let mut walk = Walk::locate(&self.folder, about.clone(), from)?;
+        if taken_away && self.seals.key().is_some() {
+            // Another file stands in its place, perhaps sealed with another key.
+            let segment = walk.cursor().segment.clone();
+            let begin = Cursor { end: segment.start, segment, previous: None };
+            let mut before = Walk::resume(&self.folder, about, begin);
+            while before.cursor().end < from && before.next()?.is_some() {}
+        }
         walk.expect_after(named);
         Ok(walk)
     }
@@ -169,13 +212,17 @@ impl Journal {
     /// Tries until a verdict of damage is reached twice at one position: what looked like it may
     /// have been a file that another process was just replacing.
     fn confirmed<T>(&self, mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
-        let mut before = None;
+        let (mut before, mut told) = (None, None);
         for _ in 1..VERDICTS {
             match attempt() {
                 Err(Error::Damaged { position, .. }) if before != Some(position) => {
                     before = Some(position);
                     *held(&self.tip) = None;
                     *held(&self.place) = None;
+                }
+                Err(Error::Breach { what, .. }) if told.as_ref() != Some(&what) => {
+                    // Where this process stood before tells whether another file took the place of its own.
+                    told = Some(what);
                 }
                 verdict => return verdict,
             }
@@ -190,6 +237,7 @@ impl Journal {
         if let Some(cursor) = known.as_ref().filter(|cursor| ends_there(cursor))
             && cursor.is_last()?
             && self.mark.position()? <= from
+            && self.last_seen()?.is_none_or(|seen| seen.position <= from)
         {
             return Ok(Tail { frames: Vec::new(), end: from });
         }
@@ -250,6 +298,10 @@ impl Log for Journal {
 
     fn give_back_room(&self, from: Position) -> Result<(), Error> {
         self.cut_zeros(from)
+    }
+
+    fn witnessed(&self) -> Result<Option<(Position, RecordHash)>, Error> {
+        Ok(self.last_seen()?.map(|mark| (mark.position, mark.hash)))
     }
 
     fn start(&self) -> Result<Position, Error> {

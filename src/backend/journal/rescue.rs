@@ -3,7 +3,7 @@
 use super::layout::{self, FRAME_MAGIC, HEADER_BYTES, Header, Kind};
 use super::mark::MarkFile;
 use super::segment;
-use crate::backend::{Error, Frame, Position};
+use crate::backend::{Error, Frame, Position, Seals};
 use std::fs;
 use std::path::Path;
 
@@ -25,11 +25,15 @@ pub enum Piece {
 pub type Mender<'a> = &'a dyn Fn(&mut [u8], &dyn Fn(&[u8]) -> bool) -> bool;
 
 /// Everything that can be read of the journal in this folder, and where it ends. What was cut off by a crash, and was
-/// never known to be durable, is not counted as lost. Writes nothing.
+/// never known to be durable, is not counted as lost; what does not bear the seal it must is. Writes nothing.
 ///
 /// # Errors
 /// [`Error::Io`] if the folder cannot be read.
-pub fn rescue(folder: &Path, mend: Mender<'_>) -> Result<(Vec<Piece>, Position), Error> {
+pub fn rescue(
+    folder: &Path,
+    seals: &Seals,
+    mend: Mender<'_>,
+) -> Result<(Vec<Piece>, Position), Error> {
     let synced = MarkFile::open(folder, false)?.position()?;
     let starts = segment::list(folder).unwrap_or_default();
     let mut pieces = Vec::new();
@@ -49,9 +53,9 @@ pub fn rescue(folder: &Path, mend: Mender<'_>) -> Result<(Vec<Piece>, Position),
         let mut at = usize::try_from(end - start).unwrap_or(usize::MAX);
         while at < bytes.len() && next.is_none_or(|next| start + (at as u64) < next) {
             let position = start + at as u64;
-            let (whole, mended) = match frame(&bytes, at, position) {
+            let (whole, mended) = match frame(&bytes, at, position, seals) {
                 Some(found) => (Some(found), false),
-                None => (mended(&bytes, at, position, *start, mend), true),
+                None => (mended(&bytes, (at, position, *start), seals, mend), true),
             };
             match whole {
                 Some((header, frame)) if header.kind == Kind::Record => {
@@ -62,7 +66,7 @@ pub fn rescue(folder: &Path, mend: Mender<'_>) -> Result<(Vec<Piece>, Position),
                 }
                 Some(_) => break,
                 None => {
-                    let Some(found) = following(&bytes, at + 1, *start) else { break };
+                    let Some(found) = following(&bytes, at + 1, *start, seals) else { break };
                     let to = start + found as u64;
                     pieces.push(Piece::Lost { from: position, to });
                     (at, end) = (found, to);
@@ -78,23 +82,23 @@ pub fn rescue(folder: &Path, mend: Mender<'_>) -> Result<(Vec<Piece>, Position),
 }
 
 /// The whole frame that stands at this byte.
-fn frame(bytes: &[u8], at: usize, position: Position) -> Option<(Header, Frame)> {
+fn frame(bytes: &[u8], at: usize, position: Position, seals: &Seals) -> Option<(Header, Frame)> {
     let rest = bytes.get(at..)?;
     let header = Header::decode(rest.first_chunk::<HEADER_BYTES>()?, position).ok()?;
     let whole = rest.get(..HEADER_BYTES + header.length)?;
-    let hash = layout::verify(whole).ok()?;
+    let hash = layout::verify(whole, seals).ok()?;
     let payload = whole.get(HEADER_BYTES..)?.to_vec();
     let end = position + header.frame_bytes();
     Some((header, Frame { position, end, hash, payload }))
 }
 
 /// Where the next whole frame begins.
-fn following(bytes: &[u8], from: usize, start: Position) -> Option<usize> {
+fn following(bytes: &[u8], from: usize, start: Position, seals: &Seals) -> Option<usize> {
     let mut at = from;
     loop {
         let rest = bytes.get(at..)?;
         at += rest.windows(FRAME_MAGIC.len()).position(|four| four == FRAME_MAGIC)?;
-        if frame(bytes, at, start + at as u64).is_some() {
+        if frame(bytes, at, start + at as u64, seals).is_some() {
             return Some(at);
         }
         at += 1;
@@ -104,23 +108,22 @@ fn following(bytes: &[u8], from: usize, start: Position) -> Option<usize> {
 /// The frame at this byte with one wrong bit put right: it reaches to the next whole one, to the end, or as far as it says.
 fn mended(
     bytes: &[u8],
-    at: usize,
-    position: Position,
-    start: Position,
+    (at, position, start): (usize, Position, Position),
+    seals: &Seals,
     mend: Mender<'_>,
 ) -> Option<(Header, Frame)> {
     let said = bytes.get(at + 4..at + 8)?.first_chunk().map(|four| u32::from_le_bytes(*four));
     let said = said.and_then(|length| at.checked_add(HEADER_BYTES + length as usize));
-    let ends = [following(bytes, at + 1, start), said, Some(bytes.len())];
+    let ends = [following(bytes, at + 1, start, seals), said, Some(bytes.len())];
     for end in ends.into_iter().flatten() {
         let Some(mut copy) = bytes.get(at..end).map(<[u8]>::to_vec) else { continue };
         let is_whole = |bytes: &[u8]| {
-            frame(bytes, 0, position).is_some_and(|(header, _)| {
+            frame(bytes, 0, position, seals).is_some_and(|(header, _)| {
                 header.frame_bytes() as usize == bytes.len() || header.kind == Kind::End
             })
         };
         if mend(&mut copy, &is_whole) {
-            return frame(&copy, 0, position);
+            return frame(&copy, 0, position, seals);
         }
     }
     None

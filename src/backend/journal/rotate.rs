@@ -2,7 +2,7 @@
 
 use super::append::check_size;
 use super::layout::{self, Kind};
-use super::scan::{Cursor, Walk};
+use super::scan::{self, Cursor, Walk};
 use super::segment::{self, Segment};
 use super::{Journal, held};
 use crate::backend::{Appended, Error, Position, RecordHash, Tail};
@@ -64,8 +64,10 @@ impl Journal {
         let path = self.folder.join(layout::segment_name(position));
         segment::remove(&path)?;
         let previous = tip.previous.unwrap_or_default();
-        let (frame, hash) = layout::encode(Kind::Record, position, position, &previous, payload);
-        let (end_frame, _) = layout::encode(Kind::End, position, position, &previous, &hash);
+        let (frame, hash) =
+            layout::encode(Kind::Record, position, position, &previous, payload, &self.seals);
+        let (end_frame, _) =
+            layout::encode(Kind::End, position, position, &previous, &hash, &self.seals);
         let begun = self.write_first(position, &frame).and_then(|next| {
             tip.segment.write_or_cut(position, &end_frame)?;
             Ok(next)
@@ -95,7 +97,7 @@ impl Journal {
     pub(super) fn begin_at(&self, start: Position, payload: &[u8]) -> Result<(), Error> {
         check_size(payload).map_err(Error::io("begin", &self.folder))?;
         let none = RecordHash::default();
-        let (frame, hash) = layout::encode(Kind::Record, start, start, &none, payload);
+        let (frame, hash) = layout::encode(Kind::Record, start, start, &none, payload, &self.seals);
         let segment = Arc::new(self.write_first(start, &frame)?);
         let end = start + frame.len() as u64;
         self.note(&Cursor { segment, end, previous: Some(hash) });
@@ -126,7 +128,8 @@ impl Journal {
 
     pub(super) fn remove_segments(&self, before: Position) -> Result<(), Error> {
         self.writer("remove segments of")?;
-        let kept = match Walk::locate(&self.folder, false, self.mark.read()?, before) {
+        let known = scan::Known { write: false, ..self.known_of()? };
+        let kept = match Walk::locate(&self.folder, known, before) {
             Ok(walk) => walk.cursor().segment.start,
             Err(Error::Gone { .. }) => return Ok(()),
             Err(error) => return Err(error),

@@ -8,7 +8,7 @@
 
 use super::layout::{self, FRAME_MAGIC, Flaw, HEADER_BYTES, Header, Kind, Mark};
 use super::segment::{self, Segment, Window};
-use crate::backend::{Error, Frame, Position, RecordHash};
+use crate::backend::{Breach, Error, Frame, Position, RecordHash, Seals};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,14 +33,26 @@ impl Cursor {
     }
 }
 
+/// What is known of a journal before it is read. The marks must be read first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    /// Whether segments are opened to be written.
+    pub(crate) write: bool,
+    /// How far it is durable, as the folder says.
+    pub(crate) mark: Option<Mark>,
+    /// How far it reached when it was last seen, as is known outside the store.
+    pub(crate) witnessed: Option<Mark>,
+    /// What seals its records must bear.
+    pub(crate) seals: Seals,
+}
+
 /// A walk over the records from some position on.
 #[derive(Debug)]
 pub(crate) struct Walk {
     folder: PathBuf,
-    write: bool,
+    known: Known,
     cursor: Cursor,
     window: Window,
-    mark: Option<Mark>,
     floor: Position,
     /// What the segment before says of the record that begins this one.
     linked: Option<RecordHash>,
@@ -59,13 +71,8 @@ enum State {
 }
 
 impl Walk {
-    /// Finds `from` by the names of the segments. The mark must have been read before.
-    pub(crate) fn locate(
-        folder: &Path,
-        write: bool,
-        mark: Option<Mark>,
-        from: Position,
-    ) -> Result<Self, Error> {
+    /// Finds `from` by the names of the segments.
+    pub(crate) fn locate(folder: &Path, known: Known, from: Position) -> Result<Self, Error> {
         let starts = segment::list(folder)?;
         let Some(&oldest) = starts.first() else {
             return Err(damaged(0, "its segments are missing"));
@@ -76,15 +83,15 @@ impl Walk {
         let mut index = starts.partition_point(|start| *start <= from) - 1;
         let mut linked = None;
         // Only the newest file can be one that a crash left before it was linked.
-        let synced = mark.map_or(0, |mark| mark.position);
+        let synced = known.mark.map_or(0, |mark| mark.position);
         if index > 0 && index + 1 == starts.len() && synced <= starts[index] {
-            linked = link(folder, starts[index - 1], starts[index])?;
+            linked = link(folder, starts[index - 1], starts[index], &known.seals)?;
             if linked.is_none() {
                 index -= 1;
             }
         }
         let start = starts[index];
-        let segment = match Segment::open(folder, start, write) {
+        let segment = match Segment::open(folder, start, known.write) {
             Ok(segment) => Arc::new(segment),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(damaged(start, "the segment that starts here is missing"));
@@ -93,25 +100,24 @@ impl Walk {
                 return Err(Error::io("open", &folder.join(layout::segment_name(start)))(error));
             }
         };
-        let mut walk =
-            Self::resume(folder, write, mark, Cursor { segment, end: from, previous: None });
+        let cursor = Cursor { segment, end: from, previous: None };
+        let mut walk = Self::resume(folder, known, cursor);
         walk.linked = linked.filter(|_| from == start);
         walk.later = starts[index + 1..].to_vec();
         Ok(walk)
     }
 
     /// Goes on where another walk ended.
-    pub(crate) fn resume(folder: &Path, write: bool, mark: Option<Mark>, cursor: Cursor) -> Self {
+    pub(crate) fn resume(folder: &Path, known: Known, cursor: Cursor) -> Self {
         let start = cursor.segment.start;
         // Every segment but the very first was linked with a durable first record.
         let begun = if start > 0 { start + 1 } else { 0 };
         Self {
             folder: folder.to_owned(),
-            write,
             cursor,
             window: Window::default(),
-            mark,
-            floor: begun.max(mark.map_or(0, |mark| mark.position)),
+            floor: begun.max(known.mark.map_or(0, |mark| mark.position)),
+            known,
             linked: None,
             later: Vec::new(),
             state: State::Walking,
@@ -137,7 +143,8 @@ impl Walk {
     pub(crate) fn next(&mut self) -> Result<Option<Frame>, Error> {
         while self.state == State::Walking {
             let position = self.cursor.end;
-            let parsed = parse(&mut self.window, &self.cursor.segment, position)?;
+            let parsed =
+                parse(&mut self.window, &self.cursor.segment, position, &self.known.seals)?;
             let linked = parsed.and_then(|frame| match self.cursor.previous {
                 Some(previous) if previous != frame.0.previous => Err(Flaw::Link),
                 _ => Ok(frame),
@@ -166,11 +173,15 @@ impl Walk {
         if self.linked.take().is_some_and(|linked| linked != frame.hash) {
             return Err(damaged(frame.position, "the segment is not the one that was begun here"));
         }
-        if let Some(mark) = self.mark
-            && (frame.position + 1..=frame.end).contains(&mark.position)
-            && (mark.position != frame.end || mark.hash != frame.hash)
-        {
+        let is_other = |mark: Mark| {
+            (frame.position + 1..=frame.end).contains(&mark.position)
+                && (mark.position != frame.end || mark.hash != frame.hash)
+        };
+        if self.known.mark.is_some_and(is_other) {
             return Err(damaged(frame.position, "the record is not the one that was synced"));
+        }
+        if self.known.witnessed.is_some_and(is_other) {
+            return Err(replaced(frame.position));
         }
         Ok(())
     }
@@ -178,7 +189,7 @@ impl Walk {
     /// Goes over to the next segment, whose first record has this hash.
     fn follow(&mut self, first: RecordHash) -> Result<(), Error> {
         let start = self.cursor.end;
-        match Segment::open(&self.folder, start, self.write) {
+        match Segment::open(&self.folder, start, self.known.write) {
             Ok(segment) => self.cursor.segment = Arc::new(segment),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let oldest = segment::list(&self.folder)?.first().copied();
@@ -202,8 +213,21 @@ impl Walk {
     /// Ends the walk before a flaw, or says that it is damage.
     fn stop(&mut self, flaw: Flaw) -> Result<(), Error> {
         let at = self.cursor.end;
+        // No crash leaves a whole record with a seal that does not fit.
+        let breach = match flaw {
+            Flaw::Seal => Some(Breach::Altered),
+            Flaw::Unsealed => Some(Breach::Unsealed),
+            _ => None,
+        };
+        if let Some(breach) = breach {
+            return Err(Error::Breach { breach, what: format!("at position {at} {flaw}") });
+        }
         let wrong = || damaged(at, &flaw.to_string());
         let extent = self.cursor.segment.extent()?;
+        if let Some(seen) = self.known.witnessed.filter(|seen| at < seen.position) {
+            let ends = extent.end <= at || self.cursor.segment.is_room(at)?;
+            return Err(if ends { set_back(at, seen.position) } else { wrong() });
+        }
         if at < self.floor || extent.end < at {
             return Err(wrong());
         }
@@ -211,12 +235,14 @@ impl Walk {
             return Err(damaged(at, "the segment was taken away"));
         }
         let torn = extent.end > at && !self.cursor.segment.is_room(at)?;
-        if torn && marks(&self.cursor.segment, at + 1)? > at {
+        if torn && marks(&self.cursor.segment, at + 1, &self.known.seals)? > at {
             return Err(wrong());
         }
         for &start in &self.later {
             match Segment::open(&self.folder, start, false) {
-                Ok(segment) if marks(&segment, start)? > at => return Err(wrong()),
+                Ok(segment) if marks(&segment, start, &self.known.seals)? > at => {
+                    return Err(wrong());
+                }
                 // One that is gone proves nothing.
                 _ => {}
             }
@@ -227,7 +253,7 @@ impl Walk {
 }
 
 /// The greatest position that any whole frame in a segment, from `from` on, says was synced.
-fn marks(segment: &Segment, from: Position) -> Result<Position, Error> {
+fn marks(segment: &Segment, from: Position, seals: &Seals) -> Result<Position, Error> {
     let mut window = Window::default();
     let (mut position, mut greatest) = (from, 0);
     loop {
@@ -241,7 +267,7 @@ fn marks(segment: &Segment, from: Position) -> Result<Position, Error> {
             continue;
         };
         position += skipped as u64;
-        position += match parse(&mut window, segment, position)? {
+        position += match parse(&mut window, segment, position, seals)? {
             Ok((header, _, _)) => {
                 greatest = greatest.max(header.synced);
                 header.frame_bytes()
@@ -253,7 +279,12 @@ fn marks(segment: &Segment, from: Position) -> Result<Position, Error> {
 
 /// The hash of the first record of `next` as the end of the segment before it gives it; `None` if
 /// there is no such end.
-fn link(folder: &Path, start: Position, next: Position) -> Result<Option<RecordHash>, Error> {
+fn link(
+    folder: &Path,
+    start: Position,
+    next: Position,
+    seals: &Seals,
+) -> Result<Option<RecordHash>, Error> {
     let segment = match Segment::open(folder, start, false) {
         Ok(segment) => segment,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -262,7 +293,7 @@ fn link(folder: &Path, start: Position, next: Position) -> Result<Option<RecordH
         }
     };
     let mut window = Window::default();
-    Ok(match parse(&mut window, &segment, next)? {
+    Ok(match parse(&mut window, &segment, next, seals)? {
         Ok((header, _, payload)) if header.kind == Kind::End => payload.try_into().ok(),
         _ => None,
     })
@@ -275,6 +306,7 @@ fn parse<'w>(
     window: &'w mut Window,
     segment: &Segment,
     position: Position,
+    seals: &Seals,
 ) -> Result<Parsed<'w>, Error> {
     let bytes = window.at(segment, position, HEADER_BYTES)?;
     let Some(head) = bytes.first_chunk() else {
@@ -287,10 +319,28 @@ fn parse<'w>(
     let whole = HEADER_BYTES + header.length;
     let bytes = window.at(segment, position, whole)?;
     let Some(frame) = bytes.get(..whole) else { return Ok(Err(Flaw::Short)) };
-    Ok(layout::verify(frame).map(|hash| (header, hash, &frame[HEADER_BYTES..])))
+    Ok(layout::verify(frame, seals).map(|hash| (header, hash, &frame[HEADER_BYTES..])))
 }
 
 /// Damage at a position.
 pub(crate) fn damaged(position: Position, reason: &str) -> Error {
     Error::Damaged { position, reason: reason.to_owned() }
+}
+
+/// The journal ends before what its witness saw.
+pub(crate) fn set_back(end: Position, witnessed: Position) -> Error {
+    let what = format!(
+        "the store ends at position {end}, and its witness saw it reach {witnessed}: it was cut short, or an older \
+         copy was put in its place"
+    );
+    Error::Breach { breach: Breach::SetBack, what }
+}
+
+/// Another record stands where the witness saw the journal end.
+pub(crate) fn replaced(position: Position) -> Error {
+    let what = format!(
+        "the record at position {position} is not the one that the store's witness saw: another copy of the store was \
+         put in its place"
+    );
+    Error::Breach { breach: Breach::Replaced, what }
 }

@@ -142,7 +142,11 @@ impl Journal {
     pub(super) fn note(&self, tip: &Cursor) {
         self.progress.advance(tip.end);
         if let Some(hash) = tip.previous {
-            self.mark.note(&Mark { position: tip.end, hash });
+            let mark = Mark { position: tip.end, hash };
+            self.mark.note(&mark);
+            if let Some(witness) = &self.witness {
+                witness.note(&mark);
+            }
         }
     }
 
@@ -175,7 +179,7 @@ impl Journal {
         let starts = segment::list(&self.folder)?;
         let first = starts.iter().rfind(|start| **start < from).or(starts.first());
         let first = first.copied().ok_or_else(|| damaged(0, "its segments are missing"))?;
-        let mut walk = Walk::locate(&self.folder, true, self.mark.read()?, first)?;
+        let mut walk = Walk::locate(&self.folder, self.known_of()?, first)?;
         let mut segments = vec![walk.cursor().segment.clone()];
         loop {
             let more = walk.next()?.is_some();

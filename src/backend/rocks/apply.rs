@@ -3,6 +3,7 @@
 use super::folder::{Folder, Generation};
 use super::options::{OBJECTS, ROWS};
 use super::read::{Database, family_of, stored_key};
+use super::sealed::{Guard, List};
 use super::{POSITION_KEY, refused};
 use crate::backend::{Applier, Batch, Error, Position, Snapshot, Table, check_tables};
 use rocksdb::properties::BACKGROUND_ERRORS;
@@ -36,6 +37,9 @@ pub(super) struct RocksApplier {
     base: Option<Generation>,
     sample: Sample,
     compaction: Compaction,
+    guard: Option<Guard>,
+    /// What is sealed of the generation that it began with.
+    sealed: List,
     _lock: File,
 }
 
@@ -44,18 +48,24 @@ impl RocksApplier {
     pub(super) fn open(
         folder: &Folder,
         lock: File,
-        compaction: Compaction,
+        (compaction, copied): (Compaction, bool),
         cache: &Cache,
-        copied: bool,
+        guard: Option<Guard>,
     ) -> Result<Self, Error> {
-        folder.tidy()?;
         let base = folder.newest()?;
+        let sealed = match (&guard, base) {
+            (Some(guard), Some(base)) => guard.check(&folder.path(base), base)?,
+            _ => List::new(),
+        };
+        folder.tidy()?;
         let mut applier = Self {
             database: None,
             folder: folder.clone(),
             base,
             sample: Sample::default(),
             compaction,
+            guard,
+            sealed,
             _lock: lock,
         };
         let copy = base.filter(|_| copied);
@@ -135,9 +145,21 @@ impl RocksApplier {
         self.sample.check(self.database())?;
         self.database = None;
         let number = self.base.map_or(1, |base| base.number + 1);
-        self.folder.publish(Generation { number, position })?;
+        let next = Generation { number, position };
+        let list = self.folder.publish(next, |work| match &self.guard {
+            Some(guard) => {
+                let base = self.base.map(|base| self.folder.path(base));
+                let base = base.as_deref().map(|base| (base, &self.sealed));
+                guard.seal(work, next, base).map(Some)
+            }
+            None => Ok(None),
+        })?;
         // The generation stands: what cannot be tidied away now is tidied away by the next applier.
         let _ = self.folder.tidy();
+        if let (Some(guard), Some(list)) = (&self.guard, list) {
+            guard.note(&list, &self.folder.path(next));
+            self.sealed = List::new();
+        }
         Ok(())
     }
 }
@@ -178,6 +200,11 @@ impl Drop for RocksApplier {
         if work.exists() {
             // If it stays, the next applier removes it.
             let _ = fs::remove_dir_all(work);
+            if let (Some(guard), Some(base)) = (&self.guard, self.base)
+                && !self.sealed.is_empty()
+            {
+                guard.note(&self.sealed, &self.folder.path(base));
+            }
         }
     }
 }

@@ -9,6 +9,7 @@
 //! retired-6-00000000000001f4/  on its way out
 //! ```
 
+use super::sealed::SEAL;
 use crate::backend::{Error, Position};
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
@@ -154,10 +155,15 @@ impl Folder {
         }
     }
 
-    /// Makes the finished working copy a generation. The caller holds the lock.
-    pub(super) fn publish(&self, generation: Generation) -> Result<(), Error> {
+    /// Makes the finished working copy a generation, sealed by `seal`. The caller holds the lock.
+    pub(super) fn publish<T>(
+        &self,
+        generation: Generation,
+        seal: impl FnOnce(&Path) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let (work, folder, lease) = (self.work(), self.path(generation), self.lease(generation));
-        seal(&work)?;
+        settle(&work)?;
+        let sealed = seal(&work)?;
         private(OpenOptions::new().write(true).create(true), &lease)
             .map_err(Error::io("create", &lease))?;
         fs::rename(&work, &folder).map_err(Error::io("rename", &work))?;
@@ -168,7 +174,7 @@ impl Folder {
         }
         // Without it nothing is removed, and that is all.
         let _ = private(OpenOptions::new().write(true).create(true), &self.path("published"));
-        Ok(())
+        Ok(sealed)
     }
 
     /// Removes generations older than the newest that nobody reads, and what crashes have left. The caller holds the
@@ -217,6 +223,9 @@ impl Folder {
         let folder = self.path(generation);
         for entry in fs::read_dir(&folder).map_err(Error::io("list", &folder))? {
             let entry = entry.map_err(Error::io("list", &folder))?;
+            if entry.file_name() == SEAL {
+                continue;
+            }
             let (from, to) = (entry.path(), work.join(entry.file_name()));
             let linked = is_table(&from) && fs::hard_link(&from, &to).is_ok();
             if !linked {
@@ -237,13 +246,32 @@ fn is_table(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "sst")
 }
 
+/// Whether a generation needs the file.
+fn is_part(path: &Path, name: &str) -> bool {
+    is_table(path) || name == "CURRENT" || name.starts_with("MANIFEST-")
+}
+
+/// Refuses a generation with files that none has.
+pub(super) fn check_names(generation: &Path) -> Result<(), Error> {
+    for entry in fs::read_dir(generation).map_err(Error::io("list", generation))? {
+        let entry = entry.map_err(Error::io("list", generation))?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if !is_part(&entry.path(), &name) && name != SEAL {
+            let source = format!("{} is no file of it: remove it", entry.path().display());
+            return Err(Error::Index { action: "seal", source: source.into() });
+        }
+    }
+    Ok(())
+}
+
 /// Leaves only what a reader needs, private and durable.
-fn seal(work: &Path) -> Result<(), Error> {
+fn settle(work: &Path) -> Result<(), Error> {
     for entry in fs::read_dir(work).map_err(Error::io("list", work))? {
         let entry = entry.map_err(Error::io("list", work))?;
         let (name, path) = (entry.file_name(), entry.path());
         let name = name.to_string_lossy();
-        let needed = is_table(&path) || name == "CURRENT" || name.starts_with("MANIFEST-");
+        let needed = is_part(&path, &name);
         if !needed {
             // Options, lock, identity and the empty log of a closed database: made anew when it is opened to write.
             fs::remove_file(&path).map_err(Error::io("remove", &path))?;

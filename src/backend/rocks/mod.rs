@@ -10,16 +10,20 @@ mod folder;
 mod options;
 mod read;
 mod rescue;
+mod sealed;
 #[cfg(test)]
 mod tests;
 
 pub use rescue::{Rescued, rescue};
 
-use super::{Applier, Direction, Empty, Error, Index, Position, RESERVED, Row, Snapshot, Table};
+use super::{
+    Applier, Direction, Empty, Error, Index, Position, RESERVED, Row, Seals, Snapshot, Table,
+};
 use apply::{Compaction, RocksApplier};
 use folder::{Folder, Generation, Lease};
 use read::Database;
 use rocksdb::Cache;
+use sealed::Guard;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -33,12 +37,48 @@ pub struct RocksIndex {
     /// The last generation opened here: opened once for all that read it at the same time.
     open: Mutex<Option<(Generation, Weak<Held>)>>,
     cache: Cache,
+    /// How its generations are sealed, if they are.
+    guard: Option<Guard>,
 }
 
 impl RocksIndex {
     /// The index in this folder. Touches nothing: the folder is made by the first applier.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { folder: Folder::new(path.into()), open: Mutex::default(), cache: options::cache() }
+        let (folder, cache) = (Folder::new(path.into()), options::cache());
+        Self { folder, open: Mutex::default(), cache, guard: None }
+    }
+
+    /// With these seals; which files were found right is noted in the file `checked`.
+    #[must_use]
+    pub fn with_seals(self, seals: &Seals, checked: Option<PathBuf>) -> Self {
+        Self { guard: seals.key().map(|key| Guard::new(key.clone(), checked)), ..self }
+    }
+
+    /// Seals the newest generation as it is. `false` if somebody else is applying.
+    ///
+    /// # Errors
+    /// As [`Index::snapshot`]; [`Error::Index`] if there is a file in it that no generation has.
+    pub(crate) fn reseal(&self) -> Result<bool, Error> {
+        let Some(guard) = &self.guard else { return Ok(true) };
+        let Some(generation) = self.folder.newest()? else { return Ok(true) };
+        let Some(_lock) = self.folder.try_lock()? else { return Ok(false) };
+        let path = self.folder.path(generation);
+        folder::check_names(&path)?;
+        let list = guard.seal(&path, generation, None)?;
+        guard.note(&list, &path);
+        // What cannot be opened is not taken over.
+        Database::open_read_only(&path, generation.position, &self.cache)?;
+        Ok(true)
+    }
+
+    fn applier(
+        &self,
+        lock: std::fs::File,
+        compaction: Compaction,
+        copied: bool,
+    ) -> Result<RocksApplier, Error> {
+        let guard = self.guard.clone();
+        RocksApplier::open(&self.folder, lock, (compaction, copied), &self.cache, guard)
     }
 }
 
@@ -48,8 +88,7 @@ impl Index for RocksIndex {
             return Ok(false);
         }
         let Some(lock) = self.folder.try_lock()? else { return Ok(false) };
-        let applier =
-            Box::new(RocksApplier::open(&self.folder, lock, Compaction::Whole, &self.cache, true)?);
+        let applier = Box::new(self.applier(lock, Compaction::Whole, true)?);
         let position = applier.view().position();
         applier.publish(position)?;
         Ok(true)
@@ -68,6 +107,9 @@ impl Index for RocksIndex {
             // Gone already: then there is a newer one.
             let Some(lease) = self.folder.hold(generation)? else { continue };
             let path = self.folder.path(generation);
+            if let Some(guard) = &self.guard {
+                guard.check(&path, generation)?;
+            }
             let database = Database::open_read_only(&path, generation.position, &self.cache)?;
             let held = Arc::new(Held { database, _lease: lease });
             *open = Some((generation, Arc::downgrade(&held)));
@@ -81,15 +123,13 @@ impl Index for RocksIndex {
 
     fn try_applier(&self) -> Result<Option<Box<dyn Applier>>, Error> {
         let Some(lock) = self.folder.try_lock()? else { return Ok(None) };
-        let applier =
-            RocksApplier::open(&self.folder, lock, Compaction::AsNeeded, &self.cache, true)?;
+        let applier = self.applier(lock, Compaction::AsNeeded, true)?;
         Ok(Some(Box::new(applier)))
     }
 
     fn try_anew(&self) -> Result<Option<Box<dyn Applier>>, Error> {
         let Some(lock) = self.folder.try_lock()? else { return Ok(None) };
-        let applier =
-            RocksApplier::open(&self.folder, lock, Compaction::AsNeeded, &self.cache, false)?;
+        let applier = self.applier(lock, Compaction::AsNeeded, false)?;
         Ok(Some(Box::new(applier)))
     }
 }

@@ -8,7 +8,8 @@
 use super::folder::Folder;
 use super::options;
 use super::read::{Database, family_of};
-use crate::backend::{Direction, Error, OBJECTS, Position, Snapshot, Table};
+use super::sealed::Guard;
+use crate::backend::{Direction, Error, OBJECTS, Position, Seals, Snapshot, Table};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,13 +28,15 @@ pub struct Rescued {
     pub rows: BTreeMap<(Table, Vec<u8>), Vec<u8>>,
     /// Why it could not be read whole.
     pub problem: Option<String>,
+    /// How it was found not to be what was sealed.
+    pub breach: Option<String>,
 }
 
 /// Reads what can be read of the index in this folder. Writes nothing.
 ///
 /// # Errors
 /// [`Error::Io`] if the folder cannot be listed.
-pub fn rescue(path: &Path) -> Result<Rescued, Error> {
+pub fn rescue(path: &Path, seals: &Seals) -> Result<Rescued, Error> {
     let folder = Folder::new(path.to_owned());
     let generation = match folder.newest() {
         Ok(Some(generation)) => generation,
@@ -46,7 +49,13 @@ pub fn rescue(path: &Path) -> Result<Rescued, Error> {
     };
     let place = folder.path(generation);
     let mut rescued = Rescued { position: generation.position, ..Rescued::default() };
-    let opened = Database::open_read_only(&place, generation.position, &options::cache());
+    let guard = seals.key().map(|key| Guard::new(key.clone(), None));
+    let right = guard.map_or(Ok(()), |guard| guard.check(&place, generation).map(drop));
+    if let Err(error @ Error::Breach { .. }) = &right {
+        rescued.breach = Some(error.to_string());
+    }
+    let opened = right
+        .and_then(|()| Database::open_read_only(&place, generation.position, &options::cache()));
     let read = opened.and_then(|database| {
         // Each table has its turn, also behind one that ends badly.
         let read = |table| table_of(&database, table, &mut rescued);
@@ -248,7 +257,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let all = written(folder.path());
         assert_eq!(raw(&newest(folder.path())).unwrap(), all);
-        let rescued = rescue(folder.path()).unwrap();
+        let rescued = rescue(folder.path(), &Seals::Absent).unwrap();
         assert_eq!((rescued.position, rescued.problem), (3, None));
     }
 
@@ -267,7 +276,7 @@ mod tests {
                 fs::write(&path, bytes).unwrap();
             }
         }
-        let rescued = rescue(folder.path()).unwrap();
+        let rescued = rescue(folder.path(), &Seals::Absent).unwrap();
         assert!(rescued.problem.is_some());
         let same = all.iter().filter(|(key, value)| rescued.rows.get(*key) == Some(*value)).count();
         assert!(same * 100 >= all.len() * 95, "{same} of {}", all.len());

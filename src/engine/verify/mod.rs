@@ -8,7 +8,7 @@ pub(crate) use content::keyframe;
 
 use super::commit::Engine;
 use super::live::View;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::Record;
 use content::{digests, keyframes, objects, segments};
 use history::{history, refs_row};
@@ -54,9 +54,17 @@ pub(crate) struct Findings {
     pub(crate) checked: Checked,
     /// Revisions that were lost before a repair.
     pub(crate) lost_before: u64,
+    /// Whether something is not what the holder of the key has written.
+    pub(crate) forged: bool,
 }
 
 impl Findings {
+    /// Something cannot be read.
+    pub(crate) fn refused(&mut self, place: impl Into<String>, error: &Error) {
+        self.forged |= error.kind() == ErrorKind::Forged;
+        self.stored(place, &chain(error));
+    }
+
     pub(crate) fn stored(&mut self, place: impl Into<String>, problem: &dyn std::fmt::Display) {
         let (place, problem) = (place.into(), problem.to_string());
         self.found.push(Finding { place, problem, derived: false });
@@ -83,14 +91,14 @@ impl Engine {
     /// Checks everything that the open store holds.
     pub(crate) fn verify(&self, depth: Depth, findings: &mut Findings) {
         if let Err(error) = self.verify_journal(findings) {
-            findings.stored("the journal", &chain(&error));
+            findings.refused("the journal", &error);
         }
         match self.live.written() {
             Err(error) => {
                 // The journal behind it cannot be read: that is said already.
                 let problem = chain(&error);
                 if findings.found.iter().all(|known| known.problem != problem) {
-                    findings.stored("the index", &problem);
+                    findings.refused("the index", &error);
                 }
             }
             Ok(view) => {

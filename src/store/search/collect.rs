@@ -1,6 +1,6 @@
 //! What a session says, as texts.
 
-use super::corpus::{Corpus, Entry, Seen, Source};
+use super::corpus::{Corpus, Entry, Seen, Source, Stamp};
 use crate::backend::{Direction, Snapshot as _};
 use crate::engine::checkpoint::{self, CheckpointFilter};
 use crate::engine::fact;
@@ -41,8 +41,9 @@ pub(super) fn current(store: &Store, session: &Session, resolve: Resolve<'_>) ->
     let refs = session_refs(&view.refs, session.number)?;
     let now = Seen { facts: refs.facts, pages: refs.pages, sequence: refs.next_sequence };
     let path = store.path().map(|path| path.join("search").join(format!("{}.text", refs.info.id)));
+    let stamp = Stamp::new(store.engine.seals.key(), &refs.info.id);
     let (mut corpus, good) = match &path {
-        Some(path) => Corpus::read(path)?,
+        Some(path) => Corpus::read(path, stamp)?,
         None => (Corpus::default(), 0),
     };
     if corpus.seen != now {
@@ -63,7 +64,7 @@ pub(super) fn current(store: &Store, session: &Session, resolve: Resolve<'_>) ->
         if let Some(path) = &path
             && !store.engine.options.read_only
             && !view.planned
-            && let Err(error) = corpus.write(path, good)
+            && let Err(error) = corpus.write(path, good, stamp)
         {
             tracing::info!(%error, "the texts for searching were not kept");
         }

@@ -1,9 +1,9 @@
 //! The copy of a session's texts: blocks that are only added, each with its hash. Whatever cannot be read is made again.
 
-use crate::backend;
+use crate::backend::{self, SealKey};
 use crate::error::{Error, Result};
 use crate::format::{pack_derived, unpack_bytes};
-use crate::model::{Kind, OperationId, Timestamp};
+use crate::model::{Kind, OperationId, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -54,6 +54,26 @@ struct Block {
     text: String,
 }
 
+/// What a block's hash is keyed with: in a sealed store with its key and the session, so that nobody else makes one.
+#[derive(Clone, Copy)]
+pub(super) struct Stamp(Option<[u8; 32]>);
+
+impl Stamp {
+    /// Of a session's copy.
+    pub(super) fn new(key: Option<&SealKey>, session: &SessionId) -> Self {
+        let keyed = |key: &SealKey| blake3::keyed_hash(key.copies(), session.as_bytes()).into();
+        Self(key.map(keyed))
+    }
+
+    /// The hash of the content of a block that begins at this byte of the file.
+    fn hash(self, at: u64, content: &[u8]) -> blake3::Hash {
+        let Some(key) = self.0 else { return blake3::hash(content) };
+        let mut hasher = blake3::Hasher::new_keyed(&key);
+        hasher.update(&at.to_le_bytes()).update(content);
+        hasher.finalize()
+    }
+}
+
 /// The texts of a session.
 #[derive(Default)]
 pub(super) struct Corpus {
@@ -66,7 +86,7 @@ pub(super) struct Corpus {
 
 impl Corpus {
     /// What is in a file, as far as it can be read; nothing if there is none.
-    pub(super) fn read(path: &Path) -> Result<(Self, u64)> {
+    pub(super) fn read(path: &Path, stamp: Stamp) -> Result<(Self, u64)> {
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -77,7 +97,7 @@ impl Corpus {
         let mut corpus = Self::default();
         let Some(mut rest) = bytes.strip_prefix(MAGIC) else { return Ok((corpus, 0)) };
         let mut good = MAGIC.len() as u64;
-        while let Some((block, behind)) = block(rest) {
+        while let Some((block, behind)) = block(rest, good, stamp) {
             corpus.seen = block.seen;
             corpus.entries.extend(block.entries);
             corpus.text.push_str(&block.text);
@@ -114,7 +134,7 @@ impl Corpus {
 
     /// Adds to the file what is not in it yet, behind its first `good` bytes. Nobody waits: where somebody else is at
     /// it, it is left to them.
-    pub(super) fn write(&self, path: &Path, good: u64) -> Result<()> {
+    pub(super) fn write(&self, path: &Path, good: u64, stamp: Stamp) -> Result<()> {
         let io = |action| backend::Error::io(action, path);
         if let Some(folder) = path.parent() {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io("make"))?;
@@ -134,7 +154,7 @@ impl Corpus {
         let length = file.metadata().map_err(io("look at"))?.len();
         let mut magic = [0; MAGIC.len()];
         let begun = file.read_exact(&mut magic).is_ok() && magic == *MAGIC;
-        if begun && length > good && good > 0 && next_is_whole(&mut file, good) {
+        if begun && length > good && good > 0 && next_is_whole(&mut file, good, stamp) {
             return Ok(());
         }
         let mut out = Vec::new();
@@ -149,12 +169,12 @@ impl Corpus {
             block.text.push_str(self.text.get(at..at + entry.length).unwrap_or_default());
             at += entry.length;
             if block.text.len() >= BLOCK_BYTES {
-                put(&std::mem::take(&mut block), &mut out)?;
+                put(&std::mem::take(&mut block), good + out.len() as u64, stamp, &mut out)?;
             }
         }
         // Only the last block says that all was taken.
         block.seen = self.seen;
-        put(&block, &mut out)?;
+        put(&block, good + out.len() as u64, stamp, &mut out)?;
         file.set_len(good).map_err(io("cut"))?;
         file.seek(SeekFrom::Start(good)).map_err(io("write"))?;
         file.write_all(&out).map_err(io("write"))?;
@@ -164,34 +184,34 @@ impl Corpus {
     }
 }
 
-fn next_is_whole(file: &mut File, at: u64) -> bool {
+fn next_is_whole(file: &mut File, at: u64, stamp: Stamp) -> bool {
     let mut rest = Vec::new();
     file.seek(SeekFrom::Start(at)).is_ok()
         && file.read_to_end(&mut rest).is_ok()
-        && block(&rest).is_some()
+        && block(&rest, at, stamp).is_some()
 }
 
-/// The first block, and what follows; `None` if it is not whole.
-fn block(bytes: &[u8]) -> Option<(Block, &[u8])> {
+/// The first block of these bytes of the file, and what follows; `None` if it is not whole.
+fn block(bytes: &[u8], at: u64, stamp: Stamp) -> Option<(Block, &[u8])> {
     let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
     let (length, hash) = head.split_at_checked(4)?;
     let length = u32::from_le_bytes(length.try_into().ok()?) as usize;
     let (content, behind) = rest.split_at_checked(length)?;
-    if !blake3::hash(content).as_bytes().starts_with(hash) {
+    if !stamp.hash(at, content).as_bytes().starts_with(hash) {
         return None;
     }
     let plain = zstd::decode_all(content).ok()?;
     Some((unpack_bytes("texts for searching", &plain).ok()?, behind))
 }
 
-fn put(block: &Block, out: &mut Vec<u8>) -> Result<()> {
+fn put(block: &Block, at: u64, stamp: Stamp, out: &mut Vec<u8>) -> Result<()> {
     let plain = pack_derived(block);
     let content = zstd::encode_all(plain.as_slice(), ZSTD_LEVEL)
         .map_err(|error| Error::Internal(format!("texts cannot be compressed: {error}")))?;
     let length = u32::try_from(content.len())
         .map_err(|_| Error::Internal("a block of texts is too large".to_owned()))?;
     out.extend_from_slice(&length.to_le_bytes());
-    out.extend_from_slice(blake3::hash(&content).as_bytes().get(..16).unwrap_or_default());
+    out.extend_from_slice(stamp.hash(at, &content).as_bytes().get(..16).unwrap_or_default());
     out.extend_from_slice(&content);
     Ok(())
 }

@@ -35,7 +35,7 @@ impl Place {
     fn check(&self) {
         if let Some(folder) = &self.folder {
             let path = folder.path().join(".forge");
-            let verified = Store::verify(&path, Depth::ReadData, time(0)).unwrap();
+            let verified = Store::verify(&path, Depth::ReadData, time(0), None).unwrap();
             assert_eq!(verified.findings, []);
         }
     }

@@ -255,7 +255,7 @@ fn a_revision_folded_into_twice_comes_back_as_each_fold_left_it() {
         assert_eq!(into(&first), into(&second), "both fold into the same revision");
         assert!(all(&session).iter().all(|(number, state)| whole[number] == *state));
         let sound = || {
-            let verified = Store::verify(&path, Depth::ReadData, time(70)).unwrap();
+            let verified = Store::verify(&path, Depth::ReadData, time(70), None).unwrap();
             assert_eq!(verified.findings, []);
         };
         sound();

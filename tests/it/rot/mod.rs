@@ -86,7 +86,7 @@ struct Counts {
 fn examine(golden: &Golden, damaged: &Path, what: &str, repair: bool, counts: &mut Counts) {
     let judged = catch_unwind(|| {
         let read = read(damaged, NUMBERS);
-        let verified = Store::verify(damaged, Depth::ReadData, TIME);
+        let verified = Store::verify(damaged, Depth::ReadData, TIME, None);
         (read, verified)
     });
     let (read, verified) = judged.unwrap_or_else(|_| panic!("{what}: a panic"));
@@ -106,7 +106,7 @@ fn examine(golden: &Golden, damaged: &Path, what: &str, repair: bool, counts: &m
         return;
     }
     let repaired = damaged.with_extension("repaired");
-    let done = catch_unwind(|| Store::repair(damaged, &repaired, TIME));
+    let done = catch_unwind(|| Store::repair(damaged, &repaired, TIME, None));
     let done = done.unwrap_or_else(|_| panic!("{what}: a panic in the repair"));
     let done = done.unwrap_or_else(|error| panic!("{what}: {error:?}; found {verified:?}"));
     let again = store::read(&repaired, NUMBERS);
@@ -121,7 +121,7 @@ fn examine(golden: &Golden, damaged: &Path, what: &str, repair: bool, counts: &m
     assert!(errors == 0 || !done.lost.is_empty(), "{what}: lost without a word");
     let expected = if done.lost.is_empty() { Outcome::Repairable } else { Outcome::Loss };
     assert_eq!(outcome, expected, "{what}: verify and repair differ: {verified:?} {done:?}");
-    let verified = Store::verify(&repaired, Depth::ReadData, TIME).unwrap();
+    let verified = Store::verify(&repaired, Depth::ReadData, TIME, None).unwrap();
     let known = verified.findings.iter().all(|finding| finding.place.contains("in the spool"));
     assert!(known, "{what}: the repaired store is not whole: {verified:?}; {done:?}");
     fs::remove_dir_all(&repaired).unwrap();
@@ -202,30 +202,30 @@ fn report(test: &str, counts: &Counts) {
 fn a_sound_store_is_clean_and_rebuilt_it_is_the_same() {
     let golden = Golden::new();
     for depth in [Depth::Quick, Depth::ReadData] {
-        let verified = Store::verify(&golden.path, depth, TIME).unwrap();
+        let verified = Store::verify(&golden.path, depth, TIME, None).unwrap();
         assert_eq!((verified.outcome, &verified.findings[..]), (Outcome::Clean, &[][..]));
     }
-    let checked = Store::verify(&golden.path, Depth::ReadData, TIME).unwrap();
+    let checked = Store::verify(&golden.path, Depth::ReadData, TIME, None).unwrap();
     assert!(checked.checked.revisions > 50 && checked.checked.rows > 300, "{checked:?}");
     assert_eq!(checked.waiting.writes, 1);
     let store = Store::open(&golden.path, Options::default()).unwrap();
     let rebuilt = store.rebuild().unwrap().unwrap();
     assert!(rebuilt.revisions > 30, "{rebuilt:?}");
-    let verified = Store::verify(&golden.path, Depth::ReadData, TIME).unwrap();
+    let verified = Store::verify(&golden.path, Depth::ReadData, TIME, None).unwrap();
     assert_eq!(verified.findings, []);
     assert_eq!(read(&golden.path, NUMBERS), golden.read);
     // A repair of what is whole loses nothing and changes nothing.
     let repaired = golden.path.with_extension("repaired");
-    let done = Store::repair(&golden.path, &repaired, TIME).unwrap();
+    let done = Store::repair(&golden.path, &repaired, TIME, None).unwrap();
     assert_eq!((done.lost, done.mended, done.waiting), (vec![], 0, 1));
     assert_eq!(read(&repaired, NUMBERS), golden.read);
-    assert_eq!(Store::verify(&repaired, Depth::ReadData, TIME).unwrap().findings, []);
+    assert_eq!(Store::verify(&repaired, Depth::ReadData, TIME, None).unwrap().findings, []);
     // And it can be gone on with: what waits comes in, undo knows the order.
     let store = Store::open(&repaired, Options::default()).unwrap();
     store.drain().unwrap();
     store.session("s").unwrap().undo(&Act::asked("undo", TIME), None).unwrap();
     store.maintain(0).unwrap();
-    let verified = Store::verify(&repaired, Depth::ReadData, TIME).unwrap();
+    let verified = Store::verify(&repaired, Depth::ReadData, TIME, None).unwrap();
     assert_eq!(verified.findings, []);
 }
 

@@ -1,0 +1,199 @@
+//! Seals, keys and witnesses end to end: what a person, a script and an agent's hook see of them.
+
+use crate::environment::Environment;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const KEYRING: &str = "home/.local/state/forge/keyring";
+const ELSEWHERE: &str = "elsewhere";
+
+fn started() -> Environment {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "effort"]).success();
+    environment.forge(["note", "add", "the cache is cold"]).success();
+    environment
+}
+
+/// As on a machine that has the project and not the home directory.
+fn without_key(environment: &Environment, args: &[&str]) -> crate::environment::Output {
+    let mut command = environment.command(args);
+    command.env("FORGE_KEYRING", environment.path(ELSEWHERE));
+    environment.finished(&mut command)
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let place = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy(&entry.path(), &place),
+            false => drop(fs::copy(entry.path(), place).unwrap()),
+        }
+    }
+}
+
+#[test]
+fn the_page_on_integrity_holds() {
+    crate::page::holds("integrity.md");
+}
+
+#[test]
+fn a_new_store_is_sealed_and_doctor_key_and_verify_say_so() {
+    let environment = started();
+    let format = environment.read("project/.forge/FORMAT");
+    assert!(format.contains("optional sealed"), "{format}");
+    let key = environment.forge(["key", "show", "--json"]).json();
+    assert_eq!((&key["seals"], &key["adopted_at"]), (&"sealed".into(), &serde_json::Value::Null));
+    assert_eq!(environment.forge(["verify", "--json"]).json()["seals"], "sealed");
+    let doctor = environment.forge(["doctor", "--json"]).json();
+    assert_eq!(doctor["store"]["seals"], "sealed");
+    assert_eq!(doctor["store"]["witnessed"], key["witnessed"]);
+    let kept: Vec<_> = fs::read_dir(environment.path(KEYRING)).unwrap().collect();
+    assert_eq!(kept.len(), 2, "one store and the places");
+}
+
+#[test]
+fn a_store_may_be_made_without_seals_and_be_given_some_later() {
+    let environment = Environment::new();
+    environment.forge(["init", "--unsealed", "--name", "effort"]).success();
+    environment.forge(["note", "add", "the cache is cold"]).success();
+    assert!(!environment.path(KEYRING).exists());
+    let adopted = environment.forge(["adopt", "--json"]).json();
+    assert_eq!((&adopted["before"], &adopted["whole"]), (&"unsealed".into(), &true.into()));
+    assert_eq!(environment.forge(["key", "show", "--json"]).json()["seals"], "sealed");
+    assert!(environment.forge(["note", "list"]).success().contains("the cache is cold"));
+}
+
+#[test]
+fn without_its_key_a_store_is_read_with_an_exit_code_and_kept_notes_wait() {
+    let environment = started();
+    let read = without_key(&environment, &["note", "list"]);
+    assert_eq!(read.code, 7, "{read}");
+    assert!(read.stdout.contains("the cache is cold"));
+    assert!(read.stderr.contains("'forge adopt' takes"), "{read}");
+    let kept = without_key(&environment, &["note", "add", "the disk is full"]);
+    assert_eq!(kept.code, 7, "{kept}");
+    let refused = without_key(&environment, &["hypothesis", "add", "it is the disk"]);
+    assert_eq!(refused.code, 7, "{refused}");
+    assert!(refused.stderr.contains("its key is not on this machine"), "{refused}");
+    assert_eq!(without_key(&environment, &["verify"]).code, 7);
+    let doctor = without_key(&environment, &["doctor"]);
+    assert!(doctor.code == 1 && doctor.stdout.contains("its key is not"), "{doctor}");
+
+    without_key(&environment, &["adopt"]).success();
+    let notes = without_key(&environment, &["note", "list"]).success();
+    assert!(notes.contains("the cache is cold") && notes.contains("the disk is full"), "{notes}");
+    without_key(&environment, &["hypothesis", "add", "it is the disk"]).success();
+    let key = without_key(&environment, &["key", "show"]).success();
+    assert!(key.contains("taken over"), "{key}");
+}
+
+#[test]
+fn a_key_goes_to_another_machine_in_a_file() {
+    let environment = started();
+    let file = environment.path("carried");
+    let name = file.to_str().unwrap();
+    environment.forge(["key", "export", name]).success();
+    assert_eq!(environment.forge(["key", "export", name]).code, 2, "nothing is overwritten");
+    without_key(&environment, &["key", "import", name]).success();
+    without_key(&environment, &["note", "add", "the disk is full"]).success();
+    assert_eq!(without_key(&environment, &["key", "import", name]).code, 4);
+    environment.write("nonsense", "no key");
+    let nonsense = environment.path("nonsense");
+    assert_eq!(without_key(&environment, &["key", "import", nonsense.to_str().unwrap()]).code, 2);
+}
+
+#[test]
+fn an_older_copy_in_the_place_of_a_store_is_refused_by_every_reader() {
+    let environment = started();
+    let (store, aside) = (environment.path("project/.forge"), environment.path("aside"));
+    copy(&store, &aside);
+    environment.forge(["note", "add", "the disk is full"]).success();
+    fs::remove_dir_all(&store).unwrap();
+    copy(&aside, &store);
+    for args in [["note", "list"], ["checkpoint", "list"], ["log", "--json"], ["brief", "--json"]] {
+        let refused = environment.forge(args);
+        assert_eq!(refused.code, 6, "{args:?} {refused}");
+        assert!(refused.stderr.contains("its witness saw it reach"), "{refused}");
+        assert_eq!(refused.stdout, "");
+    }
+    assert_eq!(environment.forge(["verify"]).code, 6);
+    environment.forge(["adopt"]).success();
+    environment.forge(["note", "list"]).success();
+}
+
+fn hook(environment: &Environment, keyring: &Path) -> std::process::Output {
+    let input = serde_json::json!({
+        "session_id": "5e55", "transcript_path": "/nowhere", "cwd": environment.path("project"),
+        "hook_event_name": "PostToolUse", "tool_name": "Bash",
+        "tool_input": {"command": "cargo test"}, "tool_response": {"stdout": "ok", "stderr": ""},
+    });
+    let mut command: Command = environment.command(["hook", "claude-code", "PostToolUse"]);
+    command.env("FORGE_KEYRING", keyring).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let written = child
+        .stdin
+        .take()
+        .map(|mut stdin| std::io::Write::write_all(&mut stdin, input.to_string().as_bytes()));
+    written.unwrap().unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn waiting(environment: &Environment) -> Vec<PathBuf> {
+    let spool = environment.path("project/.forge/spool");
+    let files = fs::read_dir(spool).into_iter().flatten().map(|file| file.unwrap().path());
+    files.filter(|path| path.extension().is_none()).collect()
+}
+
+#[test]
+fn a_hook_saves_where_the_key_is_missing_and_what_it_saved_comes_in_by_taking_over() {
+    let environment = started();
+    let elsewhere = environment.path(ELSEWHERE);
+    assert!(hook(&environment, &elsewhere).status.success());
+    assert_eq!(waiting(&environment).len(), 1);
+    // Who has the key is told, and sees only what was written with it.
+    let read = environment.forge(["--session", "5e55", "command", "list"]);
+    assert_eq!(read.code, 3, "{read}");
+    let read = environment.forge(["note", "list"]);
+    assert!(read.code == 7 && read.stderr.contains("1 writes in the spool"), "{read}");
+    environment.forge(["adopt"]).success();
+    assert_eq!(waiting(&environment).len(), 0);
+    let read = environment.forge(["--session", "5e55", "command", "list"]).success();
+    assert!(read.contains("cargo test"), "{read}");
+}
+
+/// The public suite that edits stores behind their backs. `agmi-check` is looked for on the path and in `FORGE_AGMI`.
+#[test]
+fn the_suite_agent_memory_integrity_finds_nothing_that_is_accepted() {
+    let named = std::env::var_os("FORGE_AGMI").map(PathBuf::from);
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = || std::env::split_paths(&folders).map(|folder| folder.join("agmi-check"));
+    let Some(check) = named.into_iter().chain(on_path()).find(|path| path.is_file()) else {
+        eprintln!(
+            "SKIPPED: no agmi-check; 'pip install agent-memory-integrity', or set FORGE_AGMI"
+        );
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report.json");
+    let adapter = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/agmi");
+    let done = Command::new(check)
+        .args(["--adapter", "forge_adapter:ForgeAdapter", "--json"])
+        .arg(&report)
+        .env("PYTHONPATH", adapter)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("FORGE_BIN", env!("CARGO_BIN_EXE_forge"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(done.status.success(), "{text}{}", String::from_utf8_lossy(&done.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+    let edits = report["edits"].as_array().unwrap();
+    assert_eq!(edits.len(), 9);
+    for edit in edits {
+        assert_eq!(edit["verdict"], "REJECTED", "{edit}");
+        assert!(edit["detail"].as_str().unwrap().contains("exit 6"), "{edit}");
+    }
+}

@@ -1,0 +1,66 @@
+//! Giving every record another seal. Hashes and positions stay what they are.
+
+use super::layout::{self, HEADER_BYTES, Header, Kind, Mark};
+use super::{Journal, segment};
+use crate::backend::{Error, Position, Seals};
+use std::path::Path;
+use std::time::Duration;
+
+impl Journal {
+    /// Seals every record anew, and gives where the journal ends. Each segment is written to a new file that takes the
+    /// place of the old one once it is synced. To be opened without looking at seals.
+    ///
+    /// # Errors
+    /// As every read of all of it; [`Error::Busy`], [`Error::Io`].
+    pub(crate) fn reseal(&self, timeout: Duration, seals: &Seals) -> Result<Mark, Error> {
+        let _held = self.writer("seal")?.acquire(timeout)?;
+        let oldest = segment::list(&self.folder)?.first().copied().unwrap_or(0);
+        // All of it is walked over: what is damaged is not taken over.
+        let (_, tip) = self.catch_up(oldest)?;
+        self.remove_unlinked(&tip)?;
+        for start in segment::list(&self.folder)? {
+            let end = (start == tip.segment.start).then_some(tip.end);
+            let path = self.folder.join(layout::segment_name(start));
+            rewrite(&path, start, end, seals)?;
+        }
+        segment::sync_folder(&self.folder)?;
+        *super::held(&self.tip) = None;
+        *super::held(&self.place) = None;
+        let mark = Mark { position: tip.end, hash: tip.previous.unwrap_or_default() };
+        self.note(&tip);
+        Ok(mark)
+    }
+}
+
+fn rewrite(
+    path: &Path,
+    start: Position,
+    end: Option<Position>,
+    seals: &Seals,
+) -> Result<(), Error> {
+    let mut bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+    if let Some(end) = end {
+        bytes.truncate((end - start) as usize);
+    }
+    let mut at = 0;
+    while let Some(head) = bytes.get(at..).and_then(|rest| rest.first_chunk::<HEADER_BYTES>()) {
+        let Ok(header) = Header::decode(head, start + at as u64) else { break };
+        let behind = at + header.frame_bytes() as usize;
+        let Some(frame) = bytes.get_mut(at..behind) else { break };
+        layout::reseal(frame, seals);
+        at = behind;
+        if header.kind == Kind::End {
+            break;
+        }
+    }
+    bytes.truncate(at);
+    let new = path.with_extension("new");
+    segment::remove(&new)?;
+    let written = || {
+        let mut file = segment::create_private(&new)?;
+        std::io::Write::write_all(&mut file, &bytes)?;
+        file.sync_all()?;
+        std::fs::rename(&new, path)
+    };
+    written().map_err(Error::io("seal", path))
+}

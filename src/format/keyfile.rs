@@ -1,0 +1,126 @@
+//! The file of a store's seal key, which lies outside the store; and the same as one file to carry elsewhere.
+
+use super::marker::{check, hex, unhex};
+use crate::model::Timestamp;
+use std::fmt;
+
+const FIRST_LINE: &str = "forge seal key 1";
+
+/// What a key's file says.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KeyFile {
+    /// The store's id.
+    pub store: [u8; 16],
+    /// What its seals are made with.
+    pub secret: [u8; 32],
+    /// Where the store ended, and when, as it was taken over: nobody vouches for what stands before. `None` for a store
+    /// that was sealed from its beginning.
+    pub adopted: Option<(u64, Timestamp)>,
+    /// Where the store ended and with which record, when the file was made to be carried elsewhere.
+    pub witness: Option<(u64, [u8; 32])>,
+}
+
+impl fmt::Debug for KeyFile {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let store = hex(&self.store);
+        out.debug_struct("KeyFile").field("store", &store).finish_non_exhaustive()
+    }
+}
+
+impl KeyFile {
+    /// The text of the file.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        let none = || "-".to_owned();
+        let adopted = self
+            .adopted
+            .map_or_else(none, |(position, time)| format!("{position} {}", time.as_micros()));
+        let witness =
+            self.witness.map_or_else(none, |(position, hash)| format!("{position} {}", hex(&hash)));
+        let text = format!(
+            "{FIRST_LINE}\nstore {}\nsecret {}\nadopted {adopted}\nwitness {witness}\n",
+            hex(&self.store),
+            hex(&self.secret),
+        );
+        format!("{text}check {}\n", check(&text))
+    }
+
+    /// What the text says; `None` if it is no key's file, or is damaged.
+    #[must_use]
+    pub fn decode(text: &str) -> Option<Self> {
+        let (before, line) = text.split_at_checked(text.rfind("check ")?)?;
+        if line != format!("check {}\n", check(before)) {
+            return None;
+        }
+        let mut lines = before.lines();
+        if lines.next()? != FIRST_LINE {
+            return None;
+        }
+        let mut field = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ');
+        let store = unhex(field("store")?)?;
+        let secret = unhex(field("secret")?)?;
+        let adopted = match field("adopted")? {
+            "-" => None,
+            text => {
+                let (position, time) = text.split_once(' ')?;
+                let time = Timestamp::from_micros(time.parse().ok()?);
+                Some((position.parse().ok()?, time))
+            }
+        };
+        let witness = match field("witness")? {
+            "-" => None,
+            text => {
+                let (position, hash) = text.split_once(' ')?;
+                Some((position.parse().ok()?, unhex(hash)?))
+            }
+        };
+        Some(Self { store, secret, adopted, witness })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain() -> KeyFile {
+        KeyFile { store: [1; 16], secret: [2; 32], adopted: None, witness: None }
+    }
+
+    #[test]
+    fn a_key_file_comes_back_and_says_nothing_of_its_secret() {
+        let adopted = Some((96, Timestamp::from_micros(1_700_000_000_000_000)));
+        let full = KeyFile { adopted, witness: Some((7, [9; 32])), ..plain() };
+        for file in [plain(), full] {
+            assert_eq!(KeyFile::decode(&file.encode()), Some(file.clone()));
+            assert!(!format!("{file:?}").contains("02"));
+        }
+    }
+
+    #[test]
+    fn a_key_file_has_the_golden_text() {
+        let adopted = Some((96, Timestamp::from_micros(1_700_000_000_000_000)));
+        let witness = Some((7, [9; 32]));
+        let file = KeyFile { store: [1; 16], secret: [2; 32], adopted, witness };
+        let (one, two, nine) = ("01".repeat(16), "02".repeat(32), "09".repeat(32));
+        assert_eq!(
+            file.encode(),
+            format!(
+                "forge seal key 1\nstore {one}\nsecret {two}\nadopted 96 1700000000000000\n\
+                 witness 7 {nine}\ncheck 6807c5d9cd679a1b\n"
+            )
+        );
+    }
+
+    #[test]
+    fn a_key_file_with_a_wrong_byte_is_none() {
+        let file = KeyFile { store: [1; 16], secret: [2; 32], adopted: None, witness: None };
+        let text = file.encode();
+        for place in 0..text.len() {
+            let mut bytes = text.clone().into_bytes();
+            bytes.iter_mut().skip(place).take(1).for_each(|byte| *byte ^= 1);
+            let Ok(text) = String::from_utf8(bytes) else { continue };
+            assert_eq!(KeyFile::decode(&text), None, "byte {place}");
+        }
+        assert_eq!(KeyFile::decode(""), None);
+    }
+}

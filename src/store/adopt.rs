@@ -1,0 +1,205 @@
+//! Taking a store over, and carrying its key from one machine to another.
+
+use super::keyring::{Keyring, Trust, write_private};
+use super::{FORMAT_FILE, JOURNAL_FOLDER, Options, Standing, Store, index, private};
+use crate::backend::journal::{Journal, Mark};
+use crate::backend::spool::{SpoolFolder, folder_in};
+use crate::backend::{self, SealKey, Seals, Spool};
+use crate::engine::commit::random;
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::{KeyFile, Marker, Spooled};
+use crate::model::Timestamp;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// What was taken over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adopted {
+    /// What was known of its seals before.
+    pub before: Standing,
+    /// Whether the whole store was: it has a new id and a new key. Otherwise its seals were right, and only what waited
+    /// without a seal was taken in.
+    pub whole: bool,
+    /// Where its journal ended.
+    pub position: u64,
+    /// How many writes that waited without the store's seal have it now.
+    pub waiting: u64,
+}
+
+/// What is known of a store's key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyState {
+    /// What is known of its seals.
+    pub standing: Standing,
+    /// The store's id, 32 hex digits.
+    pub id: String,
+    /// Where it ended, and when, as it was taken over.
+    pub adopted: Option<(u64, Timestamp)>,
+    /// How far its witness has seen it.
+    pub witnessed: Option<u64>,
+}
+
+impl Store {
+    /// Takes a store over as it is: it gets an id and a key of its own, and everything in it is sealed with that. What it
+    /// held before is vouched for by nobody, which its key's file keeps; that it is whole is checked.
+    ///
+    /// For a store whose key or witness is lost, for a copy of a store that is to go on by itself, for one that has no
+    /// seals yet, and for one that was changed without its key and that is to be kept all the same. Where all seals are
+    /// right, only the writes that wait without one are taken in.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the options name no keyring, [`Error::Backend`] if somebody else is at it, or if something is
+    /// damaged: repair it first. A failure changes nothing that is read; another attempt goes on.
+    pub fn adopt(path: &Path, options: &Options, now: Timestamp) -> Result<Adopted> {
+        let Some(keyring) = Keyring::of(options) else {
+            return Err(Error::invalid("there is no folder to keep the key in"));
+        };
+        let marker = marker(path)?;
+        if !marker.is_writable() {
+            let reason = "a later version of forge wrote it; this one only reads it".to_owned();
+            return Err(Error::ReadOnly { reason });
+        }
+        let before = match Trust::of(path, &marker, options) {
+            Ok(trust) => trust.standing,
+            Err(error) if error.kind() == ErrorKind::Forged => Standing::NoKey,
+            Err(error) => return Err(error),
+        };
+        if before == Standing::Sealed
+            && let Some(key) = keyring.key(&marker.id)?
+            && is_right(path, options)?
+        {
+            let seals = Seals::Keyed(SealKey::new(&key.secret, &marker.id, &marker.key));
+            let waiting = seal_waiting(path, &seals)?;
+            let position = keyring.seen(&marker.id)?.map_or(0, |mark| mark.position);
+            return Ok(Adopted { before, whole: false, position, waiting });
+        }
+        let id = random()?;
+        let secret = random()?;
+        let seals = Seals::Keyed(SealKey::new(&secret, &id, &marker.key));
+        let journal = Journal::open(&path.join(JOURNAL_FOLDER))?.with_seals(Seals::Unknown, None);
+        let end = journal.reseal(options.lock_timeout, &seals)?;
+        drop(journal);
+        if !index(path, &seals, None).reseal()? {
+            let reason = "somebody else is bringing the index up to date: try again".to_owned();
+            return Err(Error::Conflict(reason));
+        }
+        let waiting = seal_waiting(path, &seals)?;
+        // A copy of texts is made anew where it is needed.
+        match fs::remove_dir_all(path.join("search")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(backend::Error::io("remove", &path.join("search"))(error).into());
+            }
+            _ => {}
+        }
+        let position = end.position;
+        let file = KeyFile { store: id, secret, adopted: Some((position, now)), witness: None };
+        keyring.add(&file, &end)?;
+        keyring.note_place(path, &id);
+        // From here on it is another store.
+        let marker = Marker { id, ..marker }.sealed();
+        write_private(&path.join(FORMAT_FILE), marker.encode().as_bytes())?;
+        Ok(Adopted { before, whole: true, position, waiting })
+    }
+
+    /// What is known here of the key of the store in a folder.
+    ///
+    /// # Errors
+    /// [`Error::NoStore`], [`Error::Marker`]; [`backend::Error::Breach`] if the store is not the one that stood there.
+    pub fn key_state(path: &Path, options: &Options) -> Result<KeyState> {
+        let marker = marker(path)?;
+        let standing = Trust::of(path, &marker, options)?.standing;
+        let id = marker.id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let (mut adopted, mut witnessed) = (None, None);
+        if let Some(keyring) = Keyring::of(options) {
+            adopted = keyring.key(&marker.id)?.and_then(|file| file.adopted);
+            witnessed = keyring.seen(&marker.id)?.map(|mark| mark.position);
+        }
+        Ok(KeyState { standing, id, adopted, witnessed })
+    }
+
+    /// The key of the store in a folder, with what its witness has seen, as a text to be taken elsewhere.
+    ///
+    /// # Errors
+    /// [`Error::Unkeyed`] if it is not here; [`Error::Invalid`] if the store has no seals.
+    pub fn export_key(path: &Path, options: &Options) -> Result<String> {
+        let marker = marker(path)?;
+        let Some(keyring) = Keyring::of(options) else {
+            return Err(Error::Unkeyed { missing: "key" });
+        };
+        match (keyring.key(&marker.id)?, keyring.seen(&marker.id)?) {
+            (Some(file), Some(seen)) => {
+                let witness = Some((seen.position, seen.hash));
+                Ok(KeyFile { witness, ..file }.encode())
+            }
+            (Some(_), None) => Err(Error::Unkeyed { missing: "witness" }),
+            (None, _) if marker.is_sealed() => Err(Error::Unkeyed { missing: "key" }),
+            (None, _) => Err(Error::invalid("the store has no seals: 'forge adopt' gives it some")),
+        }
+    }
+
+    /// Takes in the key of a store that was exported elsewhere. Gives the store's id.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the text is no exported key; [`Error::Conflict`] if the store's key is here already.
+    pub fn import_key(text: &str, options: &Options) -> Result<String> {
+        let Some(keyring) = Keyring::of(options) else {
+            return Err(Error::invalid("there is no folder to keep the key in"));
+        };
+        let file = KeyFile::decode(text).and_then(|file| Some((file.witness?, file)));
+        let Some(((position, hash), file)) = file else {
+            return Err(Error::invalid("this is no key that 'forge key export' wrote"));
+        };
+        if keyring.key(&file.store)?.is_some() && keyring.seen(&file.store)?.is_some() {
+            return Err(Error::Conflict("the key of this store is here already".to_owned()));
+        }
+        let id = file.store.iter().map(|byte| format!("{byte:02x}")).collect();
+        keyring.add(&KeyFile { witness: None, ..file }, &Mark { position, hash })?;
+        Ok(id)
+    }
+}
+
+fn marker(path: &Path) -> Result<Marker> {
+    let file = path.join(FORMAT_FILE);
+    match fs::read_to_string(&file) {
+        Ok(text) => Ok(Marker::decode(&text)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(Error::NoStore { path: path.to_owned() })
+        }
+        Err(error) => Err(backend::Error::io("read", &file)(error).into()),
+    }
+}
+
+/// Whether every record and every file of the index bears its seal.
+fn is_right(path: &Path, options: &Options) -> Result<bool> {
+    let options = Options { read_only: true, ..options.clone() };
+    let read = Store::open(path, options).and_then(|store| {
+        store.engine.live.written_refs()?;
+        store.engine.live.written().map(drop)
+    });
+    match read {
+        Ok(()) => Ok(true),
+        Err(error) if matches!(error.kind(), ErrorKind::Forged | ErrorKind::Corrupt) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Gives what waits in the spool the store's seal; what cannot be read stays as it is.
+fn seal_waiting(path: &Path, seals: &Seals) -> Result<u64> {
+    let folder = folder_in(path);
+    let read = SpoolFolder::new(folder.clone()).with_seals(Seals::Unknown);
+    let sealed = SpoolFolder::new(folder.clone()).with_seals(seals.clone());
+    let mut count = 0;
+    for name in read.names()? {
+        let Some(bytes) = read.read(&name)? else { continue };
+        let is_sealed = matches!(sealed.read(&name), Ok(Some(_)));
+        if !is_sealed && Spooled::decode(&bytes).is_ok() {
+            sealed.put(&name, &bytes)?;
+            count += 1;
+        }
+    }
+    if count > 0 {
+        private(&folder, 0o700)?;
+    }
+    Ok(count)
+}

@@ -1,0 +1,196 @@
+//! Keys and witnesses of stores, by their ids, in a folder outside of them.
+//!
+//! ```text
+//! 6d1f.../key        the key of the store of this id
+//! 6d1f.../witness    how far that store was seen to reach
+//! 6d1f.../checked    files of its index that were found to be those that were sealed
+//! places/09ab...     which sealed store stood last at the place of this hash
+//! ```
+
+use crate::backend::journal::{Mark, Witness};
+use crate::backend::{self, Breach, SealKey, Seals};
+use crate::engine::commit::{Options, Standing};
+use crate::error::{Error, Result};
+use crate::format::{KeyFile, Marker};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// The folder of keys and witnesses.
+#[derive(Clone, Debug)]
+pub(super) struct Keyring {
+    folder: PathBuf,
+}
+
+/// What is known of an open store's seals.
+pub(super) struct Trust {
+    pub(super) standing: Standing,
+    pub(super) seals: Seals,
+    pub(super) witness: Option<Witness>,
+    /// Where is noted which files of the index were checked.
+    pub(super) checked: Option<PathBuf>,
+}
+
+impl Trust {
+    const fn without(standing: Standing, seals: Seals) -> Self {
+        Self { standing, seals, witness: None, checked: None }
+    }
+
+    /// What is known of this store, at this place, by these options.
+    ///
+    /// # Errors
+    /// [`backend::Error::Breach`] if another store stood here, or this one had seals.
+    pub(super) fn of(path: &Path, marker: &Marker, options: &Options) -> Result<Self> {
+        let unkeyed = match marker.is_sealed() {
+            true => Self::without(Standing::NoKey, Seals::Unknown),
+            false => Self::without(Standing::Unsealed, Seals::Absent),
+        };
+        let Some(keyring) = Keyring::of(options) else { return Ok(unkeyed) };
+        let Some(file) = keyring.key(&marker.id)? else {
+            keyring.check_place(path, &marker.id)?;
+            return Ok(unkeyed);
+        };
+        if !marker.is_sealed() {
+            let what = format!(
+                "the store at {} bears no seals, and its key says that it had them",
+                path.display()
+            );
+            return Err(backend::Error::Breach { breach: Breach::Unsealed, what }.into());
+        }
+        if !options.read_only {
+            keyring.note_place(path, &marker.id);
+        }
+        let key = SealKey::new(&file.secret, &marker.id, &marker.key);
+        let witness = keyring.witness(&marker.id)?;
+        let standing = if witness.is_some() { Standing::Sealed } else { Standing::NoWitness };
+        let checked = Some(keyring.of_store(&marker.id).join(CHECKED));
+        Ok(Self { standing, seals: Seals::Keyed(key), witness, checked })
+    }
+}
+
+const KEY: &str = "key";
+const WITNESS: &str = "witness";
+const CHECKED: &str = "checked";
+const PLACES: &str = "places";
+
+impl Keyring {
+    /// The one that these options name.
+    pub(super) fn of(options: &Options) -> Option<Self> {
+        options.keyring.as_deref().map(Self::new)
+    }
+
+    pub(super) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    fn of_store(&self, store: &[u8; 16]) -> PathBuf {
+        self.folder.join(hex(store))
+    }
+
+    /// The key of a store, if it is here.
+    pub(super) fn key(&self, store: &[u8; 16]) -> Result<Option<KeyFile>> {
+        let path = self.of_store(store).join(KEY);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            // Another user's is as good as none.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
+                ) =>
+            {
+                return Ok(None);
+            }
+            Err(error) => return Err(backend::Error::io("read", &path)(error).into()),
+        };
+        match KeyFile::decode(&text).filter(|file| file.store == *store) {
+            Some(file) => Ok(Some(file)),
+            None => Err(Error::Corrupt {
+                what: format!("the key of the store in {}", path.display()),
+                source: "it is not what was written: bring it back from a copy".into(),
+            }),
+        }
+    }
+
+    /// The witness of a store, if there is one.
+    pub(super) fn witness(&self, store: &[u8; 16]) -> Result<Option<Witness>> {
+        Ok(Witness::open(&self.of_store(store).join(WITNESS), store)?)
+    }
+
+    /// What the witness of a store has seen, if there is one.
+    pub(super) fn seen(&self, store: &[u8; 16]) -> Result<Option<Mark>> {
+        match self.witness(store)? {
+            Some(witness) => Ok(witness.read()?),
+            None => Ok(None),
+        }
+    }
+
+    /// Takes the key of a store in, with what was seen of it. What it knew of that store is replaced.
+    pub(super) fn add(&self, file: &KeyFile, seen: &Mark) -> Result<()> {
+        let folder = self.of_store(&file.store);
+        let io = |action| backend::Error::io(action, &folder);
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(io("make"))?;
+        super::private(&folder, 0o700)?;
+        Witness::create(&folder.join(WITNESS), &file.store, seen)?;
+        // The key last: with it the rest is there.
+        write_private(&folder.join(KEY), file.encode().as_bytes())?;
+        File::open(&self.folder).and_then(|it| it.sync_all()).map_err(io("sync"))?;
+        Ok(())
+    }
+
+    /// The file that says which store stood at a place.
+    fn place(&self, path: &Path) -> PathBuf {
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let hash = blake3::hash(path.as_os_str().as_bytes());
+        let name = hash.as_bytes().first_chunk::<16>().expect("16 of 32 bytes");
+        self.folder.join(PLACES).join(hex(name))
+    }
+
+    /// Refuses a store without a key at the place of one that has one: who cannot make its seals could put another in its
+    /// place.
+    fn check_place(&self, path: &Path, store: &[u8; 16]) -> Result<()> {
+        let Ok(known) = fs::read_to_string(self.place(path)) else { return Ok(()) };
+        if known.trim() == hex(store) {
+            return Ok(());
+        }
+        let what = format!(
+            "the store at {} is not the one that stood there: that was sealed, and this one's key is not here",
+            path.display()
+        );
+        Err(backend::Error::Breach { breach: Breach::Replaced, what }.into())
+    }
+
+    /// Notes which store stands at a place. Where that cannot be written it is left.
+    pub(super) fn note_place(&self, path: &Path, store: &[u8; 16]) {
+        let (file, id) = (self.place(path), hex(store));
+        if fs::read_to_string(&file).is_ok_and(|known| known == id) {
+            return;
+        }
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(self.folder.join(PLACES));
+        if made.is_ok() {
+            let _ = write_private(&file, id.as_bytes());
+        }
+    }
+}
+
+/// Replaces a file as one step, durably, for its owner only.
+pub(super) fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
+    let new = path.with_extension(format!("{}.new", std::process::id()));
+    let written = || {
+        let mut file =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&new, path)?;
+        let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    };
+    written().map_err(backend::Error::io("write", path))?;
+    super::private(path, 0o600)
+}
+
+fn hex(bytes: &[u8; 16]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,228 @@
+//! Attacks on the index: everything that no longer stands in the journal.
+
+use super::{Place, add, breach_of, copy};
+use forge_store::backend::Breach;
+use rocksdb::{ColumnFamilyDescriptor, DB, IteratorMode, Options, WriteOptions};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Opens the newest generation as a database and changes rows of it, so that RocksDB itself finds nothing wrong.
+fn edit(place: &Place, change: impl FnOnce(&DB, &WriteOptions)) {
+    let folder = place.generation();
+    let mut options = Options::default();
+    options.set_disable_auto_compactions(true);
+    let families =
+        ["default", "objects"].map(|name| ColumnFamilyDescriptor::new(name, Options::default()));
+    let database = DB::open_cf_descriptors(&options, &folder, families).unwrap();
+    let mut write = WriteOptions::default();
+    write.disable_wal(true);
+    change(&database, &write);
+    database.flush().unwrap();
+    drop(database);
+    // What a database leaves beside its tables would tell.
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let part = name.ends_with(".sst") || name == "CURRENT" || name.starts_with("MANIFEST-");
+        if !part && name != "SEAL" {
+            fs::remove_file(path).unwrap();
+        }
+    }
+}
+
+/// The rows of a table.
+fn rows(database: &DB, table: u8) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let all = database.iterator(IteratorMode::Start).map(|row| row.unwrap());
+    all.filter(|(key, _)| key[0] == table).map(|(key, value)| (key.into(), value.into())).collect()
+}
+
+const CHECKPOINTS: u8 = 6;
+const TIMES: u8 = 4;
+
+/// A row's bytes with a hash that is right for other content.
+fn wrapped(content: &[u8]) -> Vec<u8> {
+    let mut row = b"fRw1".to_vec();
+    row.extend((content.len() as u32).to_le_bytes());
+    row.extend(&blake3::hash(content).as_bytes()[..16]);
+    row.extend(content);
+    row
+}
+
+fn replaced(row: &[u8], text: &str, other: &str) -> Vec<u8> {
+    let mut content = row[24..].to_vec();
+    let at = content.windows(text.len()).position(|part| part == text.as_bytes()).unwrap();
+    content[at..at + text.len()].copy_from_slice(other.as_bytes());
+    wrapped(&content)
+}
+
+fn saying(rows: &[(Vec<u8>, Vec<u8>)], text: &str) -> usize {
+    let says = |row: &[u8]| row.windows(text.len()).any(|part| part == text.as_bytes());
+    rows.iter().position(|(_, row)| says(row)).unwrap()
+}
+
+#[test]
+fn a_row_whose_content_was_changed_is_refused() {
+    let place = Place::applied();
+    edit(&place, |database, write| {
+        let rows = rows(database, CHECKPOINTS);
+        let (key, row) = &rows[saying(&rows, "first-3")];
+        database.put_opt(key, replaced(row, "first-3", "FORGED!"), write).unwrap();
+    });
+    assert!(matches!(place.refusal(), Breach::Altered | Breach::Unsealed));
+}
+
+#[test]
+fn a_row_whose_metadata_was_changed_is_refused() {
+    let place = Place::applied();
+    edit(&place, |database, write| {
+        let rows = rows(database, CHECKPOINTS);
+        let (key, row) = &rows[saying(&rows, "first-3")];
+        database.put_opt(key, replaced(row, "manual", "MANUAL"), write).unwrap();
+    });
+    assert!(matches!(place.refusal(), Breach::Altered | Breach::Unsealed));
+}
+
+#[test]
+fn rows_that_were_taken_out_are_missed() {
+    for last in [false, true] {
+        let place = Place::applied();
+        edit(&place, |database, write| {
+            for table in [CHECKPOINTS, TIMES] {
+                let rows = rows(database, table);
+                let gone = if last { rows.len() - 1 } else { rows.len() / 2 };
+                database.delete_opt(&rows[gone].0, write).unwrap();
+            }
+        });
+        assert!(matches!(place.refusal(), Breach::Altered | Breach::Unsealed));
+    }
+}
+
+#[test]
+fn rows_that_changed_places_or_came_from_another_session_are_refused() {
+    for (one, other) in [("first-3", "first-4"), ("first-5", "other-5"), ("first-5", "first-1")] {
+        let place = Place::applied();
+        edit(&place, |database, write| {
+            let rows = rows(database, CHECKPOINTS);
+            let (victim, donor) = (saying(&rows, one), saying(&rows, other));
+            database.put_opt(&rows[victim].0, &rows[donor].1, write).unwrap();
+        });
+        assert!(matches!(place.refusal(), Breach::Altered | Breach::Unsealed));
+    }
+}
+
+#[test]
+fn a_row_that_was_made_up_is_refused() {
+    let place = Place::applied();
+    edit(&place, |database, write| {
+        let rows = rows(database, CHECKPOINTS);
+        let (key, row) = rows.last().unwrap();
+        let mut next = key.clone();
+        *next.last_mut().unwrap() += 1;
+        database.put_opt(next, replaced(row, "other-5", "FORGED!"), write).unwrap();
+    });
+    assert!(matches!(place.refusal(), Breach::Altered | Breach::Unsealed));
+}
+
+/// The tables of the newest generation.
+fn tables(folder: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|it| it == "sst")).collect()
+}
+
+#[test]
+fn a_table_of_the_same_length_and_time_is_refused_also_after_it_was_found_right() {
+    let place = Place::applied();
+    assert_eq!(place.read().unwrap().len(), 20);
+    let table = tables(&place.generation()).pop().unwrap();
+    let time = fs::metadata(&table).unwrap().modified().unwrap();
+    let mut bytes = fs::read(&table).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&table, bytes).unwrap();
+    fs::File::options().write(true).open(&table).unwrap().set_modified(time).unwrap();
+    assert_eq!(place.refusal(), Breach::Altered);
+}
+
+#[test]
+fn a_table_that_is_gone_or_was_added_is_refused() {
+    let place = Place::applied();
+    let table = tables(&place.generation()).pop().unwrap();
+    fs::copy(&table, table.with_file_name("999999.sst")).unwrap();
+    assert_eq!(place.refusal(), Breach::Unsealed);
+    fs::remove_file(table.with_file_name("999999.sst")).unwrap();
+    assert_eq!(place.read().unwrap().len(), 20);
+    fs::remove_file(table).unwrap();
+    assert_eq!(place.refusal(), Breach::Missing);
+}
+
+#[test]
+fn an_older_generation_under_another_name_is_refused() {
+    let place = Place::applied();
+    let old = place.root.path().join("old");
+    copy(&place.generation(), &old);
+    add(&place.open().session("first").unwrap(), 60, "newest");
+    assert!(place.open().maintain(0).unwrap());
+    let new = place.generation();
+    fs::remove_dir_all(&new).unwrap();
+    copy(&old, &new);
+    assert_eq!(place.refusal(), Breach::Altered);
+}
+
+#[test]
+fn an_older_copy_of_the_whole_store_is_refused_also_where_the_journal_is_applied() {
+    let place = Place::applied();
+    let aside = place.root.path().join("aside");
+    copy(&place.store(), &aside);
+    add(&place.open().session("first").unwrap(), 60, "newest");
+    assert!(place.open().maintain(0).unwrap());
+    fs::remove_dir_all(place.store()).unwrap();
+    copy(&aside, &place.store());
+    assert_eq!(place.refusal(), Breach::SetBack);
+}
+
+#[test]
+fn a_copy_that_went_another_way_is_refused_also_where_what_was_seen_is_applied() {
+    let place = Place::applied();
+    let (aside, keys) = (place.root.path().join("aside"), place.root.path().join("keys"));
+    copy(&place.store(), &aside);
+    copy(&place.keyring(), &keys);
+    add(&place.open().session("first").unwrap(), 60, "mine");
+    let options = forge_store::store::Options { keyring: Some(keys), ..place.options() };
+    let other = forge_store::store::Store::open(&aside, options).unwrap();
+    (0..3).for_each(|minute| add(&other.session("first").unwrap(), 70 + minute, "theirs"));
+    assert!(other.maintain(0).unwrap());
+    drop(other);
+    fs::remove_dir_all(place.store()).unwrap();
+    copy(&aside, &place.store());
+    let error = place.read().unwrap_err();
+    assert_eq!(breach_of(&error), Breach::Replaced);
+}
+
+#[test]
+fn a_copy_of_the_texts_for_searching_that_was_made_up_is_not_believed() {
+    let place = Place::new();
+    let query = || forge_store::store::Query::parse("first-3").unwrap();
+    let find = |store: &forge_store::store::Store| {
+        let session = store.session("first").unwrap();
+        store.search(&[session], &query(), &|_, _| None).unwrap().hits.len()
+    };
+    let store = place.open();
+    let found = find(&store);
+    assert!(found > 0);
+    drop(store);
+    let folder = place.store().join("search");
+    let file = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = fs::read(&file).unwrap();
+    // The content of its only block, compressed anew, under a hash that takes no key.
+    let plain = zstd::decode_all(&bytes[28..]).unwrap();
+    let at = plain.windows(7).position(|part| part == b"first-3").unwrap();
+    let mut forged = plain;
+    forged[at..at + 7].copy_from_slice(b"FORGED!");
+    let content = zstd::encode_all(forged.as_slice(), 3).unwrap();
+    bytes.truncate(8);
+    bytes.extend((content.len() as u32).to_le_bytes());
+    bytes.extend(&blake3::hash(&content).as_bytes()[..16]);
+    bytes.extend(content);
+    fs::write(&file, bytes).unwrap();
+    assert_eq!(find(&place.open()), found);
+}

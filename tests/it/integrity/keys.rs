@@ -1,0 +1,251 @@
+//! Keys and witnesses: missing, carried elsewhere, taken over; and who may read them.
+
+use super::frame::{frames, write};
+use super::{Place, act, add, breach_of, copy, new_note, read, time};
+use forge_store::backend::Breach;
+use forge_store::error::{Error, ErrorKind};
+use forge_store::store::{Depth, NewSession, Options, Outcome, Standing, Store};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+impl Place {
+    /// As on a machine that knows nothing of the store.
+    fn elsewhere(&self) -> Options {
+        Options { keyring: Some(self.root.path().join("elsewhere")), ..Options::default() }
+    }
+
+    /// The folder of the store's key.
+    fn kept(&self) -> PathBuf {
+        let folders = fs::read_dir(self.keyring()).unwrap().map(|entry| entry.unwrap().path());
+        folders.into_iter().find(|folder| folder.join("key").exists()).unwrap()
+    }
+}
+
+fn verified(place: &Place, keyring: &Path) -> (Outcome, Standing) {
+    let found = Store::verify(&place.store(), Depth::ReadData, time(0), Some(keyring)).unwrap();
+    assert_eq!(found.findings, []);
+    (found.outcome, found.standing)
+}
+
+#[test]
+fn a_store_without_a_keyring_has_no_seals_as_ever() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("store");
+    let store = Store::create(&path, Options::default()).unwrap();
+    assert_eq!(store.standing(), Standing::Unsealed);
+    store.create_session(&act(0), NewSession::named("s")).unwrap();
+    drop(store);
+    assert!(!fs::read_to_string(path.join("FORMAT")).unwrap().contains("sealed"));
+    // Nor does it get some by being opened with one.
+    let options = Options { keyring: Some(root.path().join("keys")), ..Options::default() };
+    assert_eq!(Store::open(&path, options).unwrap().standing(), Standing::Unsealed);
+}
+
+#[test]
+fn a_store_whose_key_is_missing_is_read_and_not_written_and_keeps_what_can_wait() {
+    for place in [Place::new(), Place::applied()] {
+        let said = place.read().unwrap();
+        for options in [place.elsewhere(), Options::default()] {
+            let store = Store::open(&place.store(), options).unwrap();
+            assert_eq!(store.standing(), Standing::NoKey);
+            assert_eq!(read(&store).unwrap(), said);
+            let error = store.create_session(&act(9), NewSession::named("new")).map(drop);
+            assert_eq!(error.unwrap_err().kind(), ErrorKind::Unkeyed);
+            assert!(!store.maintain(0).unwrap());
+        }
+        let elsewhere = place.root.path().join("elsewhere");
+        assert_eq!(verified(&place, &elsewhere), (Outcome::Clean, Standing::NoKey));
+    }
+}
+
+#[test]
+fn what_was_written_without_the_key_waits_until_the_store_is_taken_over() {
+    let place = Place::new();
+    let store = Store::open(&place.store(), place.elsewhere()).unwrap();
+    let session = store.session("first").unwrap();
+    let done = session.write(&act(60)).change(new_note("waits")).commit().unwrap();
+    assert!(done.spooled);
+    assert_eq!(read(&store).unwrap().len(), 21);
+    drop((session, store));
+    // Who has the key does not believe it, and says so.
+    let store = place.open();
+    assert_eq!(read(&store).unwrap().len(), 20);
+    assert_eq!(store.waiting().unwrap().unsealed.len(), 1);
+    add(&store.session("first").unwrap(), 61, "more");
+    assert_eq!(store.waiting().unwrap().unsealed.len(), 1);
+    drop(store);
+    let keyring = place.keyring();
+    let found = Store::verify(&place.store(), Depth::Quick, time(0), Some(&keyring)).unwrap();
+    assert_eq!(found.outcome, Outcome::Forged);
+    let done = Store::adopt(&place.store(), &place.options(), time(70)).unwrap();
+    assert_eq!((done.whole, done.waiting), (false, 1));
+    let store = place.open();
+    store.drain().unwrap();
+    assert_eq!(read(&store).unwrap().len(), 23);
+    assert_eq!(verified(&place, &keyring), (Outcome::Clean, Standing::Sealed));
+}
+
+#[test]
+fn a_store_is_taken_over_where_its_key_is_not() {
+    for place in [Place::new(), Place::applied()] {
+        let said = place.read().unwrap();
+        let options = place.elsewhere();
+        let done = Store::adopt(&place.store(), &options, time(70)).unwrap();
+        assert_eq!((done.before, done.whole), (Standing::NoKey, true));
+        let store = Store::open(&place.store(), options.clone()).unwrap();
+        assert_eq!((store.standing(), read(&store).unwrap()), (Standing::Sealed, said));
+        add(&store.session("first").unwrap(), 71, "goes on");
+        assert!(store.maintain(0).unwrap());
+        drop(store);
+        let elsewhere = place.root.path().join("elsewhere");
+        assert_eq!(verified(&place, &elsewhere), (Outcome::Clean, Standing::Sealed));
+        let state = Store::key_state(&place.store(), &options).unwrap();
+        assert_eq!(state.adopted, Some((done.position, time(70))));
+        assert!(state.witnessed.unwrap() > done.position);
+        // Where the old key is, this is not the store that was there.
+        assert_eq!(breach_of(&place.read().unwrap_err()), Breach::Replaced);
+    }
+}
+
+#[test]
+fn a_store_without_seals_gets_some_by_being_taken_over() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("store");
+    let store = Store::create(&path, Options::default()).unwrap();
+    let session = store.create_session(&act(0), NewSession::named("first")).unwrap();
+    add(&session, 1, "one");
+    assert!(store.maintain(0).unwrap());
+    add(&session, 2, "two");
+    drop((session, store));
+    let options = Options { keyring: Some(root.path().join("keys")), ..Options::default() };
+    let done = Store::adopt(&path, &options, time(3)).unwrap();
+    assert_eq!((done.before, done.whole), (Standing::Unsealed, true));
+    let store = Store::open(&path, options).unwrap();
+    assert_eq!((store.standing(), read(&store).unwrap().len()), (Standing::Sealed, 4));
+}
+
+#[test]
+fn a_writer_that_has_the_store_open_while_it_is_taken_over_is_refused_from_then_on() {
+    let place = Place::new();
+    let before = place.open();
+    let session = before.session("first").unwrap();
+    Store::adopt(&place.store(), &place.elsewhere(), time(70)).unwrap();
+    let done = session.write(&act(71)).change(new_note("late")).commit();
+    assert!(done.is_err() || done.unwrap().spooled);
+    let store = Store::open(&place.store(), place.elsewhere()).unwrap();
+    assert_eq!(read(&store).unwrap().len(), 20);
+}
+
+#[test]
+fn a_forged_store_is_kept_only_by_taking_it_over() {
+    let place = Place::new();
+    let segment = place.segment();
+    let mut all = frames(&segment);
+    let at = all.iter().position(|frame| frame.holds("first-3")).unwrap();
+    all.truncate(at);
+    write(&segment, &all);
+    assert_eq!(place.refusal(), Breach::SetBack);
+    // What a refused writer left in the spool stays there.
+    let done = Store::adopt(&place.store(), &place.options(), time(70)).unwrap();
+    assert!(done.whole);
+    assert_eq!(read(&place.open()).unwrap().iter().filter(|it| it.starts_with("first")).count(), 4);
+}
+
+#[test]
+fn a_copy_goes_on_by_itself_once_it_is_taken_over_and_the_store_too() {
+    let place = Place::new();
+    let backup = place.root.path().join("backup");
+    copy(&place.store(), &backup);
+    add(&place.open().session("first").unwrap(), 60, "newest");
+    let error = Store::open(&backup, place.options()).and_then(|store| read(&store)).unwrap_err();
+    assert_eq!(breach_of(&error), Breach::SetBack);
+    Store::adopt(&backup, &place.options(), time(70)).unwrap();
+    let copy = Store::open(&backup, place.options()).unwrap();
+    add(&copy.session("first").unwrap(), 71, "by itself");
+    assert_eq!((read(&copy).unwrap().len(), place.read().unwrap().len()), (22, 22));
+    assert_eq!(verified(&place, &place.keyring()), (Outcome::Clean, Standing::Sealed));
+}
+
+#[test]
+fn a_store_that_moves_takes_its_key_along() {
+    let place = Place::new();
+    let text = Store::export_key(&place.store(), &place.options()).unwrap();
+    let options = place.elsewhere();
+    let id = Store::import_key(&text, &options).unwrap();
+    assert_eq!(id, Store::key_state(&place.store(), &options).unwrap().id);
+    let store = Store::open(&place.store(), options.clone()).unwrap();
+    assert_eq!((store.standing(), read(&store).unwrap().len()), (Standing::Sealed, 20));
+    drop(store);
+    assert_eq!(Store::import_key(&text, &options).unwrap_err().kind(), ErrorKind::Conflict);
+    let broken = text.replace("secret", "Secret");
+    assert_eq!(Store::import_key(&broken, &options).unwrap_err().kind(), ErrorKind::Invalid);
+    // What its witness saw goes along: an older copy is no less refused there.
+    let segment = place.segment();
+    let mut all = frames(&segment);
+    all.pop();
+    write(&segment, &all);
+    let error = Store::open(&place.store(), options).and_then(|store| read(&store)).unwrap_err();
+    assert_eq!(breach_of(&error), Breach::SetBack);
+}
+
+#[test]
+fn a_missing_witness_is_said_and_nothing_is_written_until_the_store_is_taken_over() {
+    let place = Place::new();
+    fs::remove_file(place.kept().join("witness")).unwrap();
+    let store = place.open();
+    assert_eq!((store.standing(), read(&store).unwrap().len()), (Standing::NoWitness, 20));
+    let error = store.create_session(&act(9), NewSession::named("new")).map(drop).unwrap_err();
+    assert!(matches!(error, Error::Unkeyed { missing: "witness" }));
+    drop(store);
+    assert!(Store::adopt(&place.store(), &place.options(), time(70)).unwrap().whole);
+    assert_eq!(place.open().standing(), Standing::Sealed);
+}
+
+#[test]
+fn another_store_in_the_place_of_a_sealed_one_is_refused() {
+    let place = Place::new();
+    let forged = place.root.path().join("forged");
+    Store::create(&forged, Options::default()).unwrap();
+    fs::remove_dir_all(place.store()).unwrap();
+    copy(&forged, &place.store());
+    assert_eq!(breach_of(&place.read().unwrap_err()), Breach::Replaced);
+    // Nor does it help to say that there were no seals.
+    let place = Place::new();
+    let file = place.store().join("FORMAT");
+    let text = fs::read_to_string(&file).unwrap().replace("optional sealed", "optional ");
+    let (before, _) = text.split_at(text.rfind("check ").unwrap());
+    let check = &blake3::hash(before.as_bytes()).to_hex()[..16];
+    fs::write(&file, format!("{before}check {check}\n")).unwrap();
+    assert_eq!(breach_of(&place.read().unwrap_err()), Breach::Unsealed);
+}
+
+#[test]
+fn keys_and_witnesses_are_private_and_a_damaged_key_is_an_error() {
+    let place = Place::new();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let kept = place.kept();
+    assert_eq!((mode(&place.keyring()), mode(&kept)), (0o700, 0o700));
+    assert_eq!((mode(&kept.join("key")), mode(&kept.join("witness"))), (0o600, 0o600));
+    let text = fs::read_to_string(kept.join("key")).unwrap();
+    fs::write(kept.join("key"), text.replace("store", "Store")).unwrap();
+    assert_eq!(place.read().unwrap_err().kind(), ErrorKind::Corrupt);
+}
+
+#[test]
+fn a_repaired_store_is_sealed_with_the_same_key_and_holds_no_forged_record() {
+    let place = Place::new();
+    let segment = place.segment();
+    let mut all = frames(&segment);
+    let at = all.iter().position(|frame| frame.holds("other-5")).unwrap();
+    all[at].replace("other-5", "FORGED!");
+    write(&segment, &all);
+    let (to, keyring) = (place.root.path().join("repaired"), place.keyring());
+    let done = Store::repair(&place.store(), &to, time(80), Some(&keyring)).unwrap();
+    assert!(!done.lost.is_empty(), "{done:?}");
+    fs::remove_dir_all(place.store()).unwrap();
+    copy(&to, &place.store());
+    let store = place.open();
+    assert_eq!(store.standing(), Standing::Sealed);
+    assert!(read(&store).unwrap().iter().all(|said| !said.contains("FORGED")));
+}

@@ -1,0 +1,178 @@
+//! Whoever changes a sealed store without its key is found out when it is read. The attacker here knows the format, may
+//! change every file of the store, and makes every hash and checksum right again that takes no key.
+
+mod frame;
+mod index;
+mod journal;
+mod keys;
+mod spool;
+
+use forge_store::backend::{self, Breach};
+use forge_store::error::{Error, ErrorKind};
+use forge_store::model::{Key, Kind, Timestamp, Value};
+use forge_store::store::{
+    Act, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store,
+};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn time(minute: i64) -> Timestamp {
+    Timestamp::from_micros(1_767_261_600_000_000 + minute * 60_000_000)
+}
+
+fn act(minute: i64) -> Act {
+    Act::asked("test", time(minute))
+}
+
+fn note(id: &str, text: &str) -> ClaimChange {
+    ClaimChange::put(Key::new(Kind::Note, id), Value::from([("text", text.into())]))
+}
+
+/// A note that may wait in the spool.
+fn new_note(id: &str) -> ClaimChange {
+    ClaimChange::add(Key::new(Kind::Note, id), Value::from([("text", id.into())]))
+}
+
+/// A sealed store and, outside of it, its key and witness.
+struct Place {
+    root: tempfile::TempDir,
+}
+
+impl Place {
+    /// A store with the sessions `first` and `other`, of five checkpoints and notes each.
+    fn new() -> Self {
+        let place = Self { root: tempfile::tempdir().unwrap() };
+        let store = Store::create(&place.store(), place.options()).unwrap();
+        for name in ["first", "other"] {
+            let session = store.create_session(&act(0), NewSession::named(name)).unwrap();
+            (1..=5).for_each(|minute| add(&session, minute, &format!("{name}-{minute}")));
+        }
+        place
+    }
+
+    /// The same, and all of it stands in the index.
+    fn applied() -> Self {
+        let place = Self::new();
+        assert!(place.open().maintain(0).unwrap());
+        place
+    }
+
+    fn store(&self) -> PathBuf {
+        self.root.path().join(".forge")
+    }
+
+    fn keyring(&self) -> PathBuf {
+        self.root.path().join("keyring")
+    }
+
+    fn options(&self) -> Options {
+        Options { keyring: Some(self.keyring()), ..Options::default() }
+    }
+
+    fn open(&self) -> Store {
+        Store::open(&self.store(), self.options()).unwrap()
+    }
+
+    /// The only segment, or the last one.
+    fn segment(&self) -> PathBuf {
+        let files = fs::read_dir(self.store().join("journal")).unwrap();
+        let logs = files.map(|file| file.unwrap().path());
+        logs.filter(|path| path.extension().is_some_and(|it| it == "log")).max().unwrap()
+    }
+
+    fn generation(&self) -> PathBuf {
+        let files = fs::read_dir(self.store().join("index")).unwrap();
+        let folders = files.map(|file| file.unwrap().path()).filter(|path| path.is_dir());
+        folders.max().unwrap()
+    }
+
+    /// What a reader comes to who wants everything.
+    fn read(&self) -> Result<Vec<String>, Error> {
+        let options = Options { read_only: true, ..self.options() };
+        read(&Store::open(&self.store(), options)?)
+    }
+
+    /// How a reader, a writer and a check find that somebody changed the store.
+    fn refusal(&self) -> Breach {
+        let error = self.read().expect_err("it is read as if nothing were wrong");
+        assert_eq!(error.kind(), ErrorKind::Forged, "{error:?}");
+        let write = Store::open(&self.store(), self.options()).and_then(|store| {
+            let session = store.session("first")?;
+            session.write(&act(99)).change(note("late", "late")).commit().map(drop)?;
+            // A note can wait beside a store that cannot be written.
+            let waits = store.waiting()?.writes;
+            if waits > 0 { Err(error_of(Breach::Altered)) } else { Ok(()) }
+        });
+        assert_eq!(write.expect_err("it is written to").kind(), ErrorKind::Forged);
+        let depth = forge_store::store::Depth::Quick;
+        let keyring = self.keyring();
+        let verified = Store::verify(&self.store(), depth, time(0), Some(&keyring)).unwrap();
+        assert_eq!(verified.outcome, forge_store::store::Outcome::Forged, "{verified:?}");
+        breach_of(&error)
+    }
+}
+
+fn error_of(breach: Breach) -> Error {
+    backend::Error::Breach { breach, what: String::new() }.into()
+}
+
+fn breach_of(error: &Error) -> Breach {
+    match error {
+        Error::Backend(backend::Error::Breach { breach, .. }) => *breach,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn add(session: &Session, minute: i64, text: &str) {
+    session
+        .write(&act(minute))
+        .change(note(text, text))
+        .checkpoint(NewCheckpoint::manual(text))
+        .commit()
+        .unwrap();
+}
+
+/// All that a store says: checkpoints and claims of both sessions.
+fn read(store: &Store) -> Result<Vec<String>, Error> {
+    let mut said = Vec::new();
+    for summary in store.sessions()? {
+        let session = store.session(&summary.info.name)?;
+        let checkpoints = session.checkpoints(&CheckpointFilter::default())?;
+        said.extend(checkpoints.into_iter().map(|one| one.message));
+        let state = session.state(&session.head()?)?;
+        said.extend(state.claims_of(Kind::Note)?.into_iter().map(|(id, _)| id));
+    }
+    said.sort();
+    Ok(said)
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let place = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &place);
+        } else {
+            fs::copy(entry.path(), place).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_sealed_store_that_nobody_changed_is_read_written_and_whole() {
+    let place = Place::new();
+    assert_eq!(place.read().unwrap().len(), 20);
+    let before = place.read().unwrap();
+    assert!(place.open().maintain(0).unwrap());
+    assert_eq!(place.read().unwrap(), before);
+    let store = place.open();
+    add(&store.session("first").unwrap(), 50, "more");
+    store.rebuild().unwrap().unwrap();
+    assert!(store.compact().unwrap());
+    assert_eq!(read(&store).unwrap().len(), 22);
+    let deep = forge_store::store::Depth::ReadData;
+    let keyring = place.keyring();
+    let verified = Store::verify(&place.store(), deep, time(0), Some(&keyring)).unwrap();
+    assert_eq!((verified.findings, verified.standing), (Vec::new(), store.standing()));
+}
