@@ -26,6 +26,8 @@ mod model;
 mod program;
 #[cfg(test)]
 mod prune;
+#[cfg(test)]
+mod recover;
 mod redact;
 #[cfg(test)]
 mod rot;

@@ -35,6 +35,7 @@ pub mod note;
 pub mod program;
 pub mod progress;
 pub mod prune;
+pub mod recover;
 pub mod redact;
 pub mod run;
 pub mod search;
@@ -123,6 +124,8 @@ pub enum Command {
     Undo(undo::UndoArgs),
     /// Take back the last undo
     Redo,
+    /// After a crash: where to go on, with code, environment, commands and what is left to do
+    Recover(recover::RecoverArgs),
     /// Name moments, list and compare them, and go back to them
     #[command(subcommand)]
     Checkpoint(checkpoint::CheckpointCommand),
@@ -215,6 +218,7 @@ impl Command {
             Self::Log(args) => log::run(args, context),
             Self::Undo(args) => undo::run(args, context),
             Self::Redo => undo::redo(context),
+            Self::Recover(args) => recover::run(args, context),
             Self::Tui(args) => tui::run(args, context),
             Self::Checkpoint(command) => checkpoint::run(command, context),
             Self::Import(command) => import::run(command, context),
