@@ -37,6 +37,11 @@ impl Environment {
         self.value(name)?.to_str()
     }
 
+    /// The variables that are text.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)))
+    }
+
     /// The variable as a path, unless it is not set or empty.
     #[must_use]
     pub fn path(&self, name: &str) -> Option<PathBuf> {

@@ -1,5 +1,8 @@
 //! The state of a git checkout, by the `git` command. Nothing of the user's changes: index and new objects are private.
 
+pub mod path;
+pub mod restore;
+
 use crate::error::CommandError;
 use forge_store::model::Value;
 use std::ffi::OsStr;

@@ -2,6 +2,7 @@
 //! libFuzzer; `docs/reliability.md` says what was tried.
 
 mod agent;
+mod bundle;
 mod bytes;
 mod history;
 mod journal;
@@ -14,6 +15,7 @@ mod text;
 mod rules;
 
 pub use agent::{claude_code, codex, gemini, hook};
+pub use bundle::bundle;
 pub use bytes::{delta, object, record, rows};
 pub use history::thread;
 pub use journal::journal;

@@ -16,7 +16,7 @@ const SEGMENT_BYTES: usize = 2 << 20;
 const MUCH_BYTES: usize = 1 << 20;
 const NEAR_BYTES: usize = 512 << 10;
 /// Every so many bytes a segment stands alone, so that reading in the middle need not begin at the beginning.
-const RESTART_BYTES: u64 = 8 << 20;
+pub(crate) const RESTART_BYTES: u64 = 8 << 20;
 
 /// The segments that append `content` to a blob that holds `offset` bytes, of which `before` are the last (at least
 /// those since the last restart, or all).

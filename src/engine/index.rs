@@ -175,8 +175,10 @@ impl Indexer<'_> {
                 object::put_unnamed(self.rows, number, &object.0);
                 let row = SegmentRow { object: number, length, prefix: *prefix };
                 let place = of(*session).text(blob).number(*offset).build();
+                // What was taken back is read again into the same place.
+                let is_new = self.view().get(key::SEGMENTS, &place)?.is_none();
                 self.rows.put(key::SEGMENTS, place, row.encode());
-                self.added.segments += 1;
+                self.added.segments += u64::from(is_new);
                 Ok(None)
             }
             RecordChange::Revision { session, header, body, delta } => {

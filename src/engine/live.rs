@@ -46,6 +46,12 @@ impl View {
         Ok(self)
     }
 
+    /// Whether a record can come next: what is wrong with it is said before it stands in the journal.
+    pub(crate) fn check(&self, record: Record) -> Result<()> {
+        let placed = Placed { position: self.position, hash: Default::default(), record };
+        index::apply(self, &mut Rows::default(), &mut (*self.refs).clone(), &placed)
+    }
+
     /// The same moment, read from the store itself: nothing that was read before is used again.
     pub(crate) fn merged(&self) -> Merged<'_> {
         Merged { base: &*self.base, rows: &self.rows, position: self.position }

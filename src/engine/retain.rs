@@ -127,33 +127,44 @@ pub(crate) fn fold(
             "the revisions up to #{last} were folded differently since: take that back first"
         )));
     }
-    let mut together: BTreeMap<Vec<u8>, (Side, Side)> = BTreeMap::new();
-    let mut freed = 0;
+    let (mut deltas, mut freed) = (Vec::new(), 0);
     for (sequence, row) in &rows {
         freed += if *sequence < last { row.body.len() as u64 } else { 0 };
         for part in &row.parts {
             let sealed = object::sealed(view, *part)?;
             freed += sealed.len() as u64;
-            let content = open(ObjectKind::Delta, &sealed)
-                .map_err(Error::corrupt(format!("the object number {part}")))?;
-            for change in Delta::decode(&content).map_err(Error::corrupt("a delta"))?.changes {
-                together
-                    .entry(change.key)
-                    .and_modify(|(_, new)| *new = change.new.clone())
-                    .or_insert((change.old, change.new));
-            }
+            deltas.push(
+                open(ObjectKind::Delta, &sealed)
+                    .map_err(Error::corrupt(format!("the object number {part}")))?,
+            );
         }
     }
-    together.retain(|_, (old, new)| old != new);
-    let delta = if together.is_empty() {
-        Vec::new()
-    } else {
-        let changes = together.into_iter().map(|(key, (old, new))| DeltaChange { key, old, new });
-        seal_pieces(changes, &mut super::commit::random)?.1
-    };
+    let delta = together(deltas.iter().map(Vec::as_slice), &mut super::commit::random)?;
     let kept = delta.iter().map(stored_bytes).sum();
     let change = RecordChange::Folded { session: number, branch, first, last, pruning, delta };
     Ok(Planned { change, count: rows.len() as u64 - 1, freed, kept })
+}
+
+/// What deltas that follow each other change together, as the parts of one.
+pub(crate) fn together<'a>(
+    deltas: impl Iterator<Item = &'a [u8]>,
+    salt: &mut dyn FnMut() -> Result<[u8; 16]>,
+) -> Result<Vec<DeltaPart>> {
+    let mut together: BTreeMap<Vec<u8>, (Side, Side)> = BTreeMap::new();
+    for delta in deltas {
+        for change in Delta::decode(delta).map_err(Error::corrupt("a delta"))?.changes {
+            together
+                .entry(change.key)
+                .and_modify(|(_, new)| *new = change.new.clone())
+                .or_insert((change.old, change.new));
+        }
+    }
+    together.retain(|_, (old, new)| old != new);
+    if together.is_empty() {
+        return Ok(Vec::new());
+    }
+    let changes = together.into_iter().map(|(key, (old, new))| DeltaChange { key, old, new });
+    Ok(seal_pieces(changes, salt)?.1)
 }
 
 /// What a part will take in the index, where it is compressed.

@@ -5,6 +5,7 @@
 //! missing one, a byte too many are errors.
 #![warn(clippy::indexing_slicing)]
 
+mod bundle;
 mod chunk;
 mod codec;
 mod delta;
@@ -22,6 +23,10 @@ mod refs;
 mod row;
 mod spooled;
 
+pub use bundle::{
+    BUNDLE_HEADER_BYTES, BUNDLE_VERSION, Begun, BundleChain, BundleContents, BundleEnd,
+    BundleSession, ITEM_CHECK_BYTES, ITEM_HEADER_BYTES, ItemKind, bundle_header, item_header,
+};
 pub use chunk::{CHUNK_MAX_BYTES, CHUNK_MIN_BYTES, Chunk, ChunkEntry, is_boundary};
 pub use codec::DecodeError;
 pub(crate) use codec::{pack as pack_derived, unpack as unpack_bytes};

@@ -6,8 +6,10 @@
 mod act;
 mod adopt;
 mod aside;
+mod backup;
 mod brief;
 mod browse;
+mod bundle;
 mod capture;
 mod check;
 mod gate;
@@ -17,6 +19,7 @@ mod join;
 mod keyring;
 mod maintainer;
 mod merge;
+mod recover;
 mod repair;
 mod resolve;
 mod retain;
@@ -44,11 +47,13 @@ pub use crate::engine::verify::{Checked, Depth, Finding};
 pub use act::Act;
 pub use adopt::{Adopted, KeyState};
 pub use aside::{Aside, Waiting};
+pub use backup::Backed;
 pub use brief::{Brief, BriefLine, title};
 pub use browse::{
     ACTIVITY_LIMIT, Activity, BranchLine, HistoryPage, PageItem, PageKinds, Place, Rank, Recorded,
     SHOWN_CHANGES, Way,
 };
+pub use bundle::{BundleRange, BundleSource, BundleTaken, Bundled};
 pub use capture::{
     Connected, Recorder, RecoveryPoint, RecoveryReport, RecoveryStep, SystemError, TemporalQuery,
 };
@@ -57,6 +62,7 @@ pub use history::{HistoryEntry, LogEntry, LogItem};
 pub use import::{BLOCK_BYTES, Bookmark, SourceChange};
 pub use maintainer::Maintainer;
 pub use merge::{MergeConflict, MergeReport, MergeResult, Merging};
+pub use recover::Recovery;
 pub use repair::Repaired;
 pub use resolve::Point;
 pub use retain::{Folded, FoldedAt, Pruned, Swept, UNDO_MICROS, Verdict};

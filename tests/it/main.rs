@@ -3,6 +3,8 @@
 mod backend;
 mod browse;
 #[cfg(test)]
+mod bundle;
+#[cfg(test)]
 mod capture;
 #[cfg(test)]
 mod crash;
@@ -24,6 +26,8 @@ mod model;
 mod program;
 #[cfg(test)]
 mod prune;
+#[cfg(test)]
+mod recover;
 mod redact;
 #[cfg(test)]
 mod rot;

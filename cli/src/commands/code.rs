@@ -5,9 +5,9 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::git;
 use crate::report::written::Written;
-use crate::workplace::Need;
+use crate::workplace::{self, Need};
 use crate::writing::{Writing, new_fact};
-use forge_store::model::{AutoTrigger, Kind};
+use forge_store::model::{AutoTrigger, Kind, Value};
 
 /// Record the state of the source code.
 #[derive(Debug, clap::Subcommand)]
@@ -26,6 +26,10 @@ pub struct CaptureArgs {
     /// Say what state it is
     #[arg(short, long, value_name = "TEXT")]
     pub message: Option<String>,
+
+    /// Record environment variables too: those that 'redact.variables' and forge's own list name
+    #[arg(long)]
+    pub env: bool,
 }
 
 /// Does it.
@@ -42,7 +46,10 @@ fn capture(args: &CaptureArgs, context: &mut Context) -> Result<(), CommandError
     context.store_directory()?;
     let captured = git::capture(&context.cwd)?;
     let writing = Writing::begin(context, "code capture", Need::OrNew)?;
-    let value = captured.value(args.message.as_deref());
+    let mut value = captured.value(args.message.as_deref());
+    if let (true, Value::Map(fields)) = (args.env, &mut value) {
+        fields.insert("env_vars".to_owned(), variables(context));
+    }
     let fact = new_fact(Kind::Code, None, context.now, context.now, value)?;
     let is_modified = !captured.is_clean();
     let done = writing.fact(fact.clone(), is_modified.then_some(AutoTrigger::CodeModified))?;
@@ -56,6 +63,13 @@ fn capture(args: &CaptureArgs, context: &mut Context) -> Result<(), CommandError
     context.out.emit(&report.of_fact(fact))?;
     writing.finish();
     Ok(())
+}
+
+/// The variables that may be kept.
+fn variables(context: &Context) -> Value {
+    let redactor = workplace::redactor(context).unwrap_or_default();
+    let kept = context.environment.texts().filter(|(name, _)| redactor.keeps_variable(name));
+    Value::Map(kept.map(|(name, value)| (name.to_owned(), value.into())).collect())
 }
 
 fn list(args: &FactList, context: &mut Context) -> Result<(), CommandError> {

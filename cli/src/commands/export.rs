@@ -1,5 +1,6 @@
 //! `forge export`.
 
+use super::bundle;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::workplace::{self, Access, Need};
@@ -16,6 +17,8 @@ pub enum ExportCommand {
     Transcript(ExportArgs),
     /// Write a session as a stream of events that 'forge import events' reads
     Events(ExportArgs),
+    /// Write sessions as one file, with every id and hash, that 'forge import bundle' reads
+    Bundle(bundle::ExportBundleArgs),
 }
 
 /// Arguments of `forge export transcript` and `events`.
@@ -35,6 +38,7 @@ pub fn run(command: &ExportCommand, context: &mut Context) -> Result<(), Command
     match command {
         ExportCommand::Transcript(args) => transcript(args, context),
         ExportCommand::Events(args) => events(args, context),
+        ExportCommand::Bundle(args) => bundle::export(args, context),
     }
 }
 

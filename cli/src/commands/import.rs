@@ -1,5 +1,6 @@
 //! `forge import`.
 
+use super::bundle;
 use crate::args::value::Moment;
 use crate::config::key;
 use crate::context::Context;
@@ -33,6 +34,8 @@ pub enum ImportCommand {
     SweAgent(SweAgentArgs),
     /// Import a stream of events, one JSON object a line
     Events(EventsArgs),
+    /// Import the sessions of a bundle, with every id and hash
+    Bundle(bundle::ImportBundleArgs),
 }
 
 /// Arguments of `forge import claude-code`, `codex` and `gemini`.
@@ -83,6 +86,7 @@ pub fn run(command: &ImportCommand, context: &mut Context) -> Result<(), Command
         ImportCommand::Gemini(args) => transcripts(Dialect::Gemini, args, context),
         ImportCommand::SweAgent(args) => trajectory::run(args, context),
         ImportCommand::Events(args) => events::run(args, context),
+        ImportCommand::Bundle(args) => bundle::import(args, context),
     }
 }
 

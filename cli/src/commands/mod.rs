@@ -4,6 +4,7 @@ pub mod belief;
 pub mod blame;
 pub mod branch;
 pub mod brief;
+pub mod bundle;
 pub mod checkpoint;
 pub mod code;
 pub mod command;
@@ -34,6 +35,7 @@ pub mod note;
 pub mod program;
 pub mod progress;
 pub mod prune;
+pub mod recover;
 pub mod redact;
 pub mod run;
 pub mod search;
@@ -122,6 +124,8 @@ pub enum Command {
     Undo(undo::UndoArgs),
     /// Take back the last undo
     Redo,
+    /// After a crash: where to go on, with code, environment, commands and what is left to do
+    Recover(recover::RecoverArgs),
     /// Name moments, list and compare them, and go back to them
     #[command(subcommand)]
     Checkpoint(checkpoint::CheckpointCommand),
@@ -170,6 +174,8 @@ pub enum Command {
     Rebuild,
     /// Save what can be saved of a damaged store into a new folder
     Repair(verify::RepairArgs),
+    /// Copy the whole store, while others use it
+    Backup(bundle::BackupArgs),
     /// Show the key that the store is sealed with, and carry it to another machine
     #[command(subcommand)]
     Key(key::KeyCommand),
@@ -212,6 +218,7 @@ impl Command {
             Self::Log(args) => log::run(args, context),
             Self::Undo(args) => undo::run(args, context),
             Self::Redo => undo::redo(context),
+            Self::Recover(args) => recover::run(args, context),
             Self::Tui(args) => tui::run(args, context),
             Self::Checkpoint(command) => checkpoint::run(command, context),
             Self::Import(command) => import::run(command, context),
@@ -231,6 +238,7 @@ impl Command {
             Self::Verify(args) => verify::verify(args, context),
             Self::Rebuild => verify::rebuild(context),
             Self::Repair(args) => verify::repair(args, context),
+            Self::Backup(args) => bundle::backup(args, context),
             Self::Key(command) => key::run(command, context),
             Self::Adopt => key::adopt(context),
             Self::Completions(args) => completions::run(args, context),

@@ -3,6 +3,7 @@
 pub mod blame;
 pub mod branch;
 pub mod brief;
+pub mod bundle;
 pub mod checkpoint;
 pub mod checkpoint_made;
 pub mod compaction;
@@ -20,6 +21,7 @@ pub mod moment;
 pub mod program;
 pub mod progress;
 pub mod prune;
+pub mod recover;
 pub mod redact;
 pub mod restore;
 pub mod run;

@@ -84,6 +84,11 @@ fn the_page_on_threads_holds() {
 }
 
 #[test]
+fn the_page_on_bundles_holds() {
+    holds("bundles.md");
+}
+
+#[test]
 fn the_page_on_verify_holds() {
     holds("verify.md");
 }

@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const NAME: &str = "append.lock";
+pub(super) const NAME: &str = "append.lock";
 /// A holder writes a few KB and is gone: look again a few times before lying down.
 const YIELDS: u32 = 16;
 const SHORTEST_PARK: Duration = Duration::from_micros(50);

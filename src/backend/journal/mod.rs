@@ -12,6 +12,7 @@
 //! * `room`: zeros behind the end, so that a sync need not make a longer file durable too.
 
 mod append;
+mod copy;
 mod layout;
 mod lock;
 mod mark;
@@ -26,6 +27,7 @@ mod sync;
 mod tests;
 mod witness;
 
+pub use copy::copy;
 pub(crate) use layout::Mark;
 pub use rescue::{Mender, Piece, rescue};
 pub(crate) use witness::Witness;

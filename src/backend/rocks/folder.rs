@@ -64,6 +64,11 @@ impl Folder {
         self.path("work")
     }
 
+    /// Says that there has been a generation.
+    pub(super) fn published(&self) -> PathBuf {
+        self.path("published")
+    }
+
     fn lease(&self, generation: Generation) -> PathBuf {
         self.path(format_args!("{generation}{LEASE}"))
     }
@@ -76,7 +81,7 @@ impl Folder {
             }
             // A listing that began before a generation came and ended after its forerunner went shows neither.
             // Nothing is removed before `published` exists.
-            let published = self.path("published");
+            let published = self.published();
             if !published.try_exists().map_err(Error::io("look for", &published))? {
                 return Ok(None);
             }
@@ -173,7 +178,7 @@ impl Folder {
             return Err(error);
         }
         // Without it nothing is removed, and that is all.
-        let _ = private(OpenOptions::new().write(true).create(true), &self.path("published"));
+        let _ = private(OpenOptions::new().write(true).create(true), &self.published());
         Ok(sealed)
     }
 
@@ -204,7 +209,7 @@ impl Folder {
         let lease = self.lease(generation);
         let mut open = OpenOptions::new();
         let Ok(file) = private(open.read(true).write(true).create(true), &lease) else { return };
-        if file.try_lock().is_err() || !self.path("published").exists() {
+        if file.try_lock().is_err() || !self.published().exists() {
             return;
         }
         let retired = self.path(format_args!("{RETIRED}{generation}"));

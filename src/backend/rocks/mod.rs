@@ -6,6 +6,7 @@
 //! read-only, and keep them by a shared lock on a lease file.
 
 mod apply;
+mod copy;
 mod folder;
 mod options;
 mod read;
@@ -14,6 +15,7 @@ mod sealed;
 #[cfg(test)]
 mod tests;
 
+pub use copy::copy;
 pub use rescue::{Rescued, rescue};
 
 use super::{

@@ -64,6 +64,20 @@ pub(crate) fn folded(
         .collect()
 }
 
+/// The row of `at` as it was before a fold took others into it; `None`: that was swept.
+pub(crate) fn before(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    at: At,
+    fold: &FoldRow,
+) -> Result<Option<RevisionRow>> {
+    let aside = place(number, at).number(fold.first).number(at.sequence).build();
+    view.get(key::FOLDED, &aside)?
+        .map(|row| RevisionRow::decode(&row))
+        .transpose()
+        .map_err(Error::corrupt(format!("revision #{}", at.sequence)))
+}
+
 impl Indexer<'_> {
     pub(super) fn pruned(&mut self, session: SessionNumber) {
         let place = pruning(&self.placed.record.operation);

@@ -1,5 +1,6 @@
 //! What a released version wrote is read by every later one: single encodings, and a whole store.
 
+mod bundle;
 mod bytes;
 mod manifest;
 mod rows;

@@ -4,7 +4,7 @@
 
 #![allow(clippy::print_stderr, reason = "a seed and counts must be seen")]
 
-mod store;
+pub(crate) mod store;
 
 use forge_store::model::Timestamp;
 use forge_store::store::{Act, Depth, Options, Outcome, Store};

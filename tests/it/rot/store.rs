@@ -54,7 +54,7 @@ fn fact(seconds: i64, text: Value) -> Fact {
 
 /// Makes the store: two sessions, branches, facts, checkpoints, an import, an undo, something in the spool; three
 /// quarters of it in the index.
-pub(super) fn make(path: &Path) {
+pub(crate) fn make(path: &Path) {
     let store = Store::create(path, Options::default()).unwrap();
     let session = store.create_session(&act("begin"), NewSession::named("s")).unwrap();
     for n in 0..APPLIED * 3 / 2 {
@@ -103,14 +103,14 @@ pub(super) fn make(path: &Path) {
 }
 
 /// What is read of each thing, or that it is an error.
-pub(super) type Read = BTreeMap<String, Result<blake3::Hash, String>>;
+pub(crate) type Read = BTreeMap<String, Result<blake3::Hash, String>>;
 
 fn told(error: &Error) -> String {
     error.to_string()
 }
 
 /// Reads everything, each thing by itself: states by number, lists, facts, texts.
-pub(super) fn read(path: &Path, numbers: u64) -> Read {
+pub(crate) fn read(path: &Path, numbers: u64) -> Read {
     let mut read = Read::new();
     let options = Options { read_only: true, ..Options::default() };
     let store = match Store::open(path, options) {

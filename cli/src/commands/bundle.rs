@@ -1,0 +1,149 @@
+//! `forge export bundle`, `forge import bundle`, `forge backup`.
+
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::report::bundle::{Backed, Bundled, Taken};
+use crate::workplace::{self, Access, Need};
+use forge_store::store::{BundleRange, Bundled as Written, Store};
+use std::fs::{self, OpenOptions};
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// What stands for standard input or output.
+const STANDARD: &str = "-";
+
+/// Arguments of `forge export bundle`.
+#[derive(Debug, clap::Args)]
+pub struct ExportBundleArgs {
+    /// Write this file; '-' is standard output
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Name the sessions by name or id; the current one if left out
+    #[arg(value_name = "SESSION", conflicts_with = "all")]
+    pub sessions: Vec<String>,
+
+    /// Write all sessions
+    #[arg(long)]
+    pub all: bool,
+
+    /// Leave out what came up to this number: whoever imports it has that already
+    #[arg(long, value_name = "N", value_parser = number, default_value = "0", hide_default_value = true)]
+    pub from: u64,
+
+    /// Leave out what came behind this number
+    #[arg(long, value_name = "N", value_parser = number)]
+    pub to: Option<u64>,
+}
+
+/// Arguments of `forge import bundle`.
+#[derive(Debug, clap::Args)]
+pub struct ImportBundleArgs {
+    /// Import this file; '-' is standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Give its session this name here
+    #[arg(long = "as", value_name = "NAME")]
+    pub name: Option<String>,
+}
+
+/// Arguments of `forge backup`.
+#[derive(Debug, clap::Args)]
+pub struct BackupArgs {
+    /// Copy the store to this folder, which must not be there yet or be empty
+    #[arg(value_name = "FOLDER")]
+    pub to: PathBuf,
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix('#').unwrap_or(text);
+    digits
+        .parse()
+        .map_err(|_| "a number of a revision or checkpoint is wanted, as in '#42'".to_owned())
+}
+
+/// Writes sessions as a bundle.
+pub fn export(args: &ExportBundleArgs, context: &mut Context) -> Result<(), CommandError> {
+    let store = workplace::open(context, Access::Read)?;
+    let sessions = if args.all {
+        store.every_session()?
+    } else if args.sessions.is_empty() {
+        vec![workplace::session(context, &store, Need::Existing)?]
+    } else {
+        let named = args.sessions.iter().map(|name| workplace::named_session(&store, name));
+        named.collect::<Result<_, _>>()?
+    };
+    let range = |session| BundleRange { session, from: args.from, to: args.to };
+    let ranges: Vec<_> = sessions.into_iter().map(range).collect();
+    if args.file == Path::new(STANDARD) {
+        store.export_bundle(&ranges, &mut |bytes| context.out.raw(bytes))?;
+        return Ok(());
+    }
+    let path = context.cwd.join(&args.file);
+    let written = write(&store, &ranges, &path)?;
+    context.out.emit(&Bundled::new(&path, written))
+}
+
+/// A bundle has its name only once it is whole.
+fn write(store: &Store, ranges: &[BundleRange], path: &Path) -> Result<Written, CommandError> {
+    let failed = |error| CommandError::io(&format!("cannot write '{}'", path.display()), error);
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".new");
+    let unfinished = PathBuf::from(unfinished);
+    // What is in the store is private, and so is what comes out of it.
+    let mut open = OpenOptions::new();
+    let file = open.write(true).create(true).truncate(true).mode(0o600).open(&unfinished);
+    let mut file = BufWriter::with_capacity(1 << 20, file.map_err(failed)?);
+    let written = store.export_bundle(ranges, &mut |bytes| file.write_all(bytes).map_err(failed));
+    let done = written.and_then(|written| {
+        file.flush().and_then(|()| file.get_ref().sync_all()).map_err(failed)?;
+        fs::rename(&unfinished, path).map_err(failed)?;
+        Ok(written)
+    });
+    if done.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    done
+}
+
+/// Takes the sessions of a bundle in.
+pub fn import(args: &ImportBundleArgs, context: &mut Context) -> Result<(), CommandError> {
+    let shown = args.file.display().to_string();
+    let failed = |error| CommandError::io(&format!("cannot read '{shown}'"), error);
+    let store = workplace::open(context, Access::Write)?;
+    let mut file = if args.file == Path::new(STANDARD) {
+        kept(store.path(), &mut std::io::stdin().lock()).map_err(failed)?
+    } else {
+        BufReader::new(fs::File::open(context.cwd.join(&args.file)).map_err(failed)?)
+    };
+    let act = workplace::act(context, "import bundle");
+    let taken = store.import_bundle(&act, &mut file, args.name.as_deref());
+    let taken = taken.map_err(|error| {
+        let refused = CommandError::from(error);
+        let hint = "'--no-redact' takes it as it is, '--redact-allow' lets some through";
+        if refused.to_string().contains("secret") { refused.hinted(hint) } else { refused }
+    })?;
+    workplace::finish(&store);
+    context.out.emit(&Taken::from(taken))
+}
+
+/// What cannot be read twice in a file that nobody else sees, and that goes with this process.
+fn kept(store: Option<&Path>, input: &mut dyn Read) -> std::io::Result<BufReader<fs::File>> {
+    let folder = store.map_or_else(std::env::temp_dir, Path::to_owned);
+    let path = folder.join(format!("bundle-{}.new", std::process::id()));
+    let mut options = OpenOptions::new();
+    let mut file = options.read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    fs::remove_file(&path)?;
+    std::io::copy(input, &mut file)?;
+    Ok(BufReader::new(file))
+}
+
+/// Copies the whole store, while others write to it.
+pub fn backup(args: &BackupArgs, context: &mut Context) -> Result<(), CommandError> {
+    let to = context.cwd.join(&args.to);
+    let from = context.store_directory()?;
+    let done = Store::backup(&from, &to, context.now)?;
+    context.out.emit(&Backed::new(&from, &to, done))
+}

@@ -1,0 +1,151 @@
+//! `forge recover`.
+
+mod code;
+
+use crate::args::value::Moment;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::integration::agent::shell_word;
+use crate::reading::Reading;
+use crate::report::moment::{CheckpointJson, RevisionJson, seconds};
+use crate::report::recover::{
+    Command, Commands, Environment, Listed, Point, Recover, Step, Task, Tasks,
+};
+use crate::text::{Length, Texts};
+use crate::workplace;
+use forge_store::model::{Kind, Value};
+use forge_store::store::{KnownFact, Recovery};
+use std::path::PathBuf;
+
+/// Arguments of `forge recover`.
+#[derive(Debug, clap::Args)]
+pub struct RecoverArgs {
+    /// Go on from this moment instead of the last thing recorded
+    #[arg(value_name = "MOMENT")]
+    pub moment: Option<Moment>,
+
+    /// Do this step alone: 1 makes the code again in git, 2 prints variables, 3 commands, 4 what is left to do
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
+    pub step: Option<u8>,
+
+    /// Say yes to making the code again
+    #[arg(long, requires = "step")]
+    pub yes: bool,
+
+    /// Make the code again on a new branch of git of this name instead of forge/recovered-ID
+    #[arg(long, value_name = "NAME", requires = "step")]
+    pub branch: Option<String>,
+
+    /// And check that branch out into a new worktree at this place
+    #[arg(long, value_name = "PATH", requires = "step")]
+    pub worktree: Option<PathBuf>,
+}
+
+/// Does it.
+pub fn run(args: &RecoverArgs, context: &mut Context) -> Result<(), CommandError> {
+    let only_code = args.branch.is_some() || args.worktree.is_some();
+    if only_code && args.step != Some(1) {
+        return Err(CommandError::invalid("'--branch' and '--worktree' are for the code")
+            .hinted("write '--step 1'"));
+    }
+    let reading = Reading::begin(context)?;
+    let point = reading.point(context, args.moment.as_ref())?;
+    let found = reading.session.recovery(&point)?;
+    if args.step == Some(1) {
+        return code::restore(args, &reading, &found, context);
+    }
+    let mut steps = vec![
+        Step::RestoreCodeState(code::step(&reading, &found, context)?),
+        Step::RestoreEnvironment(environment(&found)),
+        Step::ReplayCommand(commands(&reading, &found)?),
+        Step::ManualInstruction(tasks(&reading, &found, args)?),
+    ];
+    if let Some(number) = args.step {
+        let step = steps.swap_remove(usize::from(number - 1));
+        context.out.emit(&Listed { session: found.brief.session, step })?;
+        workplace::finish(&reading.store);
+        return Ok(());
+    }
+    let checkpoint = found.checkpoint.as_ref();
+    let since = found.time.zip(checkpoint).map(|(time, one)| time.micros_since(one.time));
+    let point = Point {
+        at: found.time,
+        revision: found.revision.clone().map(RevisionJson::from),
+        checkpoint: checkpoint.map(|one| CheckpointJson::new(&reading.session, one)).transpose()?,
+        seconds_since: since.map(seconds),
+        revisions_since: found.revisions_since,
+        facts_since: found.facts_since,
+        is_last: args.moment.is_none(),
+    };
+    let (session, branch) = (found.brief.session, found.brief.branch);
+    let moment = args.moment.as_ref().map(|moment| shell_word(moment.as_str()));
+    context.out.emit(&Recover { session, branch, point, steps, moment })?;
+    workplace::finish(&reading.store);
+    Ok(())
+}
+
+/// The variables that were recorded, and those whose values were not.
+fn environment(found: &Recovery) -> Environment {
+    let is_name = |name: &str| {
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && name.bytes().next().is_some_and(|first| !first.is_ascii_digit())
+    };
+    let is_kept = |name: &str, value: &str| is_name(name) && !value.contains("[redacted:");
+    let (kept, withheld): (Vec<_>, Vec<_>) =
+        found.env_vars.clone().into_iter().partition(|(name, value)| is_kept(name, value));
+    Environment {
+        env_vars: kept.into_iter().collect(),
+        withheld: withheld.into_iter().map(|(name, _)| name).collect(),
+    }
+}
+
+fn commands(reading: &Reading, found: &Recovery) -> Result<Commands, CommandError> {
+    let mut texts = reading.texts(Length::Cut);
+    let mut told = |list: &[KnownFact]| -> Result<Vec<Command>, CommandError> {
+        list.iter().map(|known| command(known, &mut texts)).collect()
+    };
+    Ok(Commands { running: told(&found.running)?, commands: told(&found.commands)? })
+}
+
+fn command(known: &KnownFact, texts: &mut Texts<'_>) -> Result<Command, CommandError> {
+    let value = texts.shown(known.source.as_deref(), &known.fact.value)?;
+    let text = |name: &str| value.field(name).and_then(said);
+    let is_agent = known.fact.kind == Kind::Agent;
+    Ok(Command {
+        kind: known.fact.kind,
+        id: known.fact.id.clone(),
+        at: known.fact.at,
+        command: text(if is_agent { "description" } else { "command" }).unwrap_or_default(),
+        working_dir: text("working_dir"),
+        exit_code: value.field("exit_code").and_then(Value::as_i64),
+        outcome: text("outcome"),
+    })
+}
+
+/// A text, or what it begins with.
+fn said(value: &Value) -> Option<String> {
+    value.as_text().or_else(|| value.field("text").and_then(Value::as_text)).map(str::to_owned)
+}
+
+fn tasks(reading: &Reading, found: &Recovery, args: &RecoverArgs) -> Result<Tasks, CommandError> {
+    let mut texts = reading.texts(Length::Cut);
+    let mut tasks = Vec::new();
+    for known in &found.tasks {
+        let value = texts.shown(known.source.as_deref(), &known.fact.value)?;
+        let text = |name: &str| value.field(name).and_then(said);
+        let subject = text("subject").or_else(|| text("description")).unwrap_or_default();
+        tasks.push(Task { id: known.fact.id.clone(), subject, status: text("status") });
+    }
+    let mut instructions = Vec::new();
+    if let Some(moment) = &args.moment {
+        let moment = shell_word(moment.as_str());
+        instructions.push(format!(
+            "forge checkpoint restore {moment} --dry-run: what going back would change in what is held"
+        ));
+        instructions.push(format!("forge checkpoint at {moment}: what was known then"));
+    } else {
+        instructions.push("forge brief: what is known, held and open".to_owned());
+    }
+    instructions.extend(found.brief.next.iter().cloned());
+    Ok(Tasks { tasks, instructions })
+}

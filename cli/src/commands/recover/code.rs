@@ -1,0 +1,196 @@
+//! The code of a recovery: shown first, made in git when somebody says yes.
+
+use super::RecoverArgs;
+use crate::context::Context;
+use crate::error::{CommandError, EXIT_NO};
+use crate::git::restore::{Keep, Left, Made, Patch, Place, Wanted};
+use crate::integration::agent::shell_word;
+use crate::output::sanitise::{Newlines, sanitise};
+use crate::reading::Reading;
+use crate::report::recover::{Code, Recovered};
+use crate::text::Length;
+use crate::workplace;
+use forge_store::model::Value;
+use forge_store::store::Recovery;
+use std::path::{Path, PathBuf};
+
+/// What the code was, and what would come of making it again here.
+///
+/// # Errors
+///
+/// As every read; that it cannot be made here is part of the answer.
+pub(super) fn step(
+    reading: &Reading,
+    found: &Recovery,
+    context: &Context,
+) -> Result<Code, CommandError> {
+    let Some(known) = &found.code else { return Ok(Code::default()) };
+    let mut code =
+        Code { id: Some(known.fact.id.clone()), at: Some(known.fact.at), ..Code::default() };
+    let text =
+        |name: &str| known.fact.value.field(name).and_then(Value::as_text).map(str::to_owned);
+    (code.commit, code.git_branch) = (text("commit"), text("branch"));
+    code.edits = found.edits.len();
+    let tried = Place::at(&context.cwd).and_then(|place| {
+        let wanted = wanted(reading, found, &place, context)?;
+        place.make(&wanted.0, Keep::Nothing).map(|made| (made, wanted.1))
+    });
+    match tried {
+        Ok((made, left)) => {
+            (code.files, code.not_restored) = (made.files, joined(left, made.left));
+        }
+        Err(error) => code.not_here = Some(error.message().to_owned()),
+    }
+    Ok(code)
+}
+
+/// Makes it again on a branch of its own, perhaps in a worktree of its own.
+///
+/// # Errors
+///
+/// Not found if no state of the code was recorded, or its commit is not here; as git.
+pub(super) fn restore(
+    args: &RecoverArgs,
+    reading: &Reading,
+    found: &Recovery,
+    context: &mut Context,
+) -> Result<(), CommandError> {
+    let Some(known) = &found.code else {
+        return Err(CommandError::not_found("no state of the code was recorded up to then")
+            .hinted("hooks record it; by hand 'forge code capture' does"));
+    };
+    let place = Place::at(&context.cwd)?;
+    let (wanted, before) = wanted(reading, found, &place, context)?;
+    let agreed = args.yes || {
+        let preview = step(reading, found, context)?;
+        context.out.ask("Make this in git?", |screen| preview.tell(screen))?
+    };
+    if !agreed {
+        return Err(CommandError::invalid("nothing was made: nobody said yes")
+            .hinted("'forge recover' shows what would be made; '--yes' makes it"));
+    }
+    let Made { commit, files, left } = place.make(&wanted, Keep::Objects)?;
+    let name = match &args.branch {
+        Some(name) => name.clone(),
+        None => format!("forge/recovered-{}", commit.get(..10).unwrap_or(&commit)),
+    };
+    let is_new = place.branch(&name, &commit)?;
+    let worktree = match &args.worktree {
+        None => None,
+        Some(path) => {
+            let made = place.worktree(&context.cwd.join(path), &name).inspect_err(|_| {
+                if is_new {
+                    place.forget(&name, &commit);
+                }
+            });
+            Some(made?)
+        }
+    };
+    let not_restored = joined(before, left);
+    let mut undo = Vec::new();
+    if let Some(path) = &worktree {
+        undo.push(format!(
+            "git worktree remove --force {}",
+            shell_word(&path.display().to_string())
+        ));
+    }
+    undo.push(format!("git branch -D {}", shell_word(&name)));
+    let checkpoint = found.checkpoint.as_ref();
+    let report = Recovered {
+        restored_to: checkpoint.map(|one| one.id.to_string()),
+        timestamp: found.time,
+        message: checkpoint.map(|one| one.message.clone()).unwrap_or_default(),
+        recovery_complete: not_restored.is_empty(),
+        session: found.brief.session.clone(),
+        state: known.fact.id.clone(),
+        commit: wanted.base,
+        git_commit: commit,
+        git_branch: name,
+        worktree: worktree.map(|path| path.display().to_string()),
+        redacted: wanted.patches.iter().map(redacted).sum(),
+        files,
+        not_restored,
+        undo,
+    };
+    if !report.recovery_complete {
+        context.exit_code = EXIT_NO;
+    }
+    context.out.emit(&report)?;
+    workplace::finish(&reading.store);
+    Ok(())
+}
+
+/// How many values were taken out of what a patch adds.
+fn redacted(patch: &Patch) -> usize {
+    let added = |line: &&str| line.starts_with('+') && !line.starts_with("+++");
+    let text = patch.text.as_deref().unwrap_or_default();
+    text.lines().filter(added).map(|line| line.matches("[redacted:").count()).sum()
+}
+
+fn joined(mut one: Vec<Left>, other: Vec<Left>) -> Vec<Left> {
+    one.extend(other);
+    one
+}
+
+/// The state that was captured last and the edits since, and what of it was never kept.
+fn wanted(
+    reading: &Reading,
+    found: &Recovery,
+    place: &Place,
+    context: &Context,
+) -> Result<(Wanted, Vec<Left>), CommandError> {
+    let mut wanted = Wanted::default();
+    let mut left = Vec::new();
+    let mut texts = reading.texts(Length::Whole);
+    let Some(known) = &found.code else { return Ok((wanted, left)) };
+    let value = texts.shown(known.source.as_deref(), &known.fact.value)?;
+    wanted.base = value.field("commit").and_then(Value::as_text).map(str::to_owned);
+    wanted.time = found.time.unwrap_or(known.fact.at);
+    let listed = |name: &str| {
+        let list = value.field(name).and_then(Value::as_list).unwrap_or_default();
+        list.iter().filter_map(Value::as_text).map(str::to_owned).collect::<Vec<_>>()
+    };
+    wanted.patches = listed("patches").iter().map(|text| Patch::captured(text)).collect();
+    for path in listed("left_out") {
+        left.push(Left { path, why: "its changes were too large to be kept".to_owned() });
+    }
+    let tops = tops(place, context);
+    for known in &found.edits {
+        let value = texts.shown(known.source.as_deref(), &known.fact.value)?;
+        let text = |name: &str| value.field(name).and_then(Value::as_text);
+        let path = text("path").unwrap_or_default();
+        match inside(&tops, path) {
+            Some(inside) => {
+                wanted.patches.push(Patch::edit(&inside, text("patch").unwrap_or_default()));
+            }
+            None => left
+                .push(Left { path: path.to_owned(), why: "it is not in this checkout".to_owned() }),
+        }
+    }
+    let session = sanitise(&found.brief.session, Newlines::Escape).into_owned();
+    wanted.message = format!(
+        "forge: code of {session} at {}\n\nMade again by 'forge recover' from what was recorded; nobody has tried it.",
+        wanted.time
+    );
+    Ok((wanted, left))
+}
+
+/// Where the checkout may have been when edits were recorded.
+fn tops(place: &Place, context: &Context) -> Vec<PathBuf> {
+    let mut tops = vec![place.top().to_owned()];
+    if let Ok(store) = context.store_directory()
+        && let Some(project) = store.parent()
+    {
+        tops.push(project.to_owned());
+    }
+    tops
+}
+
+fn inside(tops: &[PathBuf], path: &str) -> Option<String> {
+    let path = Path::new(path);
+    if path.is_relative() {
+        return path.to_str().map(str::to_owned);
+    }
+    let inside = tops.iter().find_map(|top| path.strip_prefix(top).ok())?;
+    inside.to_str().map(str::to_owned)
+}

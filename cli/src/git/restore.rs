@@ -1,0 +1,415 @@
+//! A recorded state of the code as a commit on a branch of its own, made beside everything that is checked out.
+
+use super::path::{link_escapes, refused};
+use super::{Bench, Git, path_of, plain, run};
+use crate::error::{CommandError, ErrorKind};
+use forge_store::model::Timestamp;
+use serde::Serialize;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What a state of the code is made of.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// The commit it stands on; nothing: no files.
+    pub base: Option<String>,
+    /// What comes on top of it, in order.
+    pub patches: Vec<Patch>,
+    /// When it was so.
+    pub time: Timestamp,
+    /// What the commit says.
+    pub message: String,
+}
+
+/// A patch of one file.
+#[derive(Clone, Debug)]
+pub struct Patch {
+    /// What it is called where it cannot be put on: the file.
+    pub name: String,
+    /// The patch as `git apply` reads it, or why it cannot be.
+    pub text: Result<String, &'static str>,
+}
+
+/// A file that differs from the commit it stands on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct File {
+    /// `added`, `modified` or `deleted`.
+    pub change: &'static str,
+    /// Its path from the top of the checkout.
+    pub path: String,
+}
+
+/// What could not be brought back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Left {
+    /// What: a file.
+    pub path: String,
+    /// Why.
+    pub why: String,
+}
+
+/// A state as it was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Made {
+    /// The commit that holds it.
+    pub commit: String,
+    /// The files that differ from the commit it stands on.
+    pub files: Vec<File>,
+    /// What could not be brought back.
+    pub left: Vec<Left>,
+}
+
+/// Where new objects go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Nowhere: to see what would come of it.
+    Nothing,
+    /// Into the repository.
+    Objects,
+}
+
+/// A repository in which states are brought back.
+pub struct Place {
+    git: Git,
+}
+
+/// Nobody wrote this commit.
+const NAME: &str = "forge";
+const ADDRESS: &str = "forge@localhost";
+
+impl Patch {
+    /// A patch of a captured state, which is one file's.
+    #[must_use]
+    pub fn captured(text: &str) -> Self {
+        let name = path_of(text.as_bytes());
+        let text = match refused(name.trim_matches('"')) {
+            Some(why) => Err(why),
+            None => Ok(text.to_owned()),
+        };
+        Self { name, text }
+    }
+
+    /// The patch of an edit of this file. Tools write its path and the head of the patch as they like: only the hunks are
+    /// taken from it.
+    #[must_use]
+    pub fn edit(path: &str, text: &str) -> Self {
+        let name = path.to_owned();
+        if let Some(why) = refused(path) {
+            return Self { name, text: Err(why) };
+        }
+        let is_hunk = |line: &&str| line.starts_with("@@ ");
+        let head: Vec<&str> = text.lines().take_while(|line| !is_hunk(line)).collect();
+        let start = text.lines().take(head.len()).map(|line| line.len() + 1).sum::<usize>();
+        let Some(hunks) = text.get(start..).filter(|hunks| hunks.starts_with("@@ ")) else {
+            return Self { name, text: Err("its patch is in a form that git does not read") };
+        };
+        let from =
+            |sign: &str| head.iter().any(|line| line.trim_end() == format!("{sign} /dev/null"));
+        let (old, new) = (format!("a/{path}"), format!("b/{path}"));
+        let mut patch = format!("diff --git {old} {new}\n");
+        patch.push_str(match (from("---"), from("+++")) {
+            (true, _) => "new file mode 100644\n",
+            (_, true) => "deleted file mode 100644\n",
+            _ => "",
+        });
+        let side =
+            |gone: bool, name: &str| if gone { "/dev/null".to_owned() } else { name.to_owned() };
+        let (old, new) = (side(from("---"), &old), side(from("+++"), &new));
+        patch.push_str(&format!("--- {old}\n+++ {new}\n{hunks}"));
+        if !patch.ends_with('\n') {
+            patch.push('\n');
+        }
+        Self { name, text: Ok(patch) }
+    }
+}
+
+impl Place {
+    /// The repository around this directory.
+    ///
+    /// # Errors
+    ///
+    /// Not found if there is none, or no git.
+    pub fn at(directory: &Path) -> Result<Self, CommandError> {
+        Ok(Self { git: Git::at(directory)? })
+    }
+
+    /// The top of the checkout.
+    #[must_use]
+    pub fn top(&self) -> &Path {
+        &self.git.top
+    }
+
+    /// Makes a state: in an index of its own, so that nothing that is checked out changes.
+    ///
+    /// # Errors
+    ///
+    /// Not found if the commit it stands on is not there; unavailable if git fails.
+    pub fn make(&self, wanted: &Wanted, keep: Keep) -> Result<Made, CommandError> {
+        let bench = Bench::new(&self.git)?;
+        let work = Work { bench, top: &self.git.top, keep };
+        let base = match &wanted.base {
+            Some(commit) => Some(work.commit(commit)?),
+            None => None,
+        };
+        match &base {
+            Some(base) => work.run(&["read-tree", base])?,
+            None => work.run(&["read-tree", "--empty"])?,
+        };
+        let before = work.run(&["write-tree"])?;
+        let mut left = work.apply(&wanted.patches);
+        let files = work.checked(before.trim(), &mut left)?;
+        let tree = work.run(&["write-tree"])?;
+        let mut command = work.command();
+        let date = format!("@{} +0000", wanted.time.as_micros().div_euclid(1_000_000));
+        command.args(["commit-tree", tree.trim(), "-m", &wanted.message]);
+        if let Some(base) = &base {
+            command.args(["-p", base]);
+        }
+        for who in ["AUTHOR", "COMMITTER"] {
+            command.env(format!("GIT_{who}_NAME"), NAME).env(format!("GIT_{who}_EMAIL"), ADDRESS);
+            command.env(format!("GIT_{who}_DATE"), &date);
+        }
+        let commit = run(&mut command)?.trim().to_owned();
+        Ok(Made { commit, files, left })
+    }
+
+    /// Gives a commit this branch, which must be new or have it already. Returns whether it is new.
+    ///
+    /// # Errors
+    ///
+    /// Invalid for what is no name; conflict if there is another branch of that name.
+    pub fn branch(&self, name: &str, commit: &str) -> Result<bool, CommandError> {
+        let top = &self.git.top;
+        let checked = run(plain(top).args(["check-ref-format", "--branch", name]));
+        if name.starts_with('-') || name.starts_with('@') || checked.is_err() {
+            let text = format!("'{}' is no name for a branch of git", name.escape_debug());
+            return Err(CommandError::invalid(text));
+        }
+        let full = format!("refs/heads/{name}");
+        let known = run(plain(top).args(["rev-parse", "--verify", "--quiet", &full]));
+        match known.as_deref().map(str::trim) {
+            Ok(known) if known == commit => return Ok(false),
+            Ok(_) => {
+                return Err(CommandError::new(
+                    ErrorKind::Conflict,
+                    format!("there is a branch '{name}' in git already"),
+                )
+                .hinted("choose another with '--branch NAME'"));
+            }
+            Err(_) => {}
+        }
+        let nothing = "0".repeat(commit.len());
+        run(plain(top).args(["update-ref", "-m", "forge recover", &full, commit, &nothing]))?;
+        Ok(true)
+    }
+
+    /// Takes a branch that was just made back.
+    pub fn forget(&self, name: &str, commit: &str) {
+        // What went wrong before says more.
+        let full = format!("refs/heads/{name}");
+        let _ = run(plain(&self.git.top).args(["update-ref", "-d", &full, commit]));
+    }
+
+    /// Checks a branch out into a new worktree: beside its place, and moved there when it is whole.
+    ///
+    /// # Errors
+    ///
+    /// Invalid if something is there, or inside the checkout; unavailable if git fails: then nothing is left of it.
+    pub fn worktree(&self, path: &Path, branch: &str) -> Result<PathBuf, CommandError> {
+        let shown = path.display();
+        let top = &self.git.top;
+        let Some((parent, name)) = path.parent().zip(path.file_name()) else {
+            return Err(CommandError::invalid(format!("'{shown}' is no place for a worktree")));
+        };
+        let parent = parent.canonicalize().map_err(|error| {
+            CommandError::io(&format!("cannot use '{}'", parent.display()), error)
+        })?;
+        let path = parent.join(name);
+        if path.symlink_metadata().is_ok() {
+            return Err(CommandError::invalid(format!("'{shown}' is there already"))
+                .hinted("name a place where nothing is: it is made"));
+        }
+        if path.starts_with(top) {
+            let text = format!("'{shown}' is inside the checkout, which is left alone");
+            return Err(CommandError::invalid(text)
+                .hinted(format!("name a place beside '{}'", top.display())));
+        }
+        let mut beside = std::ffi::OsString::from(".");
+        beside.push(name);
+        beside.push(format!(".forge-{}", std::process::id()));
+        let beside = parent.join(beside);
+        let add = plain(top).args(["worktree", "add", "--quiet"]).arg(&beside).arg(branch).output();
+        let added = super::finished("worktree add", add);
+        let moved = added.and_then(|_| {
+            let output = plain(top).args(["worktree", "move"]).arg(&beside).arg(&path).output();
+            super::finished("worktree move", output)
+        });
+        if let Err(error) = moved {
+            let remove = plain(top).args(["worktree", "remove", "--force"]).arg(&beside).output();
+            drop(remove);
+            return Err(error);
+        }
+        Ok(path)
+    }
+}
+
+/// A state being made.
+struct Work<'a> {
+    bench: Bench,
+    top: &'a Path,
+    keep: Keep,
+}
+
+impl Work<'_> {
+    fn command(&self) -> Command {
+        let mut command = self.bench.command(self.top);
+        if self.keep == Keep::Objects {
+            command
+                .env_remove("GIT_OBJECT_DIRECTORY")
+                .env_remove("GIT_ALTERNATE_OBJECT_DIRECTORIES");
+        }
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Result<String, CommandError> {
+        run(self.command().args(args))
+    }
+
+    /// The whole id of a commit that is there.
+    fn commit(&self, commit: &str) -> Result<String, CommandError> {
+        let is_id =
+            (7..=64).contains(&commit.len()) && commit.bytes().all(|b| b.is_ascii_hexdigit());
+        let found = if is_id {
+            self.run(&["rev-parse", "--verify", "--quiet", &format!("{commit}^{{commit}}")]).ok()
+        } else {
+            None
+        };
+        found.map(|found| found.trim().to_owned()).ok_or_else(|| {
+            let shown: String = commit.chars().take(64).collect();
+            CommandError::not_found(format!("the commit '{shown}' is not in this repository"))
+                .hinted("fetch it, or go to the repository that it was made in")
+        })
+    }
+
+    /// Puts patches on: all at once, or one by one if some cannot be put on.
+    fn apply(&self, patches: &[Patch]) -> Vec<Left> {
+        let mut left = Vec::new();
+        let mut good = Vec::new();
+        for patch in patches {
+            match &patch.text {
+                Ok(text) => good.push((patch, text)),
+                Err(why) => {
+                    left.push(Left { path: patch.name.clone(), why: (*why).to_owned() });
+                }
+            }
+        }
+        let all: String = good.iter().map(|(_, text)| text.as_str()).collect();
+        if good.is_empty() || (unique(&good) && self.put_on(&all).is_ok()) {
+            return left;
+        }
+        for (patch, text) in good {
+            if let Err(why) = self.put_on(text) {
+                left.push(Left { path: patch.name.clone(), why });
+            }
+        }
+        left
+    }
+
+    fn put_on(&self, text: &str) -> Result<(), String> {
+        let mut command = self.command();
+        command.args(["apply", "--cached", "--whitespace=nowarn", "-"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| error.to_string())?;
+        let mut stdin = child.stdin.take();
+        let text = text.to_owned();
+        let writer = std::thread::spawn(move || {
+            // If git ends before it has read all, it says why.
+            let _ = stdin.as_mut().map(|stdin| stdin.write_all(text.as_bytes()));
+        });
+        let output = child.wait_with_output().map_err(|error| error.to_string())?;
+        let _ = writer.join();
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let first =
+            said.lines().find(|line| line.starts_with("error:")).unwrap_or("it does not fit");
+        Err(first.trim_start_matches("error: ").to_owned())
+    }
+
+    /// The files that differ from `before`. Whatever may not be written to is put back as it was there.
+    fn checked(&self, before: &str, left: &mut Vec<Left>) -> Result<Vec<File>, CommandError> {
+        let listed = self.run(&[
+            "diff-index",
+            "--cached",
+            "--raw",
+            "-z",
+            "--no-renames",
+            "--abbrev=64",
+            before,
+        ])?;
+        let mut files = Vec::new();
+        let mut parts = listed.split('\0').filter(|part| !part.is_empty());
+        while let (Some(about), Some(path)) = (parts.next(), parts.next()) {
+            let about: Vec<&str> = about.trim_start_matches(':').split(' ').collect();
+            let [old_mode, mode, old, new, status] = about.as_slice() else { continue };
+            if let Some(why) = self.refused(path, mode, new)? {
+                left.push(Left { path: path.to_owned(), why: why.to_owned() });
+                self.put_back(path, old_mode, old)?;
+                continue;
+            }
+            let change = match *status {
+                "A" => "added",
+                "D" => "deleted",
+                _ => "modified",
+            };
+            files.push(File { change, path: path.to_owned() });
+        }
+        Ok(files)
+    }
+
+    fn refused(
+        &self,
+        path: &str,
+        mode: &str,
+        object: &str,
+    ) -> Result<Option<&'static str>, CommandError> {
+        if let Some(why) = refused(path) {
+            return Ok(Some(why));
+        }
+        Ok(match mode {
+            "120000" => {
+                let target = self.run(&["cat-file", "blob", object])?;
+                link_escapes(path, &target).then_some("it is a link that leads elsewhere")
+            }
+            "160000" => Some("it is another repository"),
+            _ => None,
+        })
+    }
+
+    fn put_back(&self, path: &str, mode: &str, object: &str) -> Result<(), CommandError> {
+        let mode = if mode == "000000" { "0" } else { mode };
+        let mut command = self.command();
+        command.args(["update-index", "-z", "--index-info"]).stdin(Stdio::piped());
+        let failed = |error| CommandError::io("cannot run git", error);
+        let mut child = command.stdout(Stdio::null()).spawn().map_err(failed)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            stdin.write_all(format!("{mode} {object}\t{path}\0").as_bytes()).map_err(failed)?;
+        }
+        match child.wait().map_err(failed)?.success() {
+            true => Ok(()),
+            false => Err(CommandError::new(
+                ErrorKind::Unavailable,
+                format!("'{path}' could not be put back"),
+            )),
+        }
+    }
+}
+
+/// Whether each patch is of another file: several of one file must be put on one after the other.
+fn unique(patches: &[(&Patch, &String)]) -> bool {
+    let mut names: Vec<&str> = patches.iter().map(|(patch, _)| patch.name.as_str()).collect();
+    names.sort_unstable();
+    names.windows(2).all(|two| two.first() != two.last())
+}

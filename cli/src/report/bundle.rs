@@ -1,0 +1,119 @@
+//! What bundles and backups hold.
+
+use crate::output::{Report, Screen, Tone};
+use crate::report::import::count;
+use forge_store::store;
+use serde::Serialize;
+use std::path::Path;
+
+/// What was written as a bundle.
+#[derive(Debug, Serialize)]
+pub struct Bundled {
+    /// The file.
+    pub file: String,
+    /// The names of the sessions in it.
+    pub sessions: Vec<String>,
+    /// Objects that stand by themselves.
+    pub objects: u64,
+    /// Records.
+    pub records: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Bundled {
+    /// Into this file.
+    #[must_use]
+    pub fn new(file: &Path, written: store::Bundled) -> Self {
+        let store::Bundled { sessions, objects, records, bytes } = written;
+        Self { file: file.display().to_string(), sessions, objects, records, bytes }
+    }
+}
+
+impl Report for Bundled {
+    const SCHEMA: &'static str = "forge.bundle/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let (records, objects) = (count(self.records, "record"), count(self.objects, "object"));
+        let sessions = self.sessions.join(", ");
+        let line = format!("Wrote {sessions} to {}: {records}, {objects}", self.file);
+        screen.line(Tone::Plain, &line);
+    }
+}
+
+/// What was taken of a bundle.
+#[derive(Debug, Serialize)]
+pub struct Taken {
+    /// The names of its sessions here.
+    pub sessions: Vec<String>,
+    /// Records that were written.
+    pub records: u64,
+    /// Records that were there already.
+    pub known: u64,
+}
+
+impl From<store::BundleTaken> for Taken {
+    fn from(taken: store::BundleTaken) -> Self {
+        let store::BundleTaken { sessions, records, known } = taken;
+        Self { sessions, records, known }
+    }
+}
+
+impl Report for Taken {
+    const SCHEMA: &'static str = "forge.import-bundle/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let sessions = self.sessions.join(", ");
+        let known = match self.known {
+            0 => String::new(),
+            known => format!(", {known} were here already"),
+        };
+        let line = format!("Took {} of {sessions}{known}", count(self.records, "record"));
+        screen.line(Tone::Plain, &line);
+    }
+}
+
+/// What was copied.
+#[derive(Debug, Serialize)]
+pub struct Backed {
+    /// The store.
+    pub from: String,
+    /// Its copy.
+    pub to: String,
+    /// The position of the journal up to which it goes.
+    pub position: u64,
+    /// Revisions in it.
+    pub revisions: u64,
+    /// Writes that wait in its spool.
+    pub waiting: u64,
+}
+
+impl Backed {
+    /// From here to there.
+    #[must_use]
+    pub fn new(from: &Path, to: &Path, done: store::Backed) -> Self {
+        Self {
+            from: from.display().to_string(),
+            to: to.display().to_string(),
+            position: done.position,
+            revisions: done.revisions,
+            waiting: done.waiting,
+        }
+    }
+}
+
+impl Report for Backed {
+    const SCHEMA: &'static str = "forge.backup/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let revisions = count(self.revisions, "revision");
+        screen.line(
+            Tone::Plain,
+            &format!("Copied {} to {}: {revisions}, verified", self.from, self.to),
+        );
+        if self.waiting > 0 {
+            screen
+                .line(Tone::Plain, &format!("{} wait in its spool", count(self.waiting, "write")));
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What others hand in as a bundle.
+
+use forge_store::format::{
+    BUNDLE_HEADER_BYTES, BundleChain, BundleEnd, ITEM_CHECK_BYTES, ItemKind, bundle_header,
+    item_header,
+};
+use forge_store::model::Timestamp;
+use forge_store::store::{Act, Store};
+use std::io::Cursor;
+
+const NOW: Timestamp = Timestamp::from_micros(1_770_000_000_000_000);
+
+/// A bundle is imported whole, or what came in of it can be read; taken twice it is taken once.
+pub fn bundle(data: &[u8]) {
+    import(data);
+    // A wrong checksum would hide everything else.
+    import(&mended(data));
+}
+
+/// The items in these bytes, as far as there are any, with right checksums and counts.
+fn mended(data: &[u8]) -> Vec<u8> {
+    let header = bundle_header();
+    let mut chain = BundleChain::begin(&header).expect("a header");
+    let mut bytes = header.to_vec();
+    let mut end = BundleEnd::default();
+    let mut rest = data.get(BUNDLE_HEADER_BYTES..).unwrap_or_default();
+    while let Some((start, behind)) = rest.split_first_chunk() {
+        let Ok((kind, length)) = item_header(*start) else { break };
+        let (content, behind) = behind.split_at(length.min(behind.len()));
+        match kind {
+            ItemKind::Object => end.objects += 1,
+            ItemKind::Record => end.records += 1,
+            ItemKind::Contents => {}
+            ItemKind::End => break,
+        }
+        bytes.extend(chain.item(kind, content));
+        rest = behind.get(ITEM_CHECK_BYTES..).unwrap_or_default();
+    }
+    bytes.extend(chain.item(ItemKind::End, &end.encode()));
+    bytes
+}
+
+fn import(bytes: &[u8]) {
+    let store = Store::in_memory().expect("a store");
+    let act = Act::asked("import", NOW);
+    let take = || store.import_bundle(&act, &mut Cursor::new(bytes), None);
+    let taken = take();
+    for session in store.every_session().expect("the sessions") {
+        let head = session.head().expect("a head");
+        session.state(&head).expect("what came in can be read");
+    }
+    if taken.is_ok() {
+        let again = take().expect("what was taken can be read again");
+        assert_eq!(again.records, 0, "taken twice: {taken:?}");
+    }
+}

@@ -1,0 +1,40 @@
+//! A copy of the newest generation, while others use it.
+
+use super::folder::Folder;
+use crate::backend::{Error, Position, files};
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// Copies the newest generation of the index in `from` into the folder `to`, which is made, durably. Gives its position;
+/// 0 if there is none yet.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn copy(from: &Path, to: &Path) -> Result<Position, Error> {
+    let (folder, copy) = (Folder::new(from.to_owned()), Folder::new(to.to_owned()));
+    files::create_private_folder(to).map_err(Error::io("create", to))?;
+    loop {
+        let Some(generation) = folder.newest()? else { return Ok(0) };
+        // Gone already: then there is a newer one.
+        let Some(_lease) = folder.hold(generation)? else { continue };
+        let (source, target) = (folder.path(generation), copy.path(generation));
+        files::create_private_folder(&target).map_err(Error::io("create", &target))?;
+        for entry in fs::read_dir(&source).map_err(Error::io("list", &source))? {
+            let entry = entry.map_err(Error::io("list", &source))?;
+            let copied = file(&entry.path(), &target.join(entry.file_name()));
+            copied.map_err(Error::io("copy", &entry.path()))?;
+        }
+        files::sync_folder(&target)?;
+        let published = copy.published();
+        files::create_private(&published).map_err(Error::io("create", &published))?;
+        files::sync_folder(to)?;
+        return Ok(generation.position);
+    }
+}
+
+fn file(from: &Path, to: &Path) -> io::Result<()> {
+    let mut copy = files::create_private(to)?;
+    io::copy(&mut File::open(from)?, &mut copy)?;
+    copy.sync_all()
+}

@@ -1,0 +1,102 @@
+//! A copy of a whole store, while it is in use.
+
+use super::verify::Outcome;
+use super::{FORMAT_FILE, IGNORE_FILE, INDEX_FOLDER, JOURNAL_FOLDER, Store, private, write_new};
+use crate::backend::spool::{SpoolFolder, folder_in};
+use crate::backend::{self, Position, Spool, journal, rocks};
+use crate::engine::verify::Depth;
+use crate::error::{Error, Result};
+use crate::model::Timestamp;
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+/// What was copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backed {
+    /// Where the copy ends: what was acknowledged before it began stands before that.
+    pub position: Position,
+    /// Writes that wait in its spool.
+    pub waiting: u64,
+    /// Revisions that were looked at in the copy.
+    pub revisions: u64,
+}
+
+impl Store {
+    /// Copies the store in `from` to the folder `to`, which must not be there yet or be empty, while others write to it.
+    /// The copy holds all that was acknowledged before, and is one moment of the store. It is verified.
+    ///
+    /// # Errors
+    /// [`Error::NoStore`], [`Error::StoreExists`], [`Error::Invalid`] if the folder is not empty, [`Error::Corrupt`] if
+    /// the store is damaged, [`Error::Backend`].
+    pub fn backup(from: &Path, to: &Path, now: Timestamp) -> Result<Backed> {
+        let format = fs::read(from.join(FORMAT_FILE));
+        let format = format.map_err(|_| Error::NoStore { path: from.to_owned() })?;
+        if to.join(FORMAT_FILE).exists() {
+            return Err(Error::StoreExists { path: to.to_owned() });
+        }
+        if fs::read_dir(to).is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(Error::invalid(format!(
+                "{} is not empty: name another folder for the copy",
+                to.display()
+            )));
+        }
+        let io = |action| backend::Error::io(action, to);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(io("make"))?;
+        private(to, 0o700)?;
+        // The spool first: what comes from there into the journal meanwhile is in both, which is the same as in one.
+        let waiting = spool(from, to)?;
+        let position = moment(from, to)?;
+        write_new(&to.join(IGNORE_FILE), b"*\n")?;
+        // FORMAT makes the folder a store, so it comes last.
+        write_new(&to.join(FORMAT_FILE), &format)?;
+        fs::File::open(to).and_then(|folder| folder.sync_all()).map_err(io("sync"))?;
+        let verified = Self::verify(to, Depth::Quick, now, None)?;
+        match (verified.outcome, verified.findings.first()) {
+            (Outcome::Clean, _) | (_, None) => {}
+            (_, Some(first)) => {
+                return Err(Error::Corrupt {
+                    what: format!("the copy ({})", first.place),
+                    source: first.problem.clone().into(),
+                });
+            }
+        }
+        Ok(Backed { position, waiting, revisions: verified.checked.revisions })
+    }
+}
+
+/// A generation and the journal from its position on.
+fn moment(from: &Path, to: &Path) -> Result<Position> {
+    const ATTEMPTS: usize = 100;
+    let (index, log) = (to.join(INDEX_FOLDER), to.join(JOURNAL_FOLDER));
+    for _ in 0..ATTEMPTS {
+        let position = rocks::copy(&from.join(INDEX_FOLDER), &index)?;
+        match journal::copy(&from.join(JOURNAL_FOLDER), &log, position) {
+            // A newer generation took the place of what was to be copied.
+            Err(backend::Error::Gone { .. }) => {
+                for folder in [&index, &log] {
+                    match fs::remove_dir_all(folder) {
+                        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                            return Err(backend::Error::io("remove", folder)(error).into());
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            end => return Ok(end?),
+        }
+    }
+    Err(Error::Internal("generations are published faster than they can be copied".to_owned()))
+}
+
+fn spool(from: &Path, to: &Path) -> Result<u64> {
+    let (spool, copy) = (SpoolFolder::new(folder_in(from)), SpoolFolder::new(folder_in(to)));
+    let mut waiting = 0;
+    for name in spool.names()? {
+        if let Some(bytes) = spool.read(&name)? {
+            copy.put(&name, &bytes)?;
+            waiting += 1;
+        }
+    }
+    Ok(waiting)
+}

@@ -1,0 +1,265 @@
+//! Sessions into a file.
+
+use super::MAX_RECORD_BYTES;
+use super::replay::{Replay, Step};
+use crate::engine::live::View;
+use crate::engine::object;
+use crate::error::{Error, Result};
+use crate::format::{
+    BundleChain, BundleContents, BundleEnd, BundleSession, Bytes, Delta, DeltaPart, ItemKind,
+    ObjectKind, Page, Record, RecordChange, SideRange, bundle_header, open, sealed_id,
+};
+use crate::model::{ObjectId, SessionNumber, TextRef, Value};
+use crate::store::{Session, Store};
+use std::collections::HashSet;
+
+/// A session to be exported, or a range of it.
+#[derive(Clone)]
+pub struct BundleRange {
+    /// The session.
+    pub session: Session,
+    /// The last number that is left out: whoever imports it must have the session up to there. 0: from the beginning.
+    pub from: u64,
+    /// The last number that is taken; `None`: to the end.
+    pub to: Option<u64>,
+}
+
+/// What was exported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bundled {
+    /// The names of the sessions.
+    pub sessions: Vec<String>,
+    /// How many objects stand by themselves.
+    pub objects: u64,
+    /// How many records.
+    pub records: u64,
+    /// How many bytes were written.
+    pub bytes: u64,
+}
+
+struct Writer<'a, W> {
+    view: &'a View,
+    write: W,
+    chain: BundleChain,
+    /// The objects that stand in the bundle by themselves.
+    known: HashSet<ObjectId>,
+    end: BundleEnd,
+    bytes: u64,
+    /// What one operation did, as far as it stands together.
+    open: Option<Record>,
+}
+
+impl Store {
+    /// Every session, whatever it is for, that has come into the journal.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn every_session(&self) -> Result<Vec<Session>> {
+        let count = self.engine.live.written_refs()?.0.sessions.len();
+        Ok((0..count as SessionNumber).map(|number| self.at(number)).collect())
+    }
+
+    /// Writes sessions as one file, part by part, with all that they name. What waits in the spool is not among it.
+    /// The same sessions give the same bytes.
+    ///
+    /// # Errors
+    /// What `write` refuses; [`Error::Invalid`] if a range is none, or ends between a revision and its
+    /// pruning; [`Error::Corrupt`] if something is not there; as
+    /// every read.
+    pub fn export_bundle<E: From<Error>>(
+        &self,
+        ranges: &[BundleRange],
+        write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<Bundled, E> {
+        let mut refused = None;
+        let outcome = self.bundle(ranges, &mut |bytes| {
+            write(bytes).map_err(|error| {
+                refused = Some(error);
+                Error::Internal("the bundle was refused".to_owned())
+            })
+        });
+        match refused {
+            Some(error) => Err(error),
+            None => Ok(outcome?),
+        }
+    }
+
+    fn bundle(
+        &self,
+        ranges: &[BundleRange],
+        write: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<Bundled> {
+        let view = self.engine.live.written()?;
+        let mut contents = BundleContents::default();
+        let mut replays = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            let session = crate::engine::refs::session(&view.refs, range.session.number)?;
+            let last = session.next_sequence - 1;
+            let to = range.to.unwrap_or(last);
+            if range.from > to || to > last {
+                return Err(Error::invalid(format!(
+                    "#{} to #{to} is no range of the session '{}', which ends at #{last}",
+                    range.from, session.info.name
+                )));
+            }
+            let replay = Replay::new(&view, range.session.number, contents.sessions.len() as u32)?;
+            // A range to the end has what was done behind the last number too.
+            let span = (range.from, range.to.unwrap_or(u64::MAX));
+            replay.check_end(span.1)?;
+            let begun = replay.begun(span.0, span.1);
+            let (info, from) = (session.info.clone(), range.from);
+            contents.sessions.push(BundleSession { info, from, to, begun });
+            replays.push((replay, span));
+        }
+        let header = bundle_header();
+        let chain = BundleChain::begin(&header).map_err(Error::corrupt("a bundle"))?;
+        write(&header)?;
+        let mut writer = Writer {
+            view: &view,
+            write,
+            chain,
+            known: HashSet::new(),
+            end: BundleEnd::default(),
+            bytes: header.len() as u64,
+            open: None,
+        };
+        writer.item(ItemKind::Contents, &contents.encode())?;
+        for (replay, (from, to)) in replays {
+            replay.each(from, to, &mut |step| writer.step(step))?;
+            writer.close()?;
+        }
+        let end = writer.end;
+        writer.item(ItemKind::End, &end.encode())?;
+        Ok(Bundled {
+            sessions: contents.sessions.into_iter().map(|session| session.info.name).collect(),
+            objects: end.objects,
+            records: end.records,
+            bytes: writer.bytes,
+        })
+    }
+}
+
+impl<W: FnMut(&[u8]) -> Result<()>> Writer<'_, W> {
+    fn item(&mut self, kind: ItemKind, content: &[u8]) -> Result<()> {
+        let bytes = self.chain.item(kind, content);
+        self.bytes += bytes.len() as u64;
+        (self.write)(&bytes)
+    }
+
+    fn step(&mut self, step: Step) -> Result<()> {
+        if step.alone {
+            self.close()?;
+        }
+        for mut change in step.changes {
+            self.objects(&mut change)?;
+            // What takes back stays with what it did meanwhile.
+            let last = matches!(change, RecordChange::TakesBack { .. });
+            let fits = |open: &Record| {
+                open.operation == step.operation && (last || open.inline_bytes() < MAX_RECORD_BYTES)
+            };
+            if !self.open.as_ref().is_some_and(fits) {
+                self.close()?;
+            }
+            let operation = step.operation.clone();
+            let open = self.open.get_or_insert(Record { operation, changes: Vec::new() });
+            open.changes.push(change);
+        }
+        if step.alone {
+            self.close()?;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<()> {
+        let Some(record) = self.open.take() else { return Ok(()) };
+        self.end.records += 1;
+        self.item(ItemKind::Record, &record.encode())
+    }
+
+    /// Writes the objects that a change names, and those in it that are too large to stand in its record.
+    fn objects(&mut self, change: &mut RecordChange) -> Result<()> {
+        match change {
+            RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. } => {
+                for part in delta {
+                    let DeltaPart::Inline(sealed) = part else { continue };
+                    let content =
+                        open(ObjectKind::Delta, &sealed.0).map_err(Error::corrupt("a delta"))?;
+                    for named in named_by(&content)? {
+                        self.named(&named)?;
+                    }
+                    self.outsource(part)?;
+                }
+                Ok(())
+            }
+            RecordChange::Facts { page, .. } => {
+                let DeltaPart::Inline(sealed) = page else { return Ok(()) };
+                let content =
+                    open(ObjectKind::Page, &sealed.0).map_err(Error::corrupt("a page"))?;
+                let facts = Page::decode(&content).map_err(Error::corrupt("a page"))?.facts;
+                facts.iter().try_for_each(|fact| self.texts(&fact.value))?;
+                self.outsource(page)
+            }
+            RecordChange::Checkpoint { checkpoint, .. }
+            | RecordChange::CheckpointShown { checkpoint, .. } => {
+                let body = checkpoint.body.clone();
+                self.texts(&body)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The long texts in a value that are objects of their own. The others lie in a source, which is exported too.
+    fn texts(&mut self, value: &Value) -> Result<()> {
+        match value {
+            Value::Map(fields) => match TextRef::from_value(value) {
+                Some(text) if text.place.is_none() => self.named(&text.hash),
+                Some(_) => Ok(()),
+                None => fields.values().try_for_each(|value| self.texts(value)),
+            },
+            Value::List(items) => items.iter().try_for_each(|item| self.texts(item)),
+            _ => Ok(()),
+        }
+    }
+
+    fn named(&mut self, id: &ObjectId) -> Result<()> {
+        if self.known.contains(id) {
+            return Ok(());
+        }
+        let number = object::number(self.view, id)?;
+        let number = number.ok_or_else(|| Error::missing(format!("the object {id}")))?;
+        let sealed = object::sealed(self.view, number)?;
+        self.object(*id, &sealed)
+    }
+
+    fn object(&mut self, id: ObjectId, sealed: &[u8]) -> Result<()> {
+        if self.known.insert(id) {
+            self.end.objects += 1;
+            self.item(ItemKind::Object, sealed)?;
+        }
+        Ok(())
+    }
+
+    fn outsource(&mut self, part: &mut DeltaPart) -> Result<()> {
+        if let DeltaPart::Inline(Bytes(sealed)) = part
+            && sealed.len() > MAX_RECORD_BYTES / 2
+        {
+            let id = sealed_id(sealed).map_err(Error::corrupt("an object"))?;
+            let sealed = std::mem::take(sealed);
+            self.object(id, &sealed)?;
+            *part = DeltaPart::Named(id);
+        }
+        Ok(())
+    }
+}
+
+/// The objects that a delta names: values too large to stand in it.
+pub(super) fn named_by(delta: &[u8]) -> Result<Vec<ObjectId>> {
+    let changes = Delta::scan(delta).map_err(Error::corrupt("a delta"))?;
+    let sides = changes.into_iter().flat_map(|change| [change.old, change.new]);
+    Ok(sides
+        .filter_map(|side| match side {
+            SideRange::Blob(id) => Some(id),
+            _ => None,
+        })
+        .collect())
+}

@@ -1,0 +1,133 @@
+//! What pruning folded, as it was before.
+
+use crate::backend::{Direction, Snapshot};
+use crate::engine::index::fold;
+use crate::engine::lineage::{self, At};
+use crate::engine::live::View;
+use crate::engine::revise::list_id;
+use crate::engine::{object, retain, timeline};
+use crate::error::{Error, Result};
+use crate::format::key::{self, KeyBuilder, of};
+use crate::format::{
+    Bytes, DeltaPart, Effect, FoldRow, Header, ObjectKind, RevisionRow, SequenceRow, open,
+    sealed_id,
+};
+use crate::model::{Operation, OperationId, SessionNumber};
+
+/// The revisions of a session, those that were folded too.
+pub(super) struct Pruned<'a> {
+    pub(super) view: &'a View,
+    pub(super) number: SessionNumber,
+}
+
+/// A revision as it was made: header, body, delta. What is gone for good is empty.
+pub(super) type Made = (Vec<u8>, Vec<u8>, Vec<DeltaPart>);
+
+impl Pruned<'_> {
+    /// Whether an operation pruned, and can still be taken back.
+    pub(super) fn is_pruning(&self, operation: &Operation) -> Result<bool> {
+        let place = KeyBuilder::new().time(operation.time).bytes(operation.id.as_bytes()).build();
+        Ok(self.view.get(key::PRUNINGS, &place)?.is_some())
+    }
+
+    /// What an operation folded that was not brought back.
+    pub(super) fn folded_by(&self, operation: &OperationId) -> Result<Vec<Effect>> {
+        let (from, to) = (of(self.number).build(), of(self.number).end());
+        let rows = self.view.scan(key::FOLDS, &from, &to, Direction::Ascending, usize::MAX)?;
+        let mut folded = Vec::new();
+        for (place, row) in rows {
+            let row = FoldRow::decode(&row).map_err(Error::corrupt("a fold"))?;
+            if row.operation == *operation {
+                let branch = key::short_at(&place, 4).unwrap_or(0);
+                let last = key::number_at(&place, 8).unwrap_or(0);
+                folded.push(Effect::Folded { branch, first: row.first, last });
+            }
+        }
+        Ok(folded)
+    }
+
+    /// A revision as it was made.
+    pub(super) fn revision(&self, at: At) -> Result<Made> {
+        let seen = self.seen(at)?;
+        let first = fold::rows(self.view, self.number, at)?.pop();
+        let own = first.map(|fold| fold::before(self.view, self.number, at, &fold)).transpose()?;
+        let own = own.flatten();
+        let header = Header::decode(&seen.header).map_err(Error::corrupt("a revision's header"))?;
+        for row in [own.as_ref(), Some(&seen)].into_iter().flatten() {
+            let (names, delta) = self.parts(row)?;
+            if list_id(&names) == header.delta {
+                return Ok((row.header.clone(), row.body.clone(), delta));
+            }
+        }
+        Ok((seen.header, seen.body, Vec::new()))
+    }
+
+    /// What revisions from `first` on changed together with the one they were folded into; nothing if nobody knows. `begin` is
+    /// the first one that had been folded into `first` by then, or `first` itself.
+    pub(super) fn fold(&self, at: At, first: u64, begin: u64) -> Result<Vec<DeltaPart>> {
+        let folds = fold::rows(self.view, self.number, at)?;
+        let left = match folds.iter().position(|fold| fold.first == first) {
+            Some(0) => Some(self.seen(at)?),
+            // What the next one found.
+            Some(place) => match folds.get(place - 1) {
+                Some(next) => fold::before(self.view, self.number, at, next)?,
+                None => None,
+            },
+            None => None,
+        };
+        if let Some(left) = left.filter(|row| !row.parts.is_empty()) {
+            return Ok(self.parts(&left)?.1);
+        }
+        // It came back since: then it is made as it was then.
+        let mut deltas = Vec::new();
+        let (from, to) = (
+            of(self.number).number(begin).build(),
+            of(self.number).number(at.sequence + 1).build(),
+        );
+        for (place, row) in
+            self.view.scan(key::SEQUENCES, &from, &to, Direction::Ascending, usize::MAX)?
+        {
+            let row = SequenceRow::decode(&row).map_err(Error::corrupt("a sequence number"))?;
+            match row {
+                SequenceRow::Revision(branch) | SequenceRow::Folded(branch, _)
+                    if branch == at.branch => {}
+                _ => continue,
+            }
+            let sequence = key::last_number(&place).unwrap_or(0);
+            let (header, _, delta) = self.revision(At { sequence, ..at })?;
+            let header = Header::decode(&header).map_err(Error::corrupt("a revision's header"))?;
+            if delta.is_empty() && header.delta != list_id(&[]) {
+                return Ok(Vec::new());
+            }
+            for part in delta {
+                let DeltaPart::Inline(Bytes(sealed)) = part else { continue };
+                deltas.push(open(ObjectKind::Delta, &sealed).map_err(Error::corrupt("a delta"))?);
+            }
+        }
+        // The same each time: nothing is named by what is made here.
+        let what = [at.branch.to_le_bytes().as_slice(), &first.to_le_bytes()].concat();
+        let salt = *blake3::hash(&what).as_bytes().first_chunk().expect("16 of 32 bytes");
+        retain::together(deltas.iter().map(Vec::as_slice), &mut || Ok(salt))
+    }
+
+    /// The row of a revision, or what it was when it was folded into another one.
+    fn seen(&self, at: At) -> Result<RevisionRow> {
+        match timeline::sequence(self.view, self.number, at.sequence)? {
+            Some(SequenceRow::Folded(branch, into)) => {
+                fold::find(self.view, self.number, branch, (at.sequence, into))
+            }
+            _ => lineage::revision(self.view, self.number, at),
+        }
+    }
+
+    fn parts(&self, row: &RevisionRow) -> Result<(Vec<crate::model::ObjectId>, Vec<DeltaPart>)> {
+        let mut names = Vec::with_capacity(row.parts.len());
+        let mut parts = Vec::with_capacity(row.parts.len());
+        for part in &row.parts {
+            let sealed = object::sealed(self.view, *part)?;
+            names.push(sealed_id(&sealed).map_err(Error::corrupt("a delta"))?);
+            parts.push(DeltaPart::Inline(Bytes(sealed)));
+        }
+        Ok((names, parts))
+    }
+}

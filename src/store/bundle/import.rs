@@ -1,0 +1,365 @@
+//! A bundle into the journal: what of it is not there yet.
+
+use super::check::{judge, session_of};
+use super::{BundleSource, Items, MAX_RECORD_BYTES, damaged};
+use crate::backend::Snapshot;
+use crate::engine::blob::BlobCache;
+use crate::engine::commit::{Desk, Durability};
+use crate::engine::index::{find_operation, fold};
+use crate::engine::lineage::At;
+use crate::engine::maintain::APPLY_BYTES;
+use crate::engine::object;
+use crate::engine::refs::{advance_by, session as session_refs};
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{
+    BundleContents, BundleSession, Bytes, Effect, Header, ItemKind, ObjectKind, OperationRow,
+    Record, RecordChange, Refs, SegmentRow, open_with_prefix, sealed_id,
+};
+use crate::model::{Operation, OperationId, SessionKind, SessionNumber};
+use crate::store::{Act, Store};
+use std::collections::HashMap;
+
+/// What an import took.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BundleTaken {
+    /// The names of the sessions, as they are in the bundle.
+    pub sessions: Vec<String>,
+    /// How many records were written.
+    pub records: u64,
+    /// How many were there already.
+    pub known: u64,
+}
+
+impl Store {
+    /// Takes the sessions of a bundle in, with their ids. The bundle is read twice: first it is judged as a whole, and if
+    /// anything about it is wrong nothing is written. What is there already is passed over, so an import that was stopped
+    /// goes on where it was. Durable when it returns.
+    ///
+    /// `name` is what its session is called here; a bundle of several keeps its names.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the bundle is damaged, cut off, of a later version, or holds secrets that this store is
+    /// opened to take out; [`Error::Duplicate`] if another session has the name; [`Error::Conflict`] if a session went
+    /// another way here; [`Error::NotFound`] if a range needs what comes before it; as every write.
+    pub fn import_bundle(
+        &self,
+        act: &Act,
+        source: &mut dyn BundleSource,
+        name: Option<&str>,
+    ) -> Result<BundleTaken> {
+        let view = self.engine.live.written()?;
+        let redactor = self.engine.options.redaction.as_deref();
+        let (mut contents, secrets) = judge(source, redactor, self, &view)?;
+        drop(view);
+        if let Some(secrets) = secrets {
+            return Err(Error::invalid(format!(
+                "the bundle holds {secrets}, and none can be taken out since what held it would have another id: \
+                 nothing of it was taken; let them through, or redact nothing"
+            )));
+        }
+        if let Some(name) = name {
+            let [only] = contents.sessions.as_mut_slice() else {
+                return Err(Error::invalid("only a bundle of one session can be given a name"));
+            };
+            name.clone_into(&mut only.info.name);
+        }
+        let refs = self.engine.live.written_refs()?.0;
+        contents.sessions.iter().try_for_each(|session| place(&refs, session).map(drop))?;
+        let begun = contents.sessions.iter().flat_map(|session| &session.begun);
+        let done = begun.map(|one| (one.operation, one.effects as usize)).collect();
+        let mut import = Import {
+            store: self,
+            operation: act.operation()?,
+            done,
+            objects: Vec::new(),
+            taken: BundleTaken::default(),
+            contents,
+        };
+        import.all(source)?;
+        self.engine.sync()?;
+        let sessions = import.contents.sessions.iter();
+        import.taken.sessions = sessions.map(|session| session.info.name.clone()).collect();
+        Ok(import.taken)
+    }
+}
+
+/// The number of a session here, and whether it is there yet.
+fn place(refs: &Refs, session: &BundleSession) -> Result<(SessionNumber, bool)> {
+    let own = |known: &crate::format::SessionRefs| known.info.id == session.info.id;
+    if let Some(number) = refs.sessions.iter().position(own) {
+        let here = session_refs(refs, number as SessionNumber)?;
+        if here.next_sequence <= session.from {
+            return Err(Error::not_found(
+                "revision that the bundle goes on from",
+                format!("#{} of '{}'", session.from, session.info.name),
+            ));
+        }
+        return Ok((number as SessionNumber, true));
+    }
+    if session.from > 0 {
+        return Err(Error::not_found(
+            "session that the bundle goes on with",
+            format!("{} up to #{}", session.info.name, session.from),
+        ));
+    }
+    let taken = |known: &crate::format::SessionRefs| {
+        known.info.kind == session.info.kind && known.info.name == session.info.name
+    };
+    if refs.sessions.iter().any(taken) {
+        return Err(Error::Duplicate { kind: "session", id: session.info.name.clone() });
+    }
+    Ok((refs.sessions.len() as SessionNumber, false))
+}
+
+struct Import<'a> {
+    store: &'a Store,
+    operation: Operation,
+    contents: BundleContents,
+    /// How many effects of each operation have gone by.
+    done: HashMap<OperationId, usize>,
+    /// Objects to be written before the next record.
+    objects: Vec<Bytes>,
+    taken: BundleTaken,
+}
+
+impl Import<'_> {
+    fn all(&mut self, source: &mut dyn BundleSource) -> Result<()> {
+        let mut items = Items::begin(source)?;
+        loop {
+            let item = items.next()?;
+            match item.kind {
+                ItemKind::Contents => {}
+                ItemKind::Object => self.object(item.content)?,
+                ItemKind::Record => {
+                    self.write_objects()?;
+                    let record =
+                        Record::decode(&item.content).map_err(|error| damaged(item.at, error))?;
+                    self.record(record)?;
+                }
+                ItemKind::End => break,
+            }
+            if self.store.engine.live.tail_cost() >= APPLY_BYTES {
+                self.store.maintain(APPLY_BYTES)?;
+            }
+        }
+        self.write_objects()?;
+        for named in 0..self.contents.sessions.len() {
+            let operation = self.operation.clone();
+            self.write(named, &Record { operation, changes: Vec::new() })?;
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, sealed: Vec<u8>) -> Result<()> {
+        let id = sealed_id(&sealed).map_err(Error::corrupt("an object"))?;
+        if object::number(&self.store.engine.live.written()?, &id)?.is_some() {
+            return Ok(());
+        }
+        self.objects.push(Bytes(sealed));
+        if self.objects.iter().map(|object| object.0.len()).sum::<usize>() >= MAX_RECORD_BYTES {
+            self.write_objects()?;
+        }
+        Ok(())
+    }
+
+    fn write_objects(&mut self) -> Result<()> {
+        if self.objects.is_empty() {
+            return Ok(());
+        }
+        let objects = std::mem::take(&mut self.objects).into_iter();
+        let changes = objects.map(|object| RecordChange::Object { object }).collect();
+        let record = Record { operation: self.operation.clone(), changes };
+        self.store.engine.commit(Durability::Later, &mut |_| Ok((Some(record.clone()), ())))
+    }
+
+    fn record(&mut self, record: Record) -> Result<()> {
+        let mut changes = record.changes;
+        let named = changes.first_mut().and_then(session_of).map_or(0, |number| *number as usize);
+        let id = record.operation.id;
+        let effects = changes.iter().filter(|change| has_effect(change)).count();
+        let written = self.write(named, &Record { operation: record.operation, changes })?;
+        *self.done.entry(id).or_default() += effects;
+        match written {
+            true => self.taken.records += 1,
+            false => self.taken.known += 1,
+        }
+        Ok(())
+    }
+
+    /// Writes what of a record is not there yet, and the session before its first.
+    fn write(&self, named: usize, record: &Record) -> Result<bool> {
+        let session = self.contents.sessions.get(named);
+        let session =
+            session.ok_or_else(|| Error::invalid("a record of a session that is not in it"))?;
+        let passed = self.done.get(&record.operation.id).copied().unwrap_or(0);
+        self.store.engine.commit(Durability::Later, &mut |desk| {
+            let mut refs = (*desk.refs).clone();
+            let (number, is_there) = place(&refs, session)?;
+            let mut changes = Vec::new();
+            if !is_there {
+                changes.push(RecordChange::Session { info: session.info.clone() });
+                // It becomes the current one only where there is none.
+                if session.info.kind == SessionKind::Debug && refs.last_used.is_none() {
+                    changes.push(RecordChange::Used { session: number });
+                }
+                changes.iter().try_for_each(|change| advance_by(&mut refs, change))?;
+            }
+            let known = if is_there { known(desk, &record.operation.id)? } else { None };
+            let mut at = passed;
+            for change in &record.changes {
+                let mut change = change.clone();
+                if let Some(own) = session_of(&mut change) {
+                    *own = number;
+                }
+                let there = is_there && is_known(desk, known.as_ref(), &change, at)?;
+                at += usize::from(has_effect(&change));
+                if there {
+                    continue;
+                }
+                follows(desk, &refs, number, session, &change)?;
+                advance_by(&mut refs, &change)?;
+                changes.push(change);
+            }
+            let written = !changes.is_empty();
+            let record = Record { operation: record.operation.clone(), changes };
+            // What cannot be done here must not come into the journal.
+            if written {
+                desk.view()?.check(record.clone()).map_err(|error| elsewhere(session, &error))?;
+            }
+            Ok((written.then_some(record), written))
+        })
+    }
+}
+
+const fn has_effect(change: &RecordChange) -> bool {
+    !matches!(
+        change,
+        RecordChange::Segment { .. }
+            | RecordChange::TakesBack { .. }
+            | RecordChange::Pruned { .. }
+            | RecordChange::Swept { .. }
+    )
+}
+
+/// What went another way here than where the bundle was made.
+fn elsewhere(session: &BundleSession, error: &Error) -> Error {
+    Error::Conflict(format!(
+        "the session '{}' went another way here: {}",
+        session.info.name,
+        crate::engine::verify::chain(error)
+    ))
+}
+
+/// What is known of an operation, if it is.
+fn known(desk: &Desk<'_>, id: &OperationId) -> Result<Option<OperationRow>> {
+    find_operation(&desk.view()?, id)
+}
+
+/// Whether a change, the `at`th effect of its operation, is there already.
+fn is_known(
+    desk: &Desk<'_>,
+    known: Option<&OperationRow>,
+    change: &RecordChange,
+    at: usize,
+) -> Result<bool> {
+    let swept = |row: &OperationRow| {
+        row.effects.iter().any(|effect| matches!(effect, Effect::Swept { .. }))
+    };
+    Ok(match change {
+        RecordChange::Segment { .. } if known.is_some_and(|row| at < row.effects.len()) => true,
+        RecordChange::Segment { session, blob, offset, prefix, object } => {
+            let part = (*offset, *prefix, object);
+            is_known_part(desk, *session, blob, part)?
+        }
+        // They come last, in one record.
+        RecordChange::TakesBack { .. } => known.is_some_and(|row| row.takes_back.is_some()),
+        RecordChange::Pruned { .. } => known.is_some(),
+        RecordChange::Swept { .. } => known.is_some_and(swept),
+        // What it did stands there in short.
+        _ => known.is_some_and(|row| swept(row) || at < row.effects.len()),
+    })
+}
+
+/// Whether a part of a source is here. One of other bytes is refused; the same bytes may have come in other parts, when they
+/// were taken back and read again: then these are the ones that count.
+fn is_known_part(
+    desk: &Desk<'_>,
+    session: SessionNumber,
+    blob: &str,
+    (offset, prefix, object): (u64, u64, &Bytes),
+) -> Result<bool> {
+    let view = desk.view()?;
+    let place = of(session).text(blob).number(offset).build();
+    let Some(row) = view.get(key::SEGMENTS, &place)? else { return Ok(false) };
+    let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a source"))?;
+    let name = |sealed: &[u8]| sealed_id(sealed).map_err(Error::corrupt("an object"));
+    if name(&object::sealed(&view, row.object)?)? == name(&object.0)? {
+        return Ok(true);
+    }
+    let from = offset.saturating_sub(prefix);
+    // What was read before may have come in other parts since.
+    let cache = BlobCache::default();
+    let (start, bytes) = cache.read(&view, session, blob, from, prefix + row.length)?;
+    let at = |place: u64| usize::try_from(place - start).unwrap_or(usize::MAX);
+    let before = bytes.get(at(from)..at(offset)).ok_or_else(|| Error::missing("a source"))?;
+    let theirs = open_with_prefix(ObjectKind::Blob, before, &object.0)
+        .map_err(Error::corrupt("a part of a source"))?;
+    let ours = bytes.get(at(offset)..).unwrap_or_default();
+    let both = ours.len().min(theirs.len());
+    if ours.get(..both) != theirs.get(..both) {
+        return Err(Error::Conflict(format!("the source '{blob}' has other bytes here")));
+    }
+    Ok(false)
+}
+
+/// That a change follows what is here as it did where it was made.
+fn follows(
+    desk: &Desk<'_>,
+    refs: &Refs,
+    number: SessionNumber,
+    session: &BundleSession,
+    change: &RecordChange,
+) -> Result<()> {
+    let here = session_refs(refs, number)?;
+    let went = || {
+        Error::Conflict(format!(
+            "the session '{}' went another way here: #{} is not the next one of the bundle",
+            session.info.name,
+            here.next_sequence - 1
+        ))
+    };
+    match change {
+        RecordChange::Revision { header, .. } => {
+            let header = Header::decode(&header.0).map_err(Error::corrupt("a revision"))?;
+            let head = here.branch(header.branch)?.head;
+            let parent = header.parents.first().map(|parent| parent.id);
+            if header.sequence != here.next_sequence || head.map(|head| head.id) != parent {
+                return Err(went());
+            }
+        }
+        RecordChange::Folded { branch, first, last, .. } => {
+            let at = At { branch: *branch, sequence: *last };
+            if fold::row(&desk.view()?, number, at)?.is_some_and(|row| row.first <= *first) {
+                return Err(went());
+            }
+        }
+        RecordChange::Switched { branch, .. } => drop(here.branch(*branch)?),
+        RecordChange::Checkpoint { checkpoint, .. } => {
+            here.branch(checkpoint.branch)?;
+            if checkpoint.sequence > here.next_sequence
+                || checkpoint.revision.is_some_and(|one| one >= here.next_sequence)
+            {
+                return Err(went());
+            }
+        }
+        RecordChange::Branch { name, base, .. } => {
+            here.branch(*base)?;
+            if here.branches.iter().any(|one| one.name == *name && !one.hidden) {
+                return Err(went());
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! Bundles: sessions as one file. Records and objects come as they are, so every id and hash stays what it was.
+//!
+//! * `replay`: the records of a session again, from its operations; `fold`: what pruning folded, as it was.
+//! * `export`: those with their objects, into a file.
+//! * `check`: a file judged as a whole, before anything of it is written; `source`: its growing blobs; `secret`: whether it
+//!   holds what is taken out here.
+//! * `import`: what of it is not there yet, into the journal.
+
+mod check;
+mod export;
+mod fold;
+mod import;
+mod replay;
+mod secret;
+mod source;
+
+pub use export::{BundleRange, Bundled};
+pub use import::BundleTaken;
+
+use crate::error::{Error, Result};
+use crate::format::{
+    BUNDLE_HEADER_BYTES, BundleChain, ITEM_CHECK_BYTES, ITEM_HEADER_BYTES, ItemKind, item_header,
+};
+use std::io::{self, Read, Seek, SeekFrom};
+
+/// Larger records are split into objects and what names them.
+const MAX_RECORD_BYTES: usize = 512 << 10;
+
+/// Where a bundle is read from: twice, so from a file.
+pub trait BundleSource: Read + Seek {}
+
+impl<T: Read + Seek> BundleSource for T {}
+
+/// The items of a bundle, each checked against all before it.
+struct Items<'a> {
+    source: &'a mut dyn BundleSource,
+    chain: BundleChain,
+    /// The byte at which the next item begins.
+    at: u64,
+}
+
+struct Item {
+    kind: ItemKind,
+    content: Vec<u8>,
+    /// The byte at which the content begins.
+    at: u64,
+}
+
+fn unreadable(error: &io::Error, at: u64) -> Error {
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        return Error::invalid(format!(
+            "the bundle is cut off at byte {at}: nothing of it was taken, get the whole file"
+        ));
+    }
+    Error::invalid(format!("the bundle cannot be read at byte {at}: {error}"))
+}
+
+fn damaged(at: u64, reason: impl std::fmt::Display) -> Error {
+    Error::invalid(format!("the bundle is damaged at byte {at}: {reason}"))
+}
+
+impl<'a> Items<'a> {
+    fn begin(source: &'a mut dyn BundleSource) -> Result<Self> {
+        let mut header = [0; BUNDLE_HEADER_BYTES];
+        source
+            .seek(SeekFrom::Start(0))
+            .and_then(|_| source.read_exact(&mut header))
+            .map_err(|error| unreadable(&error, 0))?;
+        let chain =
+            BundleChain::begin(&header).map_err(|error| Error::invalid(error.to_string()))?;
+        Ok(Self { source, chain, at: BUNDLE_HEADER_BYTES as u64 })
+    }
+
+    /// The next item; the end is one.
+    fn next(&mut self) -> Result<Item> {
+        let at = self.at;
+        let cut = |error: io::Error| unreadable(&error, at);
+        let mut header = [0; ITEM_HEADER_BYTES];
+        self.source.read_exact(&mut header).map_err(cut)?;
+        let (kind, length) = item_header(header).map_err(|error| damaged(at, error))?;
+        // What it says of its length is believed as far as there are bytes.
+        let mut content = Vec::new();
+        Read::take(&mut *self.source, length as u64).read_to_end(&mut content).map_err(cut)?;
+        let mut check = [0; ITEM_CHECK_BYTES];
+        self.source.read_exact(&mut check).map_err(cut)?;
+        if content.len() != length || self.chain.next(header[0], &content) != check {
+            return Err(damaged(at, "its checksum differs"));
+        }
+        self.at += (ITEM_HEADER_BYTES + length + ITEM_CHECK_BYTES) as u64;
+        Ok(Item { kind, content, at: at + ITEM_HEADER_BYTES as u64 })
+    }
+
+    /// That nothing stands behind the end.
+    fn finish(&mut self) -> Result<()> {
+        let mut more = [0; 1];
+        match self.source.read(&mut more).map_err(|error| unreadable(&error, self.at))? {
+            0 => Ok(()),
+            _ => Err(damaged(self.at, "bytes stand behind its end")),
+        }
+    }
+
+    /// The bytes of an earlier item.
+    fn again(&mut self, at: u64, length: usize) -> Result<Vec<u8>> {
+        let mut content = vec![0; length];
+        self.source
+            .seek(SeekFrom::Start(at))
+            .and_then(|_| self.source.read_exact(&mut content))
+            .and_then(|()| self.source.seek(SeekFrom::Start(self.at)))
+            .map_err(|error| unreadable(&error, at))?;
+        Ok(content)
+    }
+}

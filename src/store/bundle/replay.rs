@@ -1,0 +1,579 @@
+//! The records of a session again: what each operation did is known by what it takes to take it back.
+
+use super::fold::Pruned;
+use crate::backend::{Direction, Snapshot};
+use crate::engine::lineage::At;
+use crate::engine::live::View;
+use crate::engine::refs::session as session_refs;
+use crate::engine::salvage::LOST_OBJECT;
+use crate::engine::{object, timeline};
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{
+    Begun, BookmarkRow, Bytes, CheckpointRow, DeltaPart, Effect, ObjectKind, OperationRow, Page,
+    RecordChange, SegmentRow, SequenceRow, SessionRefs,
+};
+use crate::model::{
+    BranchNumber, Checkpoint, CheckpointId, Operation, OperationId, SessionNumber, Timestamp,
+    Trigger, Value,
+};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Something an operation did, as it stands in a bundle.
+pub(super) struct Step {
+    pub(super) operation: Operation,
+    pub(super) changes: Vec<RecordChange>,
+    /// Whether it stands in a record of its own.
+    pub(super) alone: bool,
+}
+
+/// What stands behind what an operation did, before it is read.
+#[derive(Clone, Debug)]
+enum Deed {
+    Pruned,
+    Effect(Effect),
+    TakesBack(OperationId),
+    Swept,
+}
+
+/// Where a deed stands: by the session's one count, what has a number first, then as it was written.
+type Place = (u64, u8, u64, usize);
+
+/// Whether what stands there is behind `from` and not behind `to`.
+const fn is_in((number, unnumbered, ..): Place, (from, to): (u64, u64)) -> bool {
+    if unnumbered == 0 { from < number && number <= to } else { from <= number && number < to }
+}
+
+fn unfolded(effect: &Effect) -> Option<Effect> {
+    match effect {
+        Effect::Unfolded { branch, first, last } => {
+            Some(Effect::Folded { branch: *branch, first: *first, last: *last })
+        }
+        _ => None,
+    }
+}
+
+pub(super) struct Replay<'a> {
+    view: &'a View,
+    number: SessionNumber,
+    /// The session's number in the bundle.
+    named: SessionNumber,
+    refs: &'a SessionRefs,
+    pruned: Pruned<'a>,
+    operations: Vec<OperationRow>,
+    deeds: Vec<(Place, usize, Deed)>,
+    /// The versions of each checkpoint that are still to come, the next one last.
+    checkpoints: HashMap<CheckpointId, Vec<Checkpoint>>,
+    bookmarks: HashMap<String, Vec<Option<BookmarkRow>>>,
+    schedules: Vec<Option<i64>>,
+    /// How many changes of each branch have been told.
+    branches: HashMap<BranchNumber, usize>,
+    /// The checkpoints that were there at some time.
+    made: HashSet<CheckpointId>,
+    /// The time of each checkpoint that is there.
+    visible: BTreeMap<CheckpointId, Timestamp>,
+    /// How far the bytes of each blob have been told.
+    blobs: HashMap<String, u64>,
+    /// The first revisions of the folds into each revision that are in force, the latest last.
+    folds: HashMap<(BranchNumber, u64), Vec<u64>>,
+}
+
+impl<'a> Replay<'a> {
+    pub(super) fn new(view: &'a View, number: SessionNumber, named: SessionNumber) -> Result<Self> {
+        let refs = session_refs(&view.refs, number)?;
+        let (from, to) = (of(number).build(), of(number).end());
+        let rows = view.scan(key::OPERATIONS, &from, &to, Direction::Ascending, usize::MAX)?;
+        let operations = rows
+            .iter()
+            .map(|(_, row)| OperationRow::decode(row).map_err(Error::corrupt("an operation")))
+            .collect::<Result<Vec<_>>>()?;
+        let mut replay = Self {
+            view,
+            number,
+            named,
+            refs,
+            pruned: Pruned { view, number },
+            operations,
+            deeds: Vec::new(),
+            checkpoints: HashMap::new(),
+            bookmarks: HashMap::new(),
+            schedules: Vec::new(),
+            branches: HashMap::new(),
+            made: HashSet::new(),
+            visible: BTreeMap::new(),
+            blobs: HashMap::new(),
+            folds: HashMap::new(),
+        };
+        replay.versions()?;
+        replay.order()?;
+        Ok(replay)
+    }
+
+    /// What a checkpoint, bookmark or schedule became is what the next effect on it calls old, or what it is now.
+    fn versions(&mut self) -> Result<()> {
+        // Of a checkpoint that is gone for good only its number is left.
+        let mut checkpoints: HashMap<CheckpointId, Vec<(u64, Option<Checkpoint>)>> = HashMap::new();
+        for row in &self.operations {
+            for effect in &row.effects {
+                match effect {
+                    Effect::CheckpointChanged { old } | Effect::CheckpointHidden { old } => {
+                        let version = (old.sequence, Some((**old).clone()));
+                        checkpoints.entry(old.id).or_default().push(version);
+                    }
+                    Effect::Swept { checkpoints: gone, .. } => {
+                        for (sequence, id) in gone {
+                            checkpoints.entry(*id).or_default().push((*sequence, None));
+                        }
+                    }
+                    Effect::Bookmark { source, old, .. } => {
+                        let known = self.bookmarks.entry(source.clone()).or_default();
+                        known.push(old.as_deref().cloned());
+                    }
+                    Effect::Schedule { old } => self.schedules.push(*old),
+                    _ => {}
+                }
+            }
+        }
+        let (from, to) = (of(self.number).build(), of(self.number).end());
+        for (_, row) in
+            self.view.scan(key::CHECKPOINTS, &from, &to, Direction::Ascending, usize::MAX)?
+        {
+            let row = CheckpointRow::decode(&row).map_err(Error::corrupt("a checkpoint"))?;
+            let version = (row.checkpoint.sequence, Some(row.checkpoint.clone()));
+            checkpoints.entry(row.checkpoint.id).or_default().push(version);
+        }
+        for (id, versions) in checkpoints {
+            let mut next = None;
+            let mut known = Vec::with_capacity(versions.len());
+            for (sequence, version) in versions.into_iter().rev() {
+                let version = version.or(next).unwrap_or_else(|| self.gone(id, sequence));
+                next = Some(version.clone());
+                known.push(version);
+            }
+            self.checkpoints.insert(id, known);
+        }
+        for (source, versions) in &mut self.bookmarks {
+            // The first one is what it was before all.
+            versions.remove(0);
+            let row = self.view.get(key::BOOKMARKS, &of(self.number).text(source).build())?;
+            let row = row.map(|row| BookmarkRow::decode(&row)).transpose();
+            versions.push(row.map_err(Error::corrupt("a bookmark"))?);
+            versions.reverse();
+        }
+        if !self.schedules.is_empty() {
+            self.schedules.remove(0);
+            self.schedules.push(self.refs.schedule);
+            self.schedules.reverse();
+        }
+        Ok(())
+    }
+
+    /// What stands for a checkpoint that was pruned for good: it holds its number, and goes again.
+    fn gone(&self, id: CheckpointId, sequence: u64) -> Checkpoint {
+        Checkpoint {
+            id,
+            sequence,
+            time: self.refs.last_event.unwrap_or(self.refs.info.started_at),
+            branch: 0,
+            revision: None,
+            message: String::new(),
+            tags: Vec::new(),
+            trigger: Trigger::Manual,
+            body: Value::Null,
+            key: None,
+        }
+    }
+
+    /// What an operation did, in order; of a pruning that is done for good as far as it still shows.
+    fn deeds(&self, row: &OperationRow) -> Result<Vec<Deed>> {
+        let mut deeds = Vec::new();
+        let swept = row.effects.iter().any(|effect| matches!(effect, Effect::Swept { .. }));
+        if swept || self.pruned.is_pruning(&row.operation)? {
+            deeds.push(Deed::Pruned);
+        }
+        for effect in &row.effects {
+            let Effect::Swept { checkpoints, .. } = effect else {
+                deeds.push(Deed::Effect(effect.clone()));
+                continue;
+            };
+            deeds.extend(checkpoints.iter().map(|(sequence, id)| {
+                let old = Box::new(self.gone(*id, *sequence));
+                Deed::Effect(Effect::CheckpointHidden { old })
+            }));
+            // Where it was taken back before, that says what it had folded.
+            let back = self.operations.iter().find(|one| one.takes_back == Some(row.operation.id));
+            let folded = match back {
+                Some(back) => back.effects.iter().rev().filter_map(unfolded).collect(),
+                None => self.pruned.folded_by(&row.operation.id)?,
+            };
+            deeds.extend(folded.into_iter().map(Deed::Effect));
+        }
+        deeds.extend(row.takes_back.map(Deed::TakesBack));
+        Ok(deeds)
+    }
+
+    /// Puts all deeds in the order in which they can be done again: by number, since operations may have run beside each
+    /// other.
+    fn order(&mut self) -> Result<()> {
+        let mut made: HashMap<CheckpointId, u64> = HashMap::new();
+        let mut ends: HashMap<OperationId, u64> = HashMap::new();
+        for (which, row) in self.operations.iter().enumerate() {
+            let mut last = row.sequence;
+            for (index, deed) in self.deeds(row)?.into_iter().enumerate() {
+                // An operation that runs beside others may take back what began after it.
+                let known = match &deed {
+                    Deed::Effect(Effect::Folded { last, .. } | Effect::Unfolded { last, .. }) => {
+                        *last
+                    }
+                    Deed::Effect(
+                        Effect::CheckpointHidden { old } | Effect::CheckpointChanged { old },
+                    ) => old.sequence,
+                    _ => 0,
+                };
+                last = last.max(known);
+                let own = match &deed {
+                    Deed::Effect(Effect::Revision { sequence, .. }) => Some(*sequence),
+                    Deed::Effect(Effect::CheckpointMade { id }) if !made.contains_key(id) => {
+                        let first = self.checkpoints.get(id).and_then(|versions| versions.last());
+                        let sequence = first.map(|checkpoint| checkpoint.sequence);
+                        let lost = || Error::missing(format!("the checkpoint {id}"));
+                        made.insert(*id, sequence.ok_or_else(lost)?);
+                        sequence
+                    }
+                    _ => None,
+                };
+                last = own.unwrap_or(last).max(last);
+                let place = (own.unwrap_or(last), u8::from(own.is_none()), row.position, index);
+                self.deeds.push((place, which, deed));
+            }
+            ends.insert(row.operation.id, last);
+        }
+        for (which, row) in self.operations.iter().enumerate() {
+            if row.effects.iter().any(|effect| matches!(effect, Effect::Swept { .. })) {
+                let place = self.behind_all(row.operation.id, &ends);
+                self.deeds.push((place, which, Deed::Swept));
+            }
+        }
+        self.deeds.sort_by_key(|(place, which, _)| (*place, *which));
+        Ok(())
+    }
+
+    /// That what is gone for good is told as gone: a range cannot end between a revision and its pruning.
+    pub(super) fn check_end(&self, to: u64) -> Result<()> {
+        for (_, which, deed) in &self.deeds {
+            let Deed::Effect(Effect::Folded { first, .. }) = deed else { continue };
+            let mut swept = self
+                .deeds
+                .iter()
+                .filter(|(_, other, deed)| other == which && matches!(deed, Deed::Swept));
+            if let Some(((swept, ..), ..)) = swept.next()
+                && *first <= to
+                && *swept >= to
+            {
+                return Err(Error::invalid(format!(
+                    "#{first} and others were pruned for good behind #{to}: let the range end behind #{swept}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// How many effects of operations that a range begins in the middle of stand before it.
+    pub(super) fn begun(&self, from: u64, to: u64) -> Vec<Begun> {
+        let mut passed: BTreeMap<usize, (u64, bool)> = BTreeMap::new();
+        for (place, which, deed) in &self.deeds {
+            let (effects, goes_on) = passed.entry(*which).or_default();
+            if is_in(*place, (from, to)) {
+                *goes_on = true;
+            } else if place.0 <= from && matches!(deed, Deed::Effect(_)) {
+                *effects += 1;
+            }
+        }
+        let begun = passed.into_iter().filter(|(_, (effects, goes_on))| *effects > 0 && *goes_on);
+        begun
+            .filter_map(|(which, (effects, _))| {
+                let operation = self.operations.get(which)?.operation.id;
+                Some(Begun { operation, effects })
+            })
+            .collect()
+    }
+
+    /// Behind an operation and all that took it back, or did it again.
+    fn behind_all(&self, operation: OperationId, ends: &HashMap<OperationId, u64>) -> Place {
+        let mut chain = HashSet::from([operation]);
+        let mut place = (0, 1, 0, usize::MAX);
+        for row in &self.operations {
+            let of_it = row.takes_back.is_some_and(|other| chain.contains(&other));
+            if of_it || row.operation.id == operation {
+                chain.insert(row.operation.id);
+                let end = ends.get(&row.operation.id).copied().unwrap_or(0);
+                place = (end.max(place.0), 1, row.position.max(place.2), usize::MAX);
+            }
+        }
+        place
+    }
+
+    /// Does again, in order, what was done behind `from` and not behind `to`.
+    pub(super) fn each(
+        mut self,
+        from: u64,
+        to: u64,
+        step: &mut dyn FnMut(Step) -> Result<()>,
+    ) -> Result<()> {
+        for (place, which, deed) in std::mem::take(&mut self.deeds) {
+            let row = self
+                .operations
+                .get(which)
+                .ok_or_else(|| Error::Internal("an operation is gone".to_owned()))?;
+            let wanted = is_in(place, (from, to));
+            let operation = row.operation.clone();
+            let alone = matches!(deed, Deed::Swept);
+            let session = self.named;
+            let changes = match deed {
+                Deed::Effect(effect) if !wanted => {
+                    self.pass(effect, which)?;
+                    continue;
+                }
+                _ if !wanted => continue,
+                Deed::Effect(effect) => self.effect(effect, which)?,
+                Deed::TakesBack(other) => self.takes_back(other),
+                Deed::Pruned => vec![RecordChange::Pruned { session }],
+                Deed::Swept => {
+                    let blobs = Vec::new();
+                    vec![RecordChange::Swept { session, operation: operation.id, blobs }]
+                }
+            };
+            step(Step { operation, changes, alone })?;
+        }
+        Ok(())
+    }
+
+    /// Notes a fold, and gives the first of all revisions that it stands for.
+    fn folded(&mut self, branch: BranchNumber, first: u64, last: u64) -> u64 {
+        let mut begin = first;
+        while let Some(before) = self.folds.get(&(branch, begin)).and_then(|folds| folds.last())
+            && *before < begin
+        {
+            begin = *before;
+        }
+        self.folds.entry((branch, last)).or_default().push(first);
+        begin
+    }
+
+    /// The pruning that an operation's folds are part of: by a redo, the one that is done again.
+    fn pruning(&self, which: usize) -> Result<OperationId> {
+        let gone = || Error::Internal("an operation is gone".to_owned());
+        let row = self.operations.get(which).ok_or_else(gone)?;
+        let Some(undo) = row.takes_back else { return Ok(row.operation.id) };
+        let known = self.operations.iter().find(|row| row.operation.id == undo);
+        Ok(known.and_then(|row| row.takes_back).unwrap_or(undo))
+    }
+
+    fn takes_back(&self, other: OperationId) -> Vec<RecordChange> {
+        let session = self.named;
+        let known = self.operations.iter().find(|row| row.operation.id == other);
+        let back =
+            |operation, facts_hidden| RecordChange::TakesBack { session, operation, facts_hidden };
+        // As `undo` and `redo` write it.
+        match known.and_then(|row| row.takes_back) {
+            None => vec![back(other, true)],
+            Some(first) => vec![back(first, false), back(other, false)],
+        }
+    }
+
+    fn effect(&mut self, effect: Effect, which: usize) -> Result<Vec<RecordChange>> {
+        let session = self.named;
+        let one = |change| Ok(vec![change]);
+        match effect {
+            Effect::Revision { branch, sequence } => one(self.revision(At { branch, sequence })?),
+            Effect::CheckpointMade { id } => {
+                let checkpoint = self.version(&id)?;
+                // Its number was given out before: it had been taken back since.
+                let shown = !self.made.insert(id);
+                self.visible.insert(id, checkpoint.time);
+                let checkpoint = Box::new(checkpoint);
+                one(match shown {
+                    true => RecordChange::CheckpointShown { session, checkpoint },
+                    false => RecordChange::Checkpoint { session, checkpoint },
+                })
+            }
+            Effect::CheckpointChanged { old } => {
+                let checkpoint = self.version(&old.id)?;
+                self.visible.insert(checkpoint.id, checkpoint.time);
+                one(RecordChange::Checkpoint { session, checkpoint: Box::new(checkpoint) })
+            }
+            Effect::CheckpointHidden { old } => {
+                self.visible.remove(&old.id);
+                let last = self.visible.values().max().copied();
+                one(RecordChange::CheckpointHidden { session, id: old.id, last })
+            }
+            Effect::BranchMade { branch } => one(self.branch(branch)?),
+            Effect::BranchChanged { branch, .. } => {
+                let told = self.branches.entry(branch).or_insert(1);
+                let change = self.refs.branch(branch)?.changes.get(*told).cloned();
+                *told += 1;
+                let change = change.ok_or_else(|| Error::missing("what a branch became"))?;
+                one(RecordChange::BranchChanged { session, branch, change })
+            }
+            Effect::BranchHidden { branch, hidden } => {
+                one(RecordChange::BranchHidden { session, branch, hidden })
+            }
+            Effect::Switched { branch, time, .. } => {
+                one(RecordChange::Switched { session, branch, time })
+            }
+            Effect::Facts { page, count, .. } => one(self.facts(page, count)?),
+            Effect::Bookmark { source, .. } => self.bookmark(source),
+            Effect::Folded { branch, first, last } => {
+                let at = At { branch, sequence: last };
+                let begin = self.folded(branch, first, last);
+                let delta = self.pruned.fold(at, first, begin)?;
+                let pruning = self.pruning(which)?;
+                one(RecordChange::Folded { session, branch, first, last, pruning, delta })
+            }
+            Effect::Unfolded { branch, last, .. } => {
+                self.folds.entry((branch, last)).or_default().pop();
+                one(RecordChange::Unfolded { session, branch, last })
+            }
+            // It was told as what it had been.
+            Effect::Swept { .. } => Ok(Vec::new()),
+            Effect::Schedule { .. } => {
+                let every_micros = self.schedules.pop().flatten();
+                one(RecordChange::Schedule { session, every_micros })
+            }
+        }
+    }
+
+    /// Passes over what is not wanted, so that what follows is known for what it is.
+    fn pass(&mut self, effect: Effect, which: usize) -> Result<()> {
+        match effect {
+            Effect::Revision { .. } | Effect::Facts { .. } | Effect::Swept { .. } => Ok(()),
+            Effect::Folded { branch, first, last } => {
+                self.folded(branch, first, last);
+                Ok(())
+            }
+            Effect::Bookmark { source, .. } => {
+                let (bookmark, end) = self.bookmark_version(&source);
+                if let Some(row) = bookmark.filter(|row| !row.blob.is_empty()) {
+                    let mut from = self.blobs.get(&row.blob).copied().unwrap_or(0);
+                    while from < end
+                        && let Some(part) = self.segment_row(&row.blob, from)?
+                    {
+                        from += part.length;
+                    }
+                    self.blobs.insert(row.blob, from);
+                }
+                Ok(())
+            }
+            other => self.effect(other, which).map(drop),
+        }
+    }
+
+    fn version(&mut self, id: &CheckpointId) -> Result<Checkpoint> {
+        let next = self.checkpoints.get_mut(id).and_then(Vec::pop);
+        next.ok_or_else(|| Error::missing(format!("the checkpoint {id}")))
+    }
+
+    fn revision(&self, at: At) -> Result<RecordChange> {
+        let (header, body, delta) = self.pruned.revision(at)?;
+        let (header, body) = (Bytes(header), Bytes(body));
+        Ok(RecordChange::Revision { session: self.named, header, body, delta })
+    }
+
+    fn branch(&mut self, branch: BranchNumber) -> Result<RecordChange> {
+        self.branches.insert(branch, 1);
+        let refs = self.refs.branch(branch)?;
+        let (base, sequence) = refs.base.unwrap_or_default();
+        let head = match timeline::sequence(self.view, self.number, sequence)? {
+            Some(SequenceRow::Revision(on)) => {
+                Some(timeline::head_at(self.view, self.number, At { branch: on, sequence })?.0)
+            }
+            _ => None,
+        };
+        let change = refs.changes.first().cloned();
+        Ok(RecordChange::Branch {
+            session: self.named,
+            name: refs.name.clone(),
+            base,
+            head,
+            change: change.ok_or_else(|| Error::missing("the making of a branch"))?,
+        })
+    }
+
+    fn facts(&self, page: u64, count: u64) -> Result<RecordChange> {
+        if page == LOST_OBJECT {
+            return Err(Error::missing("a page of facts, which was lost before a repair"));
+        }
+        let sealed = object::sealed(self.view, page)?;
+        let content = object::content(self.view, ObjectKind::Page, page)?;
+        let facts = Page::decode(&content).map_err(Error::corrupt("a page of facts"))?.facts;
+        let times = || facts.iter().map(|fact| fact.at);
+        Ok(RecordChange::Facts {
+            session: self.named,
+            count,
+            first: times().min().unwrap_or_default(),
+            last: times().max().unwrap_or_default(),
+            page: DeltaPart::Inline(Bytes(sealed)),
+        })
+    }
+
+    /// What a bookmark became, and up to where its bytes are told with it: no further than it will ever go back, since what
+    /// is read again then stands in other parts; all there are where it is the last one.
+    fn bookmark_version(&mut self, source: &str) -> (Option<BookmarkRow>, u64) {
+        let Some(versions) = self.bookmarks.get_mut(source) else { return (None, 0) };
+        let bookmark = versions.pop().flatten();
+        let Some(row) = &bookmark else { return (None, 0) };
+        let is_same = |later: &&Option<BookmarkRow>| {
+            later.as_ref().is_some_and(|later| later.blob == row.blob)
+        };
+        let end = if versions.iter().any(|later| is_same(&later)) {
+            let to = |version: &Option<BookmarkRow>| version.as_ref().map_or(0, kept);
+            let later = versions.iter().filter(|later| later.is_none() || is_same(later));
+            later.map(to).min().unwrap_or(0).min(kept(row))
+        } else {
+            u64::MAX
+        };
+        (bookmark, end)
+    }
+
+    /// A bookmark, behind the bytes up to it if they are kept.
+    fn bookmark(&mut self, source: String) -> Result<Vec<RecordChange>> {
+        let (bookmark, end) = self.bookmark_version(&source);
+        let mut changes = Vec::new();
+        if let Some(row) = bookmark.as_ref().filter(|row| !row.blob.is_empty()) {
+            let mut from = self.blobs.get(&row.blob).copied().unwrap_or(0);
+            while from < end {
+                let Some(part) = self.segment_row(&row.blob, from)? else {
+                    if from < end.min(kept(row)) {
+                        return Err(Error::missing(format!("'{}' at byte {from}", row.blob)));
+                    }
+                    break;
+                };
+                let object = Bytes(object::sealed(self.view, part.object)?);
+                let (session, blob, prefix) = (self.named, row.blob.clone(), part.prefix);
+                changes.push(RecordChange::Segment { session, blob, offset: from, prefix, object });
+                from += part.length;
+            }
+            self.blobs.insert(row.blob.clone(), from);
+        }
+        let bookmark = bookmark.map(Box::new);
+        changes.push(RecordChange::Bookmark { session: self.named, source, bookmark });
+        Ok(changes)
+    }
+
+    fn segment_row(&self, blob: &str, offset: u64) -> Result<Option<SegmentRow>> {
+        let place = of(self.number).text(blob).number(offset).build();
+        let row = self.view.get(key::SEGMENTS, &place)?.map(|row| SegmentRow::decode(&row));
+        let what = || format!("the source '{blob}' at byte {offset}");
+        let row = row.transpose().map_err(Error::corrupt(what()))?;
+        match row {
+            // A repair could not save it.
+            Some(row) if row.length == 0 => Err(Error::missing(what())),
+            row => Ok(row),
+        }
+    }
+}
+
+/// How many bytes are kept of what was taken.
+fn kept(row: &BookmarkRow) -> u64 {
+    row.cleaned.map_or(row.bytes, |cleaned| cleaned.bytes)
+}

@@ -1,0 +1,145 @@
+//! Where to go on after a crash, and what that takes: read from what is recorded, changing nothing.
+
+use super::brief::Brief;
+use super::history::LogItem;
+use super::resolve::Point;
+use super::session::Session;
+use super::state::{RevisionSummary, StateAt};
+use crate::engine::fact::KnownFact;
+use crate::error::Result;
+use crate::model::claim::{Agent, CommandOutcome, ExecutedCommand, Task};
+use crate::model::{Checkpoint, Kind, Timestamp, Value};
+use std::collections::BTreeMap;
+
+/// How many of the last commands are named.
+const COMMANDS: usize = 10;
+/// So many revisions since a checkpoint are counted.
+const MAX_COUNTED: usize = 100_000;
+
+/// Where to go on, and what that takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recovery {
+    /// The moment gone on from: the last thing recorded, or what was named; `None` if nothing is.
+    pub time: Option<Timestamp>,
+    /// The last checkpoint at or before it.
+    pub checkpoint: Option<Checkpoint>,
+    /// The revision that its claims are those of.
+    pub revision: Option<RevisionSummary>,
+    /// How many revisions of the branch came after that checkpoint, up to the moment.
+    pub revisions_since: u64,
+    /// How many facts came after it.
+    pub facts_since: u64,
+    /// The last captured state of the code: a fact with commit and patches.
+    pub code: Option<KnownFact>,
+    /// The edits after it, the earliest first.
+    pub edits: Vec<KnownFact>,
+    /// The environment variables recorded last with a state of the code.
+    pub env_vars: BTreeMap<String, String>,
+    /// The commands and sub-agents of which no end is known, the earliest first.
+    pub running: Vec<KnownFact>,
+    /// The last commands that ended, the earliest first.
+    pub commands: Vec<KnownFact>,
+    /// Tasks that are not done.
+    pub tasks: Vec<KnownFact>,
+    /// What was known, in short.
+    pub brief: Brief,
+}
+
+impl Session {
+    /// Where to go on from a point, and what that takes. Everything recorded is kept, so this is the last thing
+    /// recorded, whether a checkpoint was made of it or not.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn recovery(&self, point: &Point) -> Result<Recovery> {
+        let state = self.state(point)?;
+        let checkpoint = state.checkpoint()?;
+        let mut code: Vec<KnownFact> = state.facts_of(Kind::Code)?;
+        let captured = code.iter().rposition(|known| is_captured(&known.fact.value));
+        let env_vars = code.iter().rev().find_map(|known| variables(&known.fact.value));
+        let edits = code.split_off(captured.map_or(0, |place| place + 1));
+        let (running, commands) = commands(&state)?;
+        let tasks = state.facts_of(Kind::Task)?.into_iter();
+        Ok(Recovery {
+            time: state.time()?,
+            revision: state.revision()?,
+            revisions_since: self.revisions_since(point, checkpoint.as_ref())?,
+            facts_since: facts_since(&state, checkpoint.as_ref())?,
+            checkpoint,
+            code: captured.and(code.pop()),
+            edits: edits.into_iter().filter(|known| is_edit(&known.fact.value)).collect(),
+            env_vars: env_vars.unwrap_or_default(),
+            running,
+            commands,
+            tasks: tasks
+                .filter(|known| {
+                    Task::from_value(&known.fact.value).is_ok_and(|task| task.is_open())
+                })
+                .collect(),
+            brief: state.brief()?,
+        })
+    }
+
+    fn revisions_since(&self, point: &Point, checkpoint: Option<&Checkpoint>) -> Result<u64> {
+        let Some(last) = point.revision() else { return Ok(0) };
+        let from = checkpoint.and_then(|one| one.revision).map_or(0, |number| number + 1);
+        let branch = self.branch_of(point)?;
+        let records = self.records(from, MAX_COUNTED)?;
+        let counted = records.iter().filter(|item| match item {
+            LogItem::Revision(entry) => entry.branch == branch && entry.sequence <= last,
+            LogItem::Checkpoint(_) => false,
+        });
+        Ok(counted.count() as u64)
+    }
+}
+
+fn facts_since(state: &StateAt, checkpoint: Option<&Checkpoint>) -> Result<u64> {
+    let mut count = 0;
+    for kind in Kind::facts() {
+        let facts = state.facts_of(kind)?;
+        let later = |known: &&KnownFact| checkpoint.is_none_or(|one| known.fact.at > one.time);
+        count += facts.iter().filter(later).count() as u64;
+    }
+    Ok(count)
+}
+
+/// Whether this is a state of the whole checkout, not an edit of one file.
+fn is_captured(value: &Value) -> bool {
+    value.field("path").is_none()
+        && (value.field("commit").is_some() || value.field("patches").is_some())
+}
+
+/// Whether this is an edit that was made: some agents note those too that were refused.
+fn is_edit(value: &Value) -> bool {
+    value.field("patch").is_some() && value.field("applied") != Some(&Value::Bool(false))
+}
+
+fn variables(code: &Value) -> Option<BTreeMap<String, String>> {
+    let variables = code.field("env_vars")?.as_map()?;
+    let text = |(name, value): (&String, &Value)| Some((name.clone(), value.as_text()?.to_owned()));
+    let found: BTreeMap<String, String> = variables.iter().filter_map(text).collect();
+    Some(found).filter(|found| !found.is_empty())
+}
+
+/// What has no known end, and the last commands that have one.
+fn commands(state: &StateAt) -> Result<(Vec<KnownFact>, Vec<KnownFact>)> {
+    let (mut running, mut ended): (Vec<_>, Vec<_>) =
+        state.facts_of(Kind::Command)?.into_iter().partition(|known| {
+            ExecutedCommand::from_value(&known.fact.value).is_ok_and(|command| {
+                match command.outcome {
+                    Some(outcome) => outcome == CommandOutcome::Background,
+                    None => command.exit_code.is_none(),
+                }
+            })
+        });
+    let is_at_work = |known: &KnownFact| {
+        let agent = Agent::from_value(&known.fact.value);
+        agent.is_ok_and(|agent| agent.status.is_none() && agent.result.is_none())
+    };
+    running.extend(state.facts_of(Kind::Agent)?.into_iter().filter(is_at_work));
+    running.sort_by(|a, b| (a.fact.at, &a.fact.id).cmp(&(b.fact.at, &b.fact.id)));
+    for list in [&mut running, &mut ended] {
+        list.drain(..list.len().saturating_sub(COMMANDS));
+    }
+    Ok((running, ended))
+}

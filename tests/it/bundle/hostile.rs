@@ -1,0 +1,330 @@
+//! What somebody may hand in as a bundle: refused as a whole, in little memory.
+
+use super::{act, export, note, small, whole};
+use forge_store::error::ErrorKind;
+use forge_store::format::{
+    BUNDLE_HEADER_BYTES, BundleChain, BundleContents, BundleEnd, Bytes, DeltaPart, Header,
+    ItemKind, ObjectKind, Record, RecordChange, bundle_header, item_header, seal,
+};
+use forge_store::model::{ObjectId, OperationId};
+use forge_store::redact::{Ending, Form, Redactor};
+use forge_store::store::{
+    Act, Bookmark, BundleRange, NewCheckpoint, NewSession, Options, Session, Store, Taken,
+};
+use std::io::Cursor;
+use std::sync::Arc;
+
+/// The items of a bundle.
+fn items(bytes: &[u8]) -> Vec<(ItemKind, Vec<u8>)> {
+    let mut rest = &bytes[BUNDLE_HEADER_BYTES..];
+    let mut items = Vec::new();
+    while let Some((start, behind)) = rest.split_first_chunk() {
+        let (kind, length) = item_header(*start).unwrap();
+        let (content, behind) = behind.split_at(length);
+        items.push((kind, content.to_vec()));
+        rest = &behind[16..];
+    }
+    items
+}
+
+/// A bundle of these items, with right checksums and counts.
+fn bundle(items: &[(ItemKind, Vec<u8>)]) -> Vec<u8> {
+    let header = bundle_header();
+    let mut chain = BundleChain::begin(&header).unwrap();
+    let mut bytes = header.to_vec();
+    let count = |kind| items.iter().filter(|(one, _)| *one == kind).count() as u64;
+    let end = BundleEnd { objects: count(ItemKind::Object), records: count(ItemKind::Record) };
+    for (kind, content) in items.iter().filter(|(kind, _)| *kind != ItemKind::End) {
+        bytes.extend(chain.item(*kind, content));
+    }
+    bytes.extend(chain.item(ItemKind::End, &end.encode()));
+    bytes
+}
+
+/// The bundle with its records changed, all checksums right.
+fn changed(bytes: &[u8], change: &mut dyn FnMut(&mut Record)) -> Vec<u8> {
+    let mut items = items(bytes);
+    for (kind, content) in &mut items {
+        if *kind == ItemKind::Record {
+            let mut record = Record::decode(content).unwrap();
+            change(&mut record);
+            *content = record.encode();
+        }
+    }
+    bundle(&items)
+}
+
+#[track_caller]
+fn refused(bytes: &[u8], why: &str) {
+    let store = Store::in_memory().unwrap();
+    let error = store.import_bundle(&act("import"), &mut Cursor::new(bytes), None).unwrap_err();
+    assert!(error.to_string().contains(why), "{error}");
+    assert!(store.every_session().unwrap().is_empty());
+}
+
+#[test]
+fn what_says_it_is_larger_than_it_is_is_refused_before_anything_is_allocated() {
+    let (_, bytes) = small();
+    let mut wrong = bytes.clone();
+    // The length of the first item.
+    wrong[BUNDLE_HEADER_BYTES + 1..BUNDLE_HEADER_BYTES + 5].copy_from_slice(&[0xff; 4]);
+    refused(&wrong, "larger than any");
+    wrong[BUNDLE_HEADER_BYTES + 1..BUNDLE_HEADER_BYTES + 5].copy_from_slice(&[0, 0, 0, 4]);
+    refused(&wrong, "cut off");
+
+    // An object of sixty bytes that says it holds 60 MiB, and one that holds more than it says.
+    let (_, honest) = seal(ObjectKind::Blob, &vec![b'a'; 1 << 20]);
+    for length in [60 << 20, 1_u32] {
+        let mut object = honest.clone();
+        object[6..10].copy_from_slice(&length.to_le_bytes());
+        let mut items = items(&bytes);
+        items.insert(1, (ItemKind::Object, object));
+        refused(&bundle(&items), "damaged");
+    }
+    // A record of a few bytes that says it is larger than any.
+    let mut items = items(&bytes);
+    items.insert(1, (ItemKind::Record, [&[2][..], &u64::MAX.to_le_bytes(), b"zstd"].concat()));
+    refused(&bundle(&items), "larger than any record");
+}
+
+#[test]
+fn records_that_lie_are_refused_though_every_checksum_is_right() {
+    let (_, bytes) = small();
+    assert_eq!(bundle(&items(&bytes)), bytes, "what is taken apart can be put together");
+    let each = |what: &mut dyn FnMut(&mut RecordChange) -> bool, why: &str| {
+        let mut done = false;
+        let wrong = changed(&bytes, &mut |record| {
+            for change in &mut record.changes {
+                done |= !done && what(change);
+            }
+        });
+        assert!(done, "{why}: nothing was changed");
+        refused(&wrong, why);
+    };
+    let revision = |change: &mut RecordChange, edit: &mut dyn FnMut(&mut Header) -> bool| {
+        let RecordChange::Revision { header, .. } = change else { return false };
+        let mut decoded = Header::decode(&header.0).unwrap();
+        let done = edit(&mut decoded);
+        *header = Bytes(decoded.encode());
+        done
+    };
+    // A digest that its delta does not lead to, a number that is left out, a revision that follows itself.
+    each(
+        &mut |change| {
+            revision(change, &mut |header| {
+                header.count += 1;
+                true
+            })
+        },
+        "does not lead to its digest",
+    );
+    each(
+        &mut |change| {
+            revision(change, &mut |header| {
+                header.sequence += 7;
+                true
+            })
+        },
+        "damaged",
+    );
+    each(
+        &mut |change| {
+            revision(change, &mut |header| {
+                let sequence = header.sequence;
+                header.parents.first_mut().is_some_and(|parent| {
+                    parent.sequence = sequence;
+                    true
+                })
+            })
+        },
+        "damaged",
+    );
+    // What was changed is left out, as if it had been pruned.
+    each(
+        &mut |change| {
+            let RecordChange::Revision { delta, body, .. } = change else { return false };
+            (*delta, *body) = (Vec::new(), Bytes(Vec::new()));
+            true
+        },
+        "are not in it",
+    );
+    each(
+        &mut |change| {
+            let RecordChange::Revision { delta, .. } = change else { return false };
+            *delta = vec![DeltaPart::Named(ObjectId::from_bytes([9; 32]))];
+            true
+        },
+        "is not in it",
+    );
+    // Another session, and what no bundle holds.
+    each(
+        &mut |change| {
+            *change = RecordChange::Pinned { session: Some(0) };
+            true
+        },
+        "belongs to no session",
+    );
+    each(
+        &mut |change| {
+            let RecordChange::Revision { session, .. } = change else { return false };
+            *session = 5;
+            true
+        },
+        "belongs to no session",
+    );
+}
+
+#[test]
+fn what_drops_or_takes_back_what_is_not_its_own_is_refused() {
+    let (store, bytes) = small();
+    let operation = |index: usize| {
+        let operations = store.session("s").unwrap().operations(99).unwrap();
+        operations[index].id
+    };
+    for change in [
+        RecordChange::Swept { session: 0, operation: operation(0), blobs: Vec::new() },
+        RecordChange::Unfolded { session: 0, branch: 0, last: 2 },
+        RecordChange::TakesBack {
+            session: 0,
+            operation: OperationId::from_bytes([7; 16]),
+            facts_hidden: true,
+        },
+        RecordChange::Folded {
+            session: 0,
+            branch: 0,
+            first: 1,
+            last: 3,
+            pruning: operation(1),
+            delta: Vec::new(),
+        },
+    ] {
+        let mut first = true;
+        let wrong = changed(&bytes, &mut |record| {
+            if std::mem::take(&mut first) {
+                record.changes.push(change.clone());
+            }
+        });
+        let other = Store::in_memory().unwrap();
+        let error = other.import_bundle(&act("import"), &mut Cursor::new(&wrong), None);
+        error.expect_err(&format!("{change:?}"));
+        // What came in before it was found can be read.
+        for session in other.every_session().unwrap() {
+            session.state(&session.head().unwrap()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn many_sources_at_once_take_little_memory_and_are_read_all_the_same() {
+    let store = Store::in_memory().unwrap();
+    let session = store.create_session(&act("begin"), NewSession::named("s")).unwrap();
+    // Sixteen sources in turns, more than are kept open.
+    for round in 0..3 {
+        for source in 0..16 {
+            let name = format!("log{source}");
+            let bookmark = session.bookmark(&name).unwrap().unwrap_or_default();
+            let open = match bookmark.bytes {
+                0 => Vec::new(),
+                bytes => session.source_bytes(&name, 0, bytes).unwrap(),
+            };
+            let text = format!("source {source} round {round}\n").repeat(40);
+            let bytes = store.clean(text.as_bytes(), Form::Plain, Ending::End);
+            let taken = Taken { bookmark, open: &open, bytes, keep: true, ..Taken::default() };
+            let operation = store.new_operation().unwrap();
+            session.take(&act("take"), operation, &name, taken).unwrap();
+        }
+    }
+    let bytes = whole(&store);
+    let other = Store::in_memory().unwrap();
+    other.import_bundle(&act("import"), &mut Cursor::new(&bytes), None).unwrap();
+    let copy = other.session("s").unwrap();
+    for source in 0..16 {
+        let name = format!("log{source}");
+        let length = session.bookmark(&name).unwrap().unwrap().bytes;
+        let read = |session: &Session| session.source_bytes(&name, 0, length);
+        assert_eq!(read(&copy).unwrap(), read(&session).unwrap());
+    }
+    // A part whose bytes are another's.
+    let mut seen = 0;
+    let wrong = changed(&bytes, &mut |record| {
+        for change in &mut record.changes {
+            if let RecordChange::Segment { offset, .. } = change {
+                seen += 1;
+                *offset += u64::from(seen == 30);
+            }
+        }
+    });
+    refused(&wrong, "left out");
+}
+
+fn secret() -> String {
+    format!("{}{}", "ghp_", "R8fKq2LmZx0TbVnY5cWj7UdHs3PaEo1GiQ9t")
+}
+
+/// A store that takes secrets out.
+fn careful() -> Store {
+    let redaction = Some(Arc::new(Redactor::new()));
+    Store::in_memory_with(Options { redaction, ..Options::default() }).unwrap()
+}
+
+#[test]
+fn a_bundle_with_a_secret_is_refused_by_a_store_that_takes_them_out() {
+    let secret = secret();
+    let in_a_note = |session: &Session| note(session, "N1", &secret);
+    let in_a_large_note = |session: &Session| {
+        note(session, "N1", &format!("{} {secret}", "word ".repeat(2000)));
+    };
+    let in_a_checkpoint = |session: &Session| {
+        let wanted = NewCheckpoint::manual(format!("with {secret}"));
+        session.write(&act("checkpoint")).checkpoint(wanted).commit().unwrap();
+    };
+    let in_two_parts = |session: &Session| {
+        let (one, two) = secret.split_at(15);
+        let mut bookmark = Bookmark::default();
+        for (text, open) in [(one, ""), (two, one)] {
+            // As who lets everything in does.
+            let store = Store::in_memory().unwrap();
+            let bytes = store.clean(text.as_bytes(), Form::Plain, Ending::End).into_owned();
+            let open = open.as_bytes();
+            let taken = Taken { bookmark, open, bytes, keep: true, ..Taken::default() };
+            let operation = store.new_operation().unwrap();
+            bookmark = session.take(&act("take"), operation, "log", taken).unwrap().1;
+        }
+    };
+    let places: [&dyn Fn(&Session); 4] =
+        [&in_a_note, &in_a_large_note, &in_a_checkpoint, &in_two_parts];
+    for (place, write) in places.iter().enumerate() {
+        let store = Store::in_memory().unwrap();
+        let session = store.create_session(&act("begin"), NewSession::named("s")).unwrap();
+        write(&session);
+        let bytes = whole(&store);
+        let other = careful();
+        let error = other.import_bundle(&act("import"), &mut Cursor::new(&bytes), None);
+        let error = error.expect_err(&format!("{place}"));
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().contains("1 secret (github-token)"), "{place}: {error}");
+        assert!(other.every_session().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn what_was_taken_out_where_it_was_made_comes_in() {
+    let store = careful();
+    let session = store.create_session(&act("begin"), NewSession::named("s")).unwrap();
+    note(&session, "N1", &format!("the token is {}", secret()));
+    let range = BundleRange { session, from: 0, to: None };
+    let bytes = export(&store, &[range]);
+    careful()
+        .import_bundle(&Act::asked("import", super::NOW), &mut Cursor::new(bytes), None)
+        .unwrap();
+}
+
+#[test]
+fn a_bundle_that_says_it_holds_a_session_twice_is_refused() {
+    let (_, bytes) = small();
+    let mut items = items(&bytes);
+    let mut contents = BundleContents::decode(&items[0].1).unwrap();
+    contents.sessions.push(contents.sessions[0].clone());
+    items[0].1 = contents.encode();
+    refused(&bundle(&items), "twice");
+}

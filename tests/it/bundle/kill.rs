@@ -1,0 +1,75 @@
+//! kill -9 at calls that change a file, while a bundle is imported.
+#![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
+
+use super::{act, everything, rich};
+use forge_store::store::{Depth, Options, Outcome, Store};
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+const FOLDER: &str = "FORGE_BUNDLE_FOLDER";
+
+/// Not a test of its own: the body of the processes that are killed.
+#[test]
+fn child() {
+    let Ok(folder) = std::env::var(FOLDER) else { return };
+    let folder = PathBuf::from(folder);
+    let store = Store::open(&folder.join("store"), Options::default()).unwrap();
+    let mut bundle = File::open(folder.join("../bundle")).unwrap();
+    store.import_bundle(&act("import"), &mut bundle, None).unwrap();
+    store.maintain(0).unwrap();
+}
+
+#[test]
+fn an_import_killed_anywhere_leaves_a_whole_store_and_goes_on() {
+    let works = Command::new("strace").args(["-qq", "-e", "trace=none", "true"]).output();
+    if !works.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED killed while importing: no strace, or no right to use it");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let first = folder.path().join("first");
+    let (_, bytes) = rich(&first);
+    let wanted = everything(&first);
+    std::fs::write(folder.path().join("bundle"), &bytes).unwrap();
+    let mut struck = 0;
+    for call in ["pwrite64", "fdatasync", "rename", "unlink"] {
+        // The first calls, then some: each record is one, and most of the others are RocksDB's own.
+        for nth in [1, 2, 3, 7, 17, 29, 41, 67, 97] {
+            let context = format!("{call}, {nth}");
+            let place = folder.path().join(format!("{call}-{nth}"));
+            let path = place.join("store");
+            std::fs::create_dir(&place).unwrap();
+            drop(Store::create(&path, Options::default()).unwrap());
+            let trace = folder.path().join("trace");
+            let mut process = Command::new("strace");
+            process.args(["-f", "-qq", "-o"]).arg(&trace);
+            process.args(["-e", &format!("trace={call}")]);
+            process.args(["-e", &format!("inject={call}:signal=KILL:when={nth}")]);
+            process.arg(std::env::current_exe().unwrap());
+            process.args(["bundle::kill::child", "--exact", "--test-threads=1"]);
+            process.env(FOLDER, &place).stdout(Stdio::null()).stderr(Stdio::null());
+            process.status().unwrap();
+            let killed = std::fs::read_to_string(&trace).unwrap().contains("killed by SIGKILL");
+
+            let verified = Store::verify(&path, Depth::Quick, super::NOW, None).unwrap();
+            assert_eq!(verified.outcome, Outcome::Clean, "{context}: {:?}", verified.findings);
+            let store = Store::open(&path, Options::default()).unwrap();
+            for session in store.every_session().unwrap() {
+                session.state(&session.head().unwrap()).expect(&context);
+            }
+            let mut bundle = File::open(folder.path().join("bundle")).unwrap();
+            store.import_bundle(&act("import"), &mut bundle, None).expect(&context);
+            store.maintain(0).unwrap();
+            drop(store);
+            assert_eq!(everything(&path), wanted, "{context}");
+            std::fs::remove_dir_all(&place).unwrap();
+            if !killed {
+                break;
+            }
+            struck += 1;
+        }
+    }
+    eprintln!("killed while importing: {struck} times");
+    assert!(struck > 10, "the kills hardly struck");
+}

@@ -1,0 +1,206 @@
+//! Whatever was done to a session: exported and imported it is what it was, at once, in parts and piece by piece.
+
+use super::{export, try_export, whole};
+use forge_store::diff::Side;
+use forge_store::model::{BranchMetadata, Fact, Key, Kind, Origin, Retention, Timestamp, Value};
+use forge_store::redact::{Ending, Form};
+use forge_store::store::{
+    Act, BundleRange, CheckpointFilter, ClaimChange, Merging, NewCheckpoint, NewSession, Session,
+    Store, Taken,
+};
+use proptest::prelude::*;
+use std::fmt::Write as _;
+use std::io::Cursor;
+
+fn time(minute: u64) -> Timestamp {
+    Timestamp::from_micros(1_767_261_600_000_000 + minute as i64 * 60_000_000)
+}
+
+fn fact(minute: u64, value: Value) -> Fact {
+    let at = time(minute);
+    Fact {
+        kind: Kind::Command,
+        id: format!("c{}", minute % 7),
+        at,
+        origin: Origin::Recorded,
+        place: minute,
+        recorded_at: at,
+        value,
+    }
+}
+
+fn retention() -> Retention {
+    Retention { manual: false, significant: false, revisions: 0, ..Retention::none() }
+}
+
+/// One thing that somebody does. What cannot be done now is not done.
+fn step(store: &Store, session: &Session, minute: u64, (what, which): (u8, u8)) {
+    let act = Act::asked("step", time(minute));
+    let note = |id: u8| {
+        let long = if which.is_multiple_of(5) { 3000 } else { 3 };
+        let text = format!("{minute} ").repeat(long);
+        let value = Value::from([("description", text.as_str().into()), ("source", "t".into())]);
+        ClaimChange::put(Key::new(Kind::Note, format!("N{id}")), value)
+    };
+    match what {
+        0..=4 => {
+            session.write(&act).change(note(which % 5)).commit().unwrap();
+        }
+        5 | 6 => {
+            let tags = [format!("t{}", which % 2)];
+            let wanted = NewCheckpoint::manual(format!("at {minute}")).tags(tags);
+            session.write(&act).change(note(9)).checkpoint(wanted).commit().unwrap();
+        }
+        7 => {
+            let name = format!("b{}", which % 3);
+            let _ = session.create_branch(&act, &name, None, BranchMetadata::default());
+            let _ = session.switch(&act, &name, false);
+        }
+        8 => drop(session.switch(&act, "main", false)),
+        9 | 10 => drop(session.undo(&act, None)),
+        11 => drop(session.redo(&act)),
+        12 | 13 => drop(session.prune(&act, &retention()).unwrap()),
+        14 => drop(store.sweep(time(minute), time(minute)).unwrap()),
+        15 => {
+            let mut write = session.write(&act);
+            let text = write.text(&format!("{minute} output ").repeat(900));
+            let value = Value::from([("command", "make".into()), ("stdout_preview", text)]);
+            write.fact(fact(minute, value)).commit().unwrap();
+        }
+        16 => {
+            let known = session.bookmark("log").unwrap();
+            let bookmark = known.unwrap_or_default();
+            let begin = bookmark.open_block();
+            let file = "{\"line\":\"of a log\"}\n".repeat(10_000);
+            let (from, to) = (bookmark.bytes as usize, usize::from(which) * 20 + 1);
+            let text = &file[from..from + to];
+            let open = match bookmark.bytes {
+                0 => Vec::new(),
+                bytes => session.source_bytes("log", begin, bytes - begin).unwrap(),
+            };
+            let taken = Taken {
+                bookmark,
+                open: &open,
+                bytes: store.clean(text.as_bytes(), Form::Json, Ending::End),
+                lines: 1,
+                keep: true,
+                facts: vec![fact(minute, Value::from([("command", "make".into())]))],
+                ..Taken::default()
+            };
+            let operation = store.new_operation().unwrap();
+            session.take(&act, operation, "log", taken).unwrap();
+        }
+        17 => {
+            let last = session.summary().unwrap().last_sequence.max(1);
+            if let Ok(point) = session.sequence(u64::from(which) % last + 1) {
+                let _ = session.restore(&act, &point);
+            }
+        }
+        18 => drop(store.maintain(0).unwrap()),
+        19 => {
+            let source = format!("b{}", which % 3);
+            let merging = Merging { source, prefer: Some(Side::Ours), ..Merging::default() };
+            drop(session.merge(&act, &merging));
+        }
+        _ => session.schedule(&act, which.is_multiple_of(2).then_some(60_000_000)).unwrap(),
+    }
+}
+
+/// All that can be read of a session.
+fn told(store: &Store) -> String {
+    let session = store.session("s").unwrap();
+    let mut text = String::new();
+    let mut note = |what: &str, said: String| writeln!(text, "{what}: {said}").unwrap();
+    let summary = session.summary().unwrap();
+    note("last", format!("{} {}", summary.last_sequence, summary.checkpoints));
+    for number in 1..=summary.last_sequence {
+        let point = match session.sequence(number) {
+            Ok(point) => point,
+            Err(error) => {
+                note(&format!("#{number}"), error.to_string());
+                continue;
+            }
+        };
+        session.check(&point).unwrap();
+        let state = session.state(&point).unwrap();
+        let entries: Vec<_> = state.claims().entries().map(Result::unwrap).collect();
+        note(&format!("#{number}"), format!("{point:?} {entries:?}"));
+    }
+    note("checkpoints", format!("{:?}", session.checkpoints(&CheckpointFilter::default())));
+    let head = session.head().unwrap();
+    let state = session.state(&head).unwrap();
+    note("facts", format!("{:?}", state.facts_of(Kind::Command).unwrap()));
+    note("branches", format!("{:?}", session.branches(&head).unwrap()));
+    note("log", format!("{:?}", session.records(1, usize::MAX).unwrap()));
+    let operations = session.operations(usize::MAX).unwrap();
+    note("operations", format!("{operations:#?}"));
+    for number in 0..5 {
+        let key = Key::new(Kind::Note, format!("N{number}"));
+        note("history", format!("{:?}", session.history(&head, &key)));
+    }
+    let bytes = session.bookmark("log").unwrap().map_or(0, |bookmark| bookmark.bytes);
+    note("source", format!("{:?}", session.source_bytes("log", 0, bytes).ok()));
+    text
+}
+
+fn import(store: &Store, bytes: &[u8]) {
+    let act = Act::asked("import", time(0));
+    store.import_bundle(&act, &mut Cursor::new(bytes), None).unwrap();
+}
+
+/// What differs first, since all of it is long.
+#[track_caller]
+fn same(found: &str, wanted: &str, what: &str) {
+    let lines = found.lines().zip(wanted.lines()).find(|(found, wanted)| found != wanted);
+    let short = |line: &str| line.chars().take(400).collect::<String>();
+    let different = lines.map(|(found, wanted)| (short(found), short(wanted)));
+    assert!(found == wanted, "{what}: {different:#?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_session_comes_back_as_it_was(
+        steps in prop::collection::vec((0_u8..21, any::<u8>()), 1..50),
+        middle in 0_usize..50,
+        part in any::<prop::sample::Index>(),
+    ) {
+        let store = Store::in_memory().unwrap();
+        let begin = Act::asked("begin", time(0));
+        let session = store.create_session(&begin, NewSession::named("s")).unwrap();
+        let piecewise = Store::in_memory().unwrap();
+        for (minute, step_) in (1..).zip(&steps) {
+            step(&store, &session, minute, *step_);
+            if minute as usize == middle {
+                import(&piecewise, &whole(&store));
+            }
+        }
+        let wanted = told(&store);
+        let bytes = whole(&store);
+
+        let other = Store::in_memory().unwrap();
+        import(&other, &bytes);
+        same(&told(&other), &wanted, "at once");
+        prop_assert!(whole(&other) == bytes, "the same session gives other bytes");
+        import(&other, &bytes);
+        same(&told(&other), &wanted, "again");
+
+        import(&piecewise, &bytes);
+        same(&told(&piecewise), &wanted, "what came since");
+
+        let last = session.summary().unwrap().last_sequence;
+        let cut = part.index(usize::try_from(last).unwrap() + 1) as u64;
+        let parts = Store::in_memory().unwrap();
+        let range = |from, to| BundleRange { session: session.clone(), from, to };
+        match try_export(&store, &[range(0, Some(cut))]) {
+            Ok(first) if cut > 0 => {
+                import(&parts, &first);
+                import(&parts, &export(&store, &[range(cut, None)]));
+                same(&told(&parts), &wanted, "in parts");
+            }
+            Ok(_) => {}
+            Err(error) => prop_assert!(error.to_string().contains("pruned for good"), "{}", error),
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Bundles: what comes back is what was exported, and what is wrong with a file is refused as a whole.
+
+#[path = "../../../fuzz/src/bundle.rs"]
+#[allow(unreachable_pub, reason = "a crate of its own has it too")]
+mod fuzzed;
+mod hostile;
+mod kill;
+mod law;
+
+use crate::rot::store::{Read as Told, make, read as told};
+use forge_store::error::{Error, ErrorKind};
+use forge_store::model::{Key, Kind, Timestamp, Value};
+use forge_store::store::{
+    Act, BundleRange, ClaimChange, Depth, NewSession, Options, Outcome, Session, Store,
+};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const NOW: Timestamp = Timestamp::from_micros(1_767_300_000_000_000);
+
+fn act(verb: &str) -> Act {
+    Act::asked(verb, NOW)
+}
+
+fn export(store: &Store, ranges: &[BundleRange]) -> Vec<u8> {
+    try_export(store, ranges).unwrap()
+}
+
+fn try_export(store: &Store, ranges: &[BundleRange]) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let write = &mut |part: &[u8]| -> Result<(), Error> {
+        bytes.extend_from_slice(part);
+        Ok(())
+    };
+    let written = store.export_bundle(ranges, write)?;
+    assert_eq!(written.bytes, bytes.len() as u64);
+    Ok(bytes)
+}
+
+fn whole(store: &Store) -> Vec<u8> {
+    let sessions = store.every_session().unwrap().into_iter();
+    let ranges: Vec<_> =
+        sessions.map(|session| BundleRange { session, from: 0, to: None }).collect();
+    export(store, &ranges)
+}
+
+fn note(session: &Session, id: &str, text: &str) {
+    let value = Value::from([("description", text.into()), ("source", "test".into())]);
+    session
+        .write(&act("note"))
+        .change(ClaimChange::put(Key::new(Kind::Note, id), value))
+        .commit()
+        .unwrap();
+}
+
+fn small() -> (Store, Vec<u8>) {
+    let store = Store::in_memory().unwrap();
+    let session = store.create_session(&act("begin"), NewSession::named("s")).unwrap();
+    for n in 0..4 {
+        note(&session, &format!("N{n}"), "the cache is cold");
+    }
+    session.undo(&act("undo"), None).unwrap();
+    let bytes = whole(&store);
+    (store, bytes)
+}
+
+/// Everything that was made by many means, waiting writes brought in.
+fn rich(path: &Path) -> (Store, Vec<u8>) {
+    make(path);
+    let store = Store::open(path, Options::default()).unwrap();
+    store.drain().unwrap();
+    store.session("s").unwrap().undo(&act("undo"), None).unwrap();
+    store.session("s").unwrap().redo(&act("redo")).unwrap();
+    store.maintain(0).unwrap();
+    let bytes = whole(&store);
+    (store, bytes)
+}
+
+fn everything(path: &Path) -> Told {
+    told(path, 100)
+}
+
+#[test]
+fn what_was_exported_comes_back_with_every_id_and_is_exported_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+    let (store, bytes) = rich(&from);
+    let other = Store::create(&to, Options::default()).unwrap();
+    let taken = other.import_bundle(&act("import"), &mut Cursor::new(&bytes), None).unwrap();
+    assert_eq!((taken.sessions.len(), taken.known), (3, 0));
+    assert!(taken.records > 50, "{taken:?}");
+    other.maintain(0).unwrap();
+    assert_eq!(everything(&to), everything(&from));
+    assert_eq!(Store::verify(&to, Depth::ReadData, NOW, None).unwrap().findings, []);
+    assert!(whole(&other) == bytes, "the same session gives other bytes");
+    // What is here is passed over, there and where it came from.
+    for store in [&other, &store] {
+        let again = store.import_bundle(&act("import"), &mut Cursor::new(&bytes), None).unwrap();
+        assert_eq!((again.records, again.known), (0, taken.records));
+    }
+    assert_eq!(everything(&to), everything(&from));
+    // It is gone on with as any other.
+    note(&other.session("s").unwrap(), "N500", "and then");
+    other.session("s").unwrap().undo(&act("undo"), None).unwrap();
+    assert_eq!(Store::verify(&to, Depth::ReadData, NOW, None).unwrap().outcome, Outcome::Clean);
+}
+
+#[test]
+fn every_cut_and_every_wrong_byte_is_refused_and_nothing_is_written() {
+    let (_, bytes) = small();
+    let store = Store::in_memory().unwrap();
+    let refused = |bytes: &[u8], what: &str| {
+        let error = store.import_bundle(&act("import"), &mut Cursor::new(bytes), None);
+        let error = error.expect_err(what);
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{what}: {error}");
+        assert!(store.every_session().unwrap().is_empty(), "{what}");
+    };
+    for end in 0..bytes.len() {
+        refused(&bytes[..end], &format!("cut at {end}"));
+    }
+    for place in 0..bytes.len() {
+        // The minor version says nothing about what can be read.
+        if place == 15 {
+            continue;
+        }
+        let mut wrong = bytes.clone();
+        wrong[place] ^= 1 << (place % 8);
+        refused(&wrong, &format!("byte {place}"));
+    }
+    let mut longer = bytes.clone();
+    longer.push(0);
+    refused(&longer, "a byte behind the end");
+    let mut later = bytes.clone();
+    later[14] = 2;
+    refused(&later, "a later version");
+    assert_eq!(
+        store.import_bundle(&act("import"), &mut Cursor::new(&bytes), None).unwrap().sessions,
+        ["s"]
+    );
+}
+
+/// A file that can be read once whole, and then up to a byte.
+struct Failing {
+    bytes: Cursor<Vec<u8>>,
+    begun: u32,
+    until: u64,
+}
+
+impl Read for Failing {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.begun > 1 && self.bytes.position() >= self.until {
+            return Err(io::Error::other("the disk is gone"));
+        }
+        self.bytes.read(into)
+    }
+}
+
+impl Seek for Failing {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.begun += u32::from(to == SeekFrom::Start(0));
+        self.bytes.seek(to)
+    }
+}
+
+#[test]
+fn an_import_that_was_stopped_anywhere_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, bytes) = rich(&folder.path().join("from"));
+    let length = bytes.len() as u64;
+    for until in (0..24).map(|part| length * part / 24) {
+        let store = Store::in_memory().unwrap();
+        let mut failing = Failing { bytes: Cursor::new(bytes.clone()), begun: 0, until };
+        store.import_bundle(&act("import"), &mut failing, None).unwrap_err();
+        // What has come in is the beginning of each session, and can be read.
+        for session in store.every_session().unwrap() {
+            let point = session.head().unwrap();
+            session.state(&point).unwrap();
+        }
+        store.import_bundle(&act("import"), &mut Cursor::new(&bytes), None).unwrap();
+        store.maintain(0).unwrap();
+        assert!(whole(&store) == bytes, "stopped at byte {until}");
+    }
+}
+
+#[test]
+fn ranges_follow_each_other_and_make_the_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, _) = rich(&folder.path().join("from"));
+    let session = store.session("s").unwrap();
+    let range = |from, to| export(&store, &[BundleRange { session: session.clone(), from, to }]);
+    let all = range(0, None);
+    let parts = [range(0, Some(13)), range(13, Some(40)), range(40, None)];
+    let other = Store::in_memory().unwrap();
+    let take = |bytes: &Vec<u8>| other.import_bundle(&act("import"), &mut Cursor::new(bytes), None);
+    assert_eq!(take(&parts[1]).unwrap_err().kind(), ErrorKind::NotFound);
+    take(&parts[0]).unwrap();
+    assert_eq!(take(&parts[2]).unwrap_err().kind(), ErrorKind::NotFound);
+    take(&parts[1]).unwrap();
+    take(&parts[2]).unwrap();
+    other.maintain(0).unwrap();
+    let copy = other.session("s").unwrap();
+    assert!(export(&other, &[BundleRange { session: copy, from: 0, to: None }]) == all);
+    for (from, to) in [(9, Some(3)), (0, Some(100_000))] {
+        let none = BundleRange { session: session.clone(), from, to };
+        let refused = store.export_bundle(&[none], &mut |_| Ok::<(), Error>(()));
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
+    }
+}
+
+#[test]
+fn a_session_that_went_another_way_or_has_anothers_name_is_left_as_it_is() {
+    let (_, bytes) = small();
+    let store = Store::in_memory().unwrap();
+    store.create_session(&act("begin"), NewSession::named("s")).unwrap();
+    let take = |name| store.import_bundle(&act("import"), &mut Cursor::new(&bytes), name);
+    assert_eq!(take(None).unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(take(Some("t")).unwrap().sessions, ["t"]);
+    // Both went on from the same session.
+    let (here, there) = (Store::in_memory().unwrap(), Store::in_memory().unwrap());
+    for store in [&here, &there] {
+        store.import_bundle(&act("import"), &mut Cursor::new(&bytes), None).unwrap();
+    }
+    note(&here.session("s").unwrap(), "A", "here");
+    note(&there.session("s").unwrap(), "B", "there");
+    let before = whole(&here);
+    let other = whole(&there);
+    let refused = here.import_bundle(&act("import"), &mut Cursor::new(&other), None);
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Conflict);
+    assert!(whole(&here) == before);
+}
+
+/// What is tried with random bytes, with some that lie near a bundle.
+#[test]
+fn what_is_fuzzed_holds_for_bundles_with_single_bytes_changed() {
+    let (_, bytes) = small();
+    fuzzed::bundle(&bytes);
+    for place in (16..bytes.len()).step_by(7) {
+        let mut wrong = bytes.clone();
+        wrong[place] ^= 1 << (place % 8);
+        fuzzed::bundle(&wrong);
+    }
+}
+
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_backup_beside_a_writer_has_all_that_was_acknowledged_and_is_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let store = Store::create(&path, Options::default()).unwrap();
+    let session = store.create_session(&act("begin"), NewSession::named("s")).unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (store, stop) = (&store, &stop);
+        scope.spawn(move || {
+            let session = store.session("s").unwrap();
+            for n in 0.. {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                note(&session, &format!("W{}", n % 50), &format!("written {n}"));
+                if n % 20 == 19 {
+                    store.maintain(0).unwrap();
+                }
+            }
+        });
+        // A failure must stop the writer too.
+        let _stopped = Stop(stop);
+        for round in 0..6 {
+            note(&session, &format!("R{round}"), "acknowledged");
+            let to = folder.path().join(format!("copy {round}"));
+            let done = Store::backup(&path, &to, NOW).unwrap();
+            let verified = Store::verify(&to, Depth::ReadData, NOW, None).unwrap();
+            assert_eq!((verified.findings, verified.checked.revisions), (vec![], done.revisions));
+            let copy = Store::open(&to, Options::default()).unwrap().session("s").unwrap();
+            let state = copy.state(&copy.head().unwrap()).unwrap();
+            let key = Key::new(Kind::Note, format!("R{round}"));
+            assert!(state.claims().entry(&key).unwrap().is_some(), "round {round}");
+            note(&copy, "mine", "a copy is a store");
+            let error = Store::backup(&path, &to, NOW).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        }
+    });
+}
