@@ -49,8 +49,13 @@ fn reach(file: &Path, inside: &Path, reached: &mut BTreeSet<PathBuf>) {
     reached.insert(file.to_owned());
     let code = std::fs::read_to_string(file)
         .unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()));
-    let modules = code.lines().filter_map(|line| {
-        line.trim().trim_start_matches("pub(crate) ").strip_prefix("mod ")?.strip_suffix(';')
+    // What has a path of its own lies elsewhere.
+    let mut elsewhere = false;
+    let modules = code.lines().map(str::trim).filter_map(|line| {
+        elsewhere |= line.starts_with("#[path");
+        let module = line.trim_start_matches("pub(crate) ").strip_prefix("mod ")?;
+        let module = module.strip_suffix(';')?;
+        (!std::mem::take(&mut elsewhere)).then_some(module)
     });
     for module in modules {
         let folder = inside.join(module);

@@ -197,3 +197,24 @@ fn the_suite_agent_memory_integrity_finds_nothing_that_is_accepted() {
         assert!(edit["detail"].as_str().unwrap().contains("exit 6"), "{edit}");
     }
 }
+
+/// Copying took the frames of a sealed journal for damaged ones.
+#[test]
+fn a_backup_of_a_sealed_store_is_whole_and_once_it_is_old_it_has_to_be_adopted() {
+    let environment = started();
+    environment.forge(["maintain"]).success();
+    environment.forge(["note", "add", "the cache is warm"]).success();
+    environment.forge(["backup", "../copy"]).success();
+    let claims = |store: &str| {
+        let output = environment.forge(["status", "--json", "--store", store]);
+        (output.code, output.code == 0 && output.json()["summary"]["claims"] == 2)
+    };
+    assert_eq!(environment.forge(["verify", "--store", "../copy"]).code, 0);
+    assert_eq!(claims("../copy"), (0, true));
+    environment.forge(["note", "add", "the cache is hot"]).success();
+    assert_eq!(claims("../copy"), (6, false), "the store has gone on since");
+    environment.forge(["adopt", "--store", "../copy"]).success();
+    assert_eq!(claims("../copy"), (0, true));
+    assert_eq!(environment.forge(["verify", "--store", "../copy"]).code, 0);
+    assert_eq!(environment.forge(["verify"]).code, 0, "the store itself is as it was");
+}
