@@ -7,7 +7,7 @@ CARGO ?= cargo
 # cargo uses all cores by itself.
 .NOTPARALLEL:
 
-.PHONY: help demo test install lint fmt bench instructions fuzz soak deny mcp readme-screen tui-picture clean-cache ready ready-tests build
+.PHONY: help demo test install lint fmt bench instructions fuzz soak sbom deny mcp readme-screen tui-picture clean-cache ready ready-tests build
 
 help: ## list the targets
 	@echo "forge: a temporal debugging state store with time travel"
@@ -52,6 +52,9 @@ fuzz: ## hand each fuzz target SECONDS (5) of random input; SEED and TARGETS as 
 
 soak: ready-tests ## try hard to break the store (four hours; SHARE=0.1 a tenth of it) and note it in docs/reliability.md
 	@scripts/soak $(if $(SHARE),--share $(SHARE)) $(if $(SEED),--seed $(SEED))
+
+sbom: ## write what the binary is made of into target/forge.cdx.json (CycloneDX)
+	@scripts/sbom
 
 deny: ## licences and sources of all dependencies (needs cargo-deny)
 	@command -v cargo-deny >/dev/null || { echo "cargo-deny is not installed: run 'cargo install --locked cargo-deny' first" >&2; exit 1; }
