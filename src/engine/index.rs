@@ -39,7 +39,7 @@ pub(crate) fn apply(
     let mut operation = None;
     for change in &placed.record.changes {
         let effect = indexer.change(refs, change)?;
-        if let (Some(number), Some(effect)) = (session_of(change), effect) {
+        if let (Some(number), Some(effect)) = (change.session(), effect) {
             let row = indexer.operation_row(&mut operation, refs, number)?;
             row.effects.push(effect);
         }
@@ -60,33 +60,6 @@ pub(crate) fn apply(
     let position = key::KeyBuilder::new().number(placed.position).build();
     rows.put(key::RECORDS, position, placed.hash.to_vec());
     Ok(())
-}
-
-fn session_of(change: &RecordChange) -> Option<SessionNumber> {
-    match change {
-        RecordChange::Refs(_)
-        | RecordChange::Session { .. }
-        | RecordChange::Pinned { .. }
-        | RecordChange::Used { .. }
-        | RecordChange::Object { .. } => None,
-        RecordChange::Branch { session, .. }
-        | RecordChange::BranchChanged { session, .. }
-        | RecordChange::BranchHidden { session, .. }
-        | RecordChange::Switched { session, .. }
-        | RecordChange::Segment { session, .. }
-        | RecordChange::Revision { session, .. }
-        | RecordChange::Checkpoint { session, .. }
-        | RecordChange::CheckpointHidden { session, .. }
-        | RecordChange::CheckpointShown { session, .. }
-        | RecordChange::Facts { session, .. }
-        | RecordChange::Bookmark { session, .. }
-        | RecordChange::TakesBack { session, .. }
-        | RecordChange::Pruned { session }
-        | RecordChange::Folded { session, .. }
-        | RecordChange::Unfolded { session, .. }
-        | RecordChange::Swept { session, .. }
-        | RecordChange::Schedule { session, .. } => Some(*session),
-    }
 }
 
 struct Indexer<'a> {

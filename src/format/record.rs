@@ -251,7 +251,48 @@ pub enum RecordChange {
     },
 }
 
+/// The session of a change, by reference or by mutable reference as the change is given.
+macro_rules! session_in {
+    ($change:expr) => {
+        match $change {
+            RecordChange::Refs(_)
+            | RecordChange::Session { .. }
+            | RecordChange::Pinned { .. }
+            | RecordChange::Used { .. }
+            | RecordChange::Object { .. } => None,
+            RecordChange::Branch { session, .. }
+            | RecordChange::BranchChanged { session, .. }
+            | RecordChange::BranchHidden { session, .. }
+            | RecordChange::Switched { session, .. }
+            | RecordChange::Segment { session, .. }
+            | RecordChange::Revision { session, .. }
+            | RecordChange::Checkpoint { session, .. }
+            | RecordChange::CheckpointHidden { session, .. }
+            | RecordChange::CheckpointShown { session, .. }
+            | RecordChange::Facts { session, .. }
+            | RecordChange::Bookmark { session, .. }
+            | RecordChange::TakesBack { session, .. }
+            | RecordChange::Pruned { session }
+            | RecordChange::Folded { session, .. }
+            | RecordChange::Unfolded { session, .. }
+            | RecordChange::Swept { session, .. }
+            | RecordChange::Schedule { session, .. } => Some(session),
+        }
+    };
+}
+
 impl RecordChange {
+    /// The session that this changes; `None` if it is about sessions themselves, or an object.
+    #[must_use]
+    pub fn session(&self) -> Option<SessionNumber> {
+        session_in!(self).copied()
+    }
+
+    /// The same, to be given another number.
+    pub fn session_mut(&mut self) -> Option<&mut SessionNumber> {
+        session_in!(self)
+    }
+
     fn inline_bytes(&self) -> usize {
         match self {
             Self::Revision { delta, .. } | Self::Folded { delta, .. } => {

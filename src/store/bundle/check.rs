@@ -68,34 +68,6 @@ struct Judge<'a> {
     here: Vec<Option<SessionNumber>>,
 }
 
-/// Which session a change belongs to; `None` if a bundle holds no such change.
-pub(super) fn session_of(change: &mut RecordChange) -> Option<&mut SessionNumber> {
-    match change {
-        RecordChange::Refs(_)
-        | RecordChange::Session { .. }
-        | RecordChange::Pinned { .. }
-        | RecordChange::Used { .. }
-        | RecordChange::Object { .. } => None,
-        RecordChange::Branch { session, .. }
-        | RecordChange::BranchChanged { session, .. }
-        | RecordChange::BranchHidden { session, .. }
-        | RecordChange::Switched { session, .. }
-        | RecordChange::Segment { session, .. }
-        | RecordChange::Revision { session, .. }
-        | RecordChange::Checkpoint { session, .. }
-        | RecordChange::CheckpointHidden { session, .. }
-        | RecordChange::CheckpointShown { session, .. }
-        | RecordChange::Facts { session, .. }
-        | RecordChange::Bookmark { session, .. }
-        | RecordChange::TakesBack { session, .. }
-        | RecordChange::Pruned { session }
-        | RecordChange::Folded { session, .. }
-        | RecordChange::Unfolded { session, .. }
-        | RecordChange::Swept { session, .. }
-        | RecordChange::Schedule { session, .. } => Some(session),
-    }
-}
-
 /// Reads a whole bundle and checks all that it says of itself: every checksum, hash, digest and number. Gives what it
 /// holds, and what secrets, in words.
 pub(super) fn judge(
@@ -216,7 +188,7 @@ impl Judge<'_> {
         mut change: RecordChange,
         place: (u64, usize, usize),
     ) -> Result<()> {
-        let number = match session_of(&mut change) {
+        let number = match change.session_mut() {
             Some(number) if (*number as usize) < self.known.len() => *number,
             _ => return Err(Error::invalid("a record that belongs to no session of it")),
         };

@@ -1,6 +1,6 @@
 //! A bundle into the journal: what of it is not there yet.
 
-use super::check::{judge, session_of};
+use super::check::judge;
 use super::{BundleSource, Items, MAX_RECORD_BYTES, damaged};
 use crate::backend::Snapshot;
 use crate::engine::blob::BlobCache;
@@ -174,8 +174,9 @@ impl Import<'_> {
     }
 
     fn record(&mut self, record: Record) -> Result<()> {
-        let mut changes = record.changes;
-        let named = changes.first_mut().and_then(session_of).map_or(0, |number| *number as usize);
+        let changes = record.changes;
+        let named =
+            changes.first().and_then(RecordChange::session).map_or(0, |number| number as usize);
         let id = record.operation.id;
         let effects = changes.iter().filter(|change| has_effect(change)).count();
         let written = self.write(named, &Record { operation: record.operation, changes })?;
@@ -209,7 +210,7 @@ impl Import<'_> {
             let mut at = passed;
             for change in &record.changes {
                 let mut change = change.clone();
-                if let Some(own) = session_of(&mut change) {
+                if let Some(own) = change.session_mut() {
                     *own = number;
                 }
                 let there = is_there && is_known(desk, known.as_ref(), &change, at)?;

@@ -2,10 +2,10 @@
 #![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
 
 use super::{act, everything, rich};
+use crate::fault::{can_strike, killed_at};
 use forge_store::store::{Depth, Options, Outcome, Store};
 use std::fs::File;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 const FOLDER: &str = "FORGE_BUNDLE_FOLDER";
 
@@ -22,9 +22,7 @@ fn child() {
 
 #[test]
 fn an_import_killed_anywhere_leaves_a_whole_store_and_goes_on() {
-    let works = Command::new("strace").args(["-qq", "-e", "trace=none", "true"]).output();
-    if !works.is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED killed while importing: no strace, or no right to use it");
+    if !can_strike("killed while importing") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -41,16 +39,7 @@ fn an_import_killed_anywhere_leaves_a_whole_store_and_goes_on() {
             let path = place.join("store");
             std::fs::create_dir(&place).unwrap();
             drop(Store::create(&path, Options::default()).unwrap());
-            let trace = folder.path().join("trace");
-            let mut process = Command::new("strace");
-            process.args(["-f", "-qq", "-o"]).arg(&trace);
-            process.args(["-e", &format!("trace={call}")]);
-            process.args(["-e", &format!("inject={call}:signal=KILL:when={nth}")]);
-            process.arg(std::env::current_exe().unwrap());
-            process.args(["bundle::kill::child", "--exact", "--test-threads=1"]);
-            process.env(FOLDER, &place).stdout(Stdio::null()).stderr(Stdio::null());
-            process.status().unwrap();
-            let killed = std::fs::read_to_string(&trace).unwrap().contains("killed by SIGKILL");
+            let killed = killed_at("bundle::kill::child", (FOLDER, &place), call, nth);
 
             let verified = Store::verify(&path, Depth::Quick, super::NOW, None).unwrap();
             assert_eq!(verified.outcome, Outcome::Clean, "{context}: {:?}", verified.findings);

@@ -2,11 +2,11 @@
 //! without meeting it.
 
 use super::child::Task;
+use super::create;
 use super::kill::IN_DOUBT;
 use super::oracle::Oracle;
 use super::work::Planted;
-use super::{copy, create};
-use crate::fault::{count, run};
+use crate::fault::{can_strike, copy, count};
 use forge_store::store::Depth;
 use std::sync::mpsc::channel;
 
@@ -17,8 +17,7 @@ struct Fault {
 }
 
 fn strike(test: &str, faults: &[Fault], usual: u64) {
-    if !run("strace", &["-qq", "-e", "trace=none", "true"]) {
-        eprintln!("SKIPPED {test}: no strace, or no right to use it");
+    if !can_strike(test) {
         return;
     }
     // Every call at first, then every so many: most are of RocksDB.

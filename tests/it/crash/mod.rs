@@ -42,15 +42,3 @@ fn create(path: &Path) {
     let store = Store::create(path, Options::default()).unwrap();
     store.create_session(&act(0), NewSession::named(SHARED)).unwrap();
 }
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}

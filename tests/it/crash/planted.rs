@@ -1,11 +1,11 @@
 //! Planted faults: each must be found by the audit that finds nothing in the other tests.
 
 use super::child::Task;
+use super::create;
 use super::kill::{IN_DOUBT, kill, listen};
 use super::oracle::Oracle;
 use super::work::Planted;
-use super::{copy, create};
-use crate::fault::Numbers;
+use crate::fault::{Numbers, copy};
 use forge_store::store::Depth;
 use std::fs;
 use std::path::{Path, PathBuf};

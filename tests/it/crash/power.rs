@@ -5,7 +5,7 @@ use super::kill::{kill_group, listen};
 use super::oracle::Oracle;
 use super::work::Planted;
 use super::{WAIT, create};
-use crate::fault::{Breaker, Disk, Numbers, count, run};
+use crate::fault::{Breaker, Disk, Numbers, can_strike, count, run};
 use forge_store::store::Depth;
 use std::path::PathBuf;
 use std::process::Child;
@@ -108,8 +108,7 @@ fn what_was_said_before_a_power_cut_is_there_whatever_was_going_on() {
 #[test]
 fn a_disk_that_lies_loses_something_in_power_cuts() {
     let test = "crash power canary";
-    if !run("strace", &["-qq", "-e", "trace=none", "true"]) {
-        eprintln!("SKIPPED {test}: no strace, or no right to use it");
+    if !can_strike(test) {
         return;
     }
     let mut numbers = Numbers::announced(test);

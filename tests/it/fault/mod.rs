@@ -6,8 +6,9 @@ mod disk;
 
 pub(crate) use disk::{Breaker, Disk};
 
+use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// A number from the environment, for longer runs.
 pub(crate) fn count(name: &str, usual: u64) -> u64 {
@@ -18,6 +19,47 @@ pub(crate) fn count(name: &str, usual: u64) -> u64 {
 pub(crate) fn run(program: &str, arguments: &[&str]) -> bool {
     let output = Command::new(program).args(arguments).output();
     output.is_ok_and(|output| output.status.success())
+}
+
+/// Copies a folder with all that is in it.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Whether calls of processes can be met with faults here; if not, that is said loudly.
+pub(crate) fn can_strike(test: &str) -> bool {
+    let can = run("strace", &["-qq", "-e", "trace=none", "true"]);
+    if !can {
+        eprintln!("SKIPPED {test}: no strace, or no right to use it");
+    }
+    can
+}
+
+/// Runs a test of this binary with a variable, and kills it at its n-th call of this kind; whether it had so many.
+pub(crate) fn killed_at(test: &str, variable: (&str, &Path), call: &str, nth: usize) -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace");
+    let status = Command::new("strace")
+        .args(["-f", "-qq", "-o"])
+        .arg(&trace)
+        .args(["-e", &format!("trace={call}")])
+        .args(["-e", &format!("inject={call}:signal=KILL:when={nth}")])
+        .arg(std::env::current_exe().unwrap())
+        .args([test, "--exact", "--test-threads=1"])
+        .env(variable.0, variable.1)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    status.unwrap();
+    fs::read_to_string(&trace).unwrap().contains("killed by SIGKILL")
 }
 
 /// Sends a signal to a process of this test.

@@ -1,6 +1,7 @@
 //! A store that the first version wrote, and what it says of it.
 
 use super::manifest::manifest;
+use crate::fault::copy;
 use forge_store::error::ErrorKind;
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::{Act, ClaimChange, Options, Store};
@@ -10,18 +11,6 @@ use std::path::{Path, PathBuf};
 
 fn fixture() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1")
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &to);
-        } else {
-            fs::copy(entry.path(), to).unwrap();
-        }
-    }
 }
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {

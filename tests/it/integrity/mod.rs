@@ -7,6 +7,7 @@ mod journal;
 mod keys;
 mod spool;
 
+use crate::fault::copy;
 use forge_store::backend::{self, Breach};
 use forge_store::error::{Error, ErrorKind};
 use forge_store::model::{Key, Kind, Timestamp, Value};
@@ -14,7 +15,7 @@ use forge_store::store::{
     Act, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store,
 };
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 fn time(minute: i64) -> Timestamp {
     Timestamp::from_micros(1_767_261_600_000_000 + minute * 60_000_000)
@@ -144,19 +145,6 @@ fn read(store: &Store) -> Result<Vec<String>, Error> {
     }
     said.sort();
     Ok(said)
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let place = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &place);
-        } else {
-            fs::copy(entry.path(), place).unwrap();
-        }
-    }
 }
 
 #[test]

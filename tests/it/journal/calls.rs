@@ -1,9 +1,10 @@
 //! A fault at the first, second, third, ... call of every kind that changes a file, until a run
 //! comes through without meeting it.
 
+use super::add;
 use super::child::{Process, Role};
 use super::oracle::read_all;
-use super::{add, run};
+use crate::fault::can_strike;
 use forge_store::backend::Log;
 use forge_store::backend::journal::Journal;
 use std::fs;
@@ -64,8 +65,7 @@ fn strike(call: &str, fault: &str) -> usize {
 }
 
 fn strike_all(test: &str, faults: &[(&str, &str)]) {
-    if !run("strace", &["-V"]) || !run("strace", &["-qq", "-e", "trace=none", "true"]) {
-        eprintln!("SKIPPED {test}: no strace, or no right to use it");
+    if !can_strike(test) {
         return;
     }
     let mut struck = 0;

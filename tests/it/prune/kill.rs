@@ -2,9 +2,9 @@
 #![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
 
 use super::{act, all, bare, create, history, open, time};
+use crate::fault::{can_strike, copy, killed_at};
 use forge_store::store::{CheckpointFilter, Options, Store};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 
 const FOLDER: &str = "FORGE_PRUNE_FOLDER";
 
@@ -22,23 +22,9 @@ fn child() {
     store.maintain(0).unwrap();
 }
 
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
-
 #[test]
 fn a_process_killed_anywhere_while_pruning_leaves_every_state_what_it_was() {
-    let works = Command::new("strace").args(["-qq", "-e", "trace=none", "true"]).output();
-    if !works.is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED killed while pruning: no strace, or no right to use it");
+    if !can_strike("killed while pruning") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -51,16 +37,7 @@ fn a_process_killed_anywhere_while_pruning_leaves_every_state_what_it_was() {
         for nth in numbers {
             let path = folder.path().join(format!("{call}-{nth}"));
             copy(&first, &path);
-            let trace = folder.path().join("trace");
-            let mut process = Command::new("strace");
-            process.args(["-f", "-qq", "-o"]).arg(&trace);
-            process.args(["-e", &format!("trace={call}")]);
-            process.args(["-e", &format!("inject={call}:signal=KILL:when={nth}")]);
-            process.arg(std::env::current_exe().unwrap());
-            process.args(["prune::kill::child", "--exact", "--test-threads=1"]);
-            process.env(FOLDER, &path).stdout(Stdio::null()).stderr(Stdio::null());
-            process.status().unwrap();
-            let killed = std::fs::read_to_string(&trace).unwrap().contains("killed by SIGKILL");
+            let killed = killed_at("prune::kill::child", (FOLDER, &path), call, nth);
 
             let context = format!("{call}, {nth}");
             let store = open(&path);

@@ -2,10 +2,10 @@
 
 use super::child::Process;
 use super::{act, fact, files, folder, held, names, open, reader, save};
+use crate::fault::can_strike;
 use forge_store::store::{NewCheckpoint, NewSession};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::process::Command;
 
 /// The fault at the first, second, third, ... call of one kind in this role, until a run comes through without it.
 /// Returns how often it struck.
@@ -53,11 +53,7 @@ fn strike(role: &str, call: &str, fault: &str) -> usize {
 }
 
 fn strike_all(test: &str, role: &str, faults: &[(&str, &str)]) {
-    let works = |arguments: &[&str]| {
-        Command::new("strace").args(arguments).output().is_ok_and(|output| output.status.success())
-    };
-    if !works(&["-qq", "-e", "trace=none", "true"]) {
-        eprintln!("SKIPPED {test}: no strace, or no right to use it");
+    if !can_strike(test) {
         return;
     }
     let mut struck = 0;
