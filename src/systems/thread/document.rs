@@ -51,7 +51,9 @@ impl Document {
         }
         if let Some(object) = Object::parse(text) {
             let found = FIELDS.iter().find_map(|field| Some((*field, object.list(field)?)));
-            if let Some((field, items)) = found.filter(|_| !object.has("role")) {
+            // What says who speaks, or what sort of item it is, is a message itself.
+            let is_message = object.has("role") || object.has("type");
+            if let Some((field, items)) = found.filter(|_| !is_message) {
                 let messages = items.into_iter().map(|item| compact(item).into_owned()).collect();
                 return Ok(Self { shape: Shape::Field(text.to_owned(), field), messages });
             }
@@ -140,6 +142,7 @@ mod tests {
                 "{\"model\":\"m\",\"messages\":[{\"a\":1}],\"n\":1.50}\n",
             ),
             ("{\"input\":[1]}", 1, "{\"input\":[1]}\n"),
+            ("{\"type\":\"a_call\",\"input\":[]}", 1, "{\"type\":\"a_call\",\"input\":[]}\n"),
         ] {
             let document = Document::parse(text).unwrap();
             assert_eq!(document.messages.len(), messages, "{text}");

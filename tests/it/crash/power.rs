@@ -73,6 +73,10 @@ fn cut(
     }
     breaker.cut();
     kill_all();
+    // Of what is in doubt this much counts: what a pruning that was begun may have folded.
+    for line in lines.iter().filter(|line| line.starts_with("pruning")) {
+        oracle.hear(&line);
+    }
     drop(mount);
     Some(())
 }

@@ -328,6 +328,10 @@ fn built(kind: &str, body: &Value, content: Value) -> Result<Value, String> {
                     Some("tool_use" | "tool_call") => {
                         add(&block["id"], &block["name"], String::new());
                     }
+                    // As the Responses API gives them, and takes them back.
+                    Some("function_call") => {
+                        add(&block["call_id"], &block["name"], String::new());
+                    }
                     _ => said.push(block.clone()),
                 }
             }
