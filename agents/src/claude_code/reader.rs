@@ -161,10 +161,11 @@ impl Reader {
         let (line, after) = cut(bytes);
         let ended = line.last() == Some(&b'\n');
         if self.carry.tail == Tail::Unended {
-            if !ended {
+            let blank = line.trim_ascii().is_empty();
+            if !ended && !blank {
                 return Ok(&[]);
             }
-            if !line.trim_ascii().is_empty() {
+            if !blank {
                 let reason = "has more text behind its object".to_owned();
                 self.skip(piece, self.carry.offset, reason)?;
             }

@@ -103,6 +103,14 @@ fn a_cut_at_any_line_of_a_recorded_session_changes_nothing() {
 }
 
 #[test]
+fn blanks_behind_an_object_without_its_line_break_are_taken_too() {
+    let bytes = b"{\"type\":\"summary\",\"summary\":\"x\"}\r";
+    let whole = Sum::at_once(bytes);
+    assert_eq!(whole.taken, bytes.len() as u64);
+    assert_eq!(in_saves(bytes, &[bytes.len() - 1]), whole, "cut between the object and its \\r");
+}
+
+#[test]
 fn reading_the_same_file_again_takes_nothing() {
     let Some((bytes, _)) = recorded("small") else { return };
     let mut reader = Reader::new(Options::default());
