@@ -7,15 +7,15 @@ use forge_store::store::{
     Act, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Point, Session, Store,
 };
 
-fn time(minute: i64) -> Timestamp {
+pub(crate) fn time(minute: i64) -> Timestamp {
     Timestamp::from_micros(1_767_261_600_000_000 + minute * 60_000_000)
 }
 
-fn act(minute: i64) -> Act {
+pub(crate) fn act(minute: i64) -> Act {
     Act::asked("test", time(minute))
 }
 
-fn note(id: &str, text: &str) -> ClaimChange {
+pub(crate) fn note(id: &str, text: &str) -> ClaimChange {
     ClaimChange::put(Key::new(Kind::Note, id), Value::from([("text", text.into())]))
 }
 

@@ -17,7 +17,7 @@ struct Said {
 }
 
 /// What was heard of one session.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Heard {
     states: BTreeMap<u64, Said>,
     /// What was in sight before the last pruning began.
@@ -31,7 +31,7 @@ struct Heard {
 }
 
 /// All that was acknowledged.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Oracle {
     sessions: BTreeMap<String, Heard>,
     notes: BTreeSet<String>,

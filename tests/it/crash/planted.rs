@@ -171,7 +171,8 @@ fn every_damage_to_the_files_is_found() {
         let mut tried = false;
         for _ in 0..TRIES {
             let (path, mut oracle) = worked(root.path(), Planted::Nothing, &mut numbers).unwrap();
-            assert_eq!(oracle.clone().audit(&path, IN_DOUBT, Depth::Quick), Ok(()), "{name}");
+            // The last record is the audit's own: what the writer did last it may not have said yet.
+            assert_eq!(oracle.audit(&path, IN_DOUBT, Depth::Quick), Ok(()), "{name}");
             if !damage(&path) {
                 continue;
             }

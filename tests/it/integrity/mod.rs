@@ -8,26 +8,15 @@ mod keys;
 mod spool;
 
 use crate::fault::copy;
+use crate::store::{act, note, time};
 use forge_store::backend::{self, Breach};
 use forge_store::error::{Error, ErrorKind};
-use forge_store::model::{Key, Kind, Timestamp, Value};
+use forge_store::model::{Key, Kind, Value};
 use forge_store::store::{
-    Act, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store,
+    CheckpointFilter, ClaimChange, NewCheckpoint, NewSession, Options, Session, Store,
 };
 use std::fs;
 use std::path::PathBuf;
-
-fn time(minute: i64) -> Timestamp {
-    Timestamp::from_micros(1_767_261_600_000_000 + minute * 60_000_000)
-}
-
-fn act(minute: i64) -> Act {
-    Act::asked("test", time(minute))
-}
-
-fn note(id: &str, text: &str) -> ClaimChange {
-    ClaimChange::put(Key::new(Kind::Note, id), Value::from([("text", text.into())]))
-}
 
 /// A note that may wait in the spool.
 fn new_note(id: &str) -> ClaimChange {
