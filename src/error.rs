@@ -81,6 +81,15 @@ pub enum Error {
     /// What was asked for makes no sense.
     #[error("{0}")]
     Invalid(String),
+    /// A bundle holds what this store was opened to take out.
+    #[error(
+        "the bundle holds {found}, and none can be taken out since what held it would have another id: nothing of it was \
+         taken; let them through, or redact nothing"
+    )]
+    Secrets {
+        /// How many, and of which kinds.
+        found: String,
+    },
     /// A claim that is there already.
     #[error("there is a {kind} '{id}' already")]
     Duplicate {
@@ -201,6 +210,7 @@ impl Error {
             | Self::NoStore { .. } => ErrorKind::NotFound,
             Self::Ambiguous { .. }
             | Self::Invalid(_)
+            | Self::Secrets { .. }
             | Self::Duplicate { .. }
             | Self::Dangling { .. }
             | Self::StoreExists { .. }

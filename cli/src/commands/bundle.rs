@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::bundle::{Backed, Bundled, Taken};
 use crate::workplace::{self, Access, Need};
+use forge_store::error::Error;
 use forge_store::store::{BundleRange, Bundled as Written, Store};
 use std::fs::{self, OpenOptions};
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -121,9 +122,10 @@ pub fn import(args: &ImportBundleArgs, context: &mut Context) -> Result<(), Comm
     let act = workplace::act(context, "import bundle");
     let taken = store.import_bundle(&act, &mut file, args.name.as_deref());
     let taken = taken.map_err(|error| {
+        let holds_secrets = matches!(error, Error::Secrets { .. });
         let refused = CommandError::from(error);
         let hint = "'--no-redact' takes it as it is, '--redact-allow' lets some through";
-        if refused.to_string().contains("secret") { refused.hinted(hint) } else { refused }
+        if holds_secrets { refused.hinted(hint) } else { refused }
     })?;
     workplace::finish(&store);
     context.out.emit(&Taken::from(taken))

@@ -39,8 +39,8 @@ impl Store {
     /// `name` is what its session is called here; a bundle of several keeps its names.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the bundle is damaged, cut off, of a later version, or holds secrets that this store is
-    /// opened to take out; [`Error::Duplicate`] if another session has the name; [`Error::Conflict`] if a session went
+    /// [`Error::Invalid`] if the bundle is damaged, cut off, or of a later version, [`Error::Secrets`] if it holds any that
+    /// this store is opened to take out; [`Error::Duplicate`] if another session has the name; [`Error::Conflict`] if a session went
     /// another way here; [`Error::NotFound`] if a range needs what comes before it; as every write.
     pub fn import_bundle(
         &self,
@@ -52,11 +52,8 @@ impl Store {
         let redactor = self.engine.options.redaction.as_deref();
         let (mut contents, secrets) = judge(source, redactor, self, &view)?;
         drop(view);
-        if let Some(secrets) = secrets {
-            return Err(Error::invalid(format!(
-                "the bundle holds {secrets}, and none can be taken out since what held it would have another id: \
-                 nothing of it was taken; let them through, or redact nothing"
-            )));
+        if let Some(found) = secrets {
+            return Err(Error::Secrets { found });
         }
         if let Some(name) = name {
             let [only] = contents.sessions.as_mut_slice() else {
