@@ -1,33 +1,34 @@
 //! Writes: claims, facts and a checkpoint in one record with one sync.
 
+mod check;
+mod head;
+
+pub(crate) use check::{check_checkpoint, check_claim, check_fact, check_tag};
+pub use head::HeadClaims;
+
 use super::act::Act;
 use super::aside;
-use super::gate::{Gate, Removed, warning};
+use super::gate::{Removed, warning};
 use super::session::Session;
 use super::take::Taking;
 use super::whole;
 use crate::engine::checkpoint as checkpoints;
 use crate::engine::commit::{Desk, Durability, blob, random};
-use crate::engine::head::branch_of;
-use crate::engine::lineage::At;
-use crate::engine::materialize::materialize;
 use crate::engine::refs::session as session_refs;
 use crate::engine::revise::{self, ClaimChange, Expect, Place, Planned, Sealed};
 use crate::engine::spool::is_reason;
-use crate::engine::state::State;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{
     BookmarkRow, Bytes, DeltaPart, EntryBytes, ObjectKind, Page, Record, RecordChange, Refs,
     SessionRefs, Spooled, decode_entry, encode_key, seal,
 };
-use crate::model::rule::{Claims, Outcome, RuleError};
+use crate::model::rule::{Outcome, RuleError};
 use crate::model::{
     AutoTrigger, BranchNumber, Checkpoint, CheckpointId, Fact, Key, Kind, Operation, OperationId,
-    RevisionId, SessionKind, SessionNumber, TextRef, Timestamp, Trigger, Value, claim,
+    RevisionId, SessionKind, SessionNumber, TextRef, Timestamp, Trigger, Value,
 };
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A checkpoint to be made, or completed.
@@ -601,7 +602,7 @@ impl<'a> Write<'a> {
             match step {
                 Step::Change(change) => {
                     if let Some(head) = &mut head {
-                        head.changed.insert(change.key.clone(), change.value.clone());
+                        head.add(change);
                     }
                     changes.push(if plain {
                         Cow::Borrowed(change)
@@ -616,7 +617,7 @@ impl<'a> Write<'a> {
                     }
                     let held = head.as_mut().expect("read above");
                     for change in whole::changes(held, kinds, claims)? {
-                        held.changed.insert(change.key.clone(), change.value.clone());
+                        held.add(&change);
                         changes.push(Cow::Owned(change));
                     }
                 }
@@ -627,7 +628,7 @@ impl<'a> Write<'a> {
                         gate.claim(&mut change, removed)?;
                         check_claim(&mut change)?;
                         if let Some(head) = &mut head {
-                            head.changed.insert(change.key.clone(), change.value.clone());
+                            head.add(&change);
                         }
                         changes.push(Cow::Owned(change));
                     }
@@ -640,13 +641,13 @@ impl<'a> Write<'a> {
                     }
                     let claims = head.as_mut().expect("read above");
                     let outcome = rule(claims).map_err(rule_error)?;
-                    if let Some(error) = claims.error.take() {
+                    if let Some(error) = claims.failed() {
                         return Err(error);
                     }
                     for (key, value) in outcome.changes {
                         let mut change = ClaimChange::put(key, value);
                         gate.claim(&mut change, removed)?;
-                        claims.changed.insert(change.key.clone(), change.value.clone());
+                        claims.add(&change);
                         changes.push(Cow::Owned(change));
                     }
                     if let (Some(trigger), true, None) = (outcome.trigger, self.auto, &wanted) {
@@ -787,67 +788,9 @@ fn automatic(trigger: AutoTrigger, tag: Option<&str>) -> NewCheckpoint {
     checkpoint
 }
 
-pub(crate) fn check_claim(change: &mut ClaimChange) -> Result<()> {
-    if !change.key.kind.is_claim() {
-        return Err(Error::invalid(format!("a {} is a fact, not a claim", change.key.kind)));
-    }
-    if let Some(value) = &change.value {
-        claim::check_id(&change.key.id).map_err(|error| Error::invalid(error.to_string()))?;
-        if claim::is_checked(change.key.kind, value) {
-            return Ok(());
-        }
-        let checked = claim::check(change.key.kind, value).map_err(|error| {
-            Error::invalid(format!("{} '{}': {error}", change.key.kind, change.key.id))
-        })?;
-        change.value = Some(checked);
-    } else if change.expect == Expect::Absent {
-        return Err(Error::invalid("a claim cannot be taken out where it must not be"));
-    }
-    Ok(())
-}
-
 /// A plain addition: it needs to know nothing of what is there.
 fn is_new_note(change: &ClaimChange) -> bool {
     change.key.kind == Kind::Note && change.expect == Expect::Absent
-}
-
-/// A fact as it is to be stored: without secrets, of a kind and id that can be, its fields checked.
-pub(super) fn check_fact(gate: Gate<'_>, fact: &mut Fact, removed: &mut Removed) -> Result<()> {
-    if fact.kind.is_claim() {
-        return Err(Error::invalid(format!("a {} is a claim, not a fact", fact.kind)));
-    }
-    gate.fact(fact, removed);
-    claim::check_id(&fact.id).map_err(|error| Error::invalid(error.to_string()))?;
-    fact.value =
-        claim::check(fact.kind, &fact.value).map_err(|error| Error::invalid(error.to_string()))?;
-    Ok(())
-}
-
-/// A checkpoint as it is to be stored: without secrets, each tag once and a word.
-pub(super) fn check_checkpoint(
-    gate: Gate<'_>,
-    wanted: &mut NewCheckpoint,
-    removed: &mut Removed,
-) -> Result<()> {
-    wanted.tags.iter().try_for_each(|tag| check_tag(tag))?;
-    gate.checkpoint(wanted, removed);
-    wanted.tags.sort();
-    wanted.tags.dedup();
-    Ok(())
-}
-
-/// Tags are words: they stand in lists, moments and file names.
-pub(crate) fn check_tag(tag: &str) -> Result<()> {
-    let wrong = tag.is_empty()
-        || tag.len() > 100
-        || tag.chars().any(|c| c.is_control() || c.is_whitespace() || c == ',');
-    if wrong {
-        return Err(Error::invalid(format!(
-            "'{}' is no tag: write one word of at most 100 bytes without commas",
-            tag.escape_debug()
-        )));
-    }
-    Ok(())
 }
 
 pub(crate) fn rule_error(error: RuleError) -> Error {
@@ -855,74 +798,5 @@ pub(crate) fn rule_error(error: RuleError) -> Error {
         RuleError::NotFound(key) => Error::not_found(key.kind.name(), key.id),
         RuleError::AlreadyThere(key) => Error::Duplicate { kind: key.kind.name(), id: key.id },
         other => Error::invalid(other.to_string()),
-    }
-}
-
-/// The claims at a branch's head, for rules to read.
-pub struct HeadClaims {
-    state: State,
-    changed: BTreeMap<Key, Option<Value>>,
-    error: RefCell<Option<Error>>,
-}
-
-impl HeadClaims {
-    fn read(
-        desk: &Desk<'_>,
-        session: u32,
-        branch: BranchNumber,
-        changes: &[Cow<'_, ClaimChange>],
-    ) -> Result<Self> {
-        let state = match session_refs(&desk.refs, session)?.branch(branch)?.head {
-            None => State::default(),
-            Some(head) => {
-                let at = At {
-                    branch: branch_of(desk, session, branch, head.sequence)?,
-                    sequence: head.sequence,
-                };
-                materialize(&desk.view()?, &desk.refs, session, at)?
-            }
-        };
-        let changed =
-            changes.iter().map(|change| (change.key.clone(), change.value.clone())).collect();
-        Ok(Self { state, changed, error: RefCell::new(None) })
-    }
-
-    /// The claims as they are stored.
-    pub(super) const fn state(&self) -> &State {
-        &self.state
-    }
-
-    /// What the write itself has changed so far.
-    pub(super) const fn changed(&self) -> &BTreeMap<Key, Option<Value>> {
-        &self.changed
-    }
-
-    fn note<T>(&self, result: Result<T>) -> Option<T> {
-        result.map_err(|error| *self.error.borrow_mut() = Some(error)).ok()
-    }
-}
-
-impl Claims for HeadClaims {
-    fn claim(&self, key: &Key) -> Option<Value> {
-        match self.changed.get(key) {
-            Some(value) => value.clone(),
-            None => self.note(self.state.entry(key)).flatten().map(|entry| entry.value),
-        }
-    }
-
-    fn all(&self, kind: Kind) -> Vec<(String, Value)> {
-        let mut all: BTreeMap<String, Value> = self
-            .state
-            .of_kind(kind)
-            .filter_map(|entry| self.note(entry))
-            .map(|(key, entry)| (key.id, entry.value))
-            .collect();
-        for (key, value) in self.changed.iter().filter(|(key, _)| key.kind == kind) {
-            match value {
-                Some(value) => all.insert(key.id.clone(), value.clone()),
-                None => all.remove(&key.id),
-            };
-        }
-        all.into_iter().collect()
     }
 }

@@ -1,0 +1,94 @@
+//! The claims that rules read while a write is planned.
+
+use crate::engine::commit::Desk;
+use crate::engine::head::branch_of;
+use crate::engine::lineage::At;
+use crate::engine::materialize::materialize;
+use crate::engine::refs::session as session_refs;
+use crate::engine::revise::ClaimChange;
+use crate::engine::state::State;
+use crate::error::{Error, Result};
+use crate::model::rule::Claims;
+use crate::model::{BranchNumber, Key, Kind, Value};
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// The claims at a branch's head, for rules to read.
+pub struct HeadClaims {
+    state: State,
+    changed: BTreeMap<Key, Option<Value>>,
+    error: RefCell<Option<Error>>,
+}
+
+impl HeadClaims {
+    pub(super) fn read(
+        desk: &Desk<'_>,
+        session: u32,
+        branch: BranchNumber,
+        changes: &[Cow<'_, ClaimChange>],
+    ) -> Result<Self> {
+        let state = match session_refs(&desk.refs, session)?.branch(branch)?.head {
+            None => State::default(),
+            Some(head) => {
+                let at = At {
+                    branch: branch_of(desk, session, branch, head.sequence)?,
+                    sequence: head.sequence,
+                };
+                materialize(&desk.view()?, &desk.refs, session, at)?
+            }
+        };
+        let changed =
+            changes.iter().map(|change| (change.key.clone(), change.value.clone())).collect();
+        Ok(Self { state, changed, error: RefCell::new(None) })
+    }
+
+    /// Adds what the write itself changes.
+    pub(super) fn add(&mut self, change: &ClaimChange) {
+        self.changed.insert(change.key.clone(), change.value.clone());
+    }
+
+    /// What could not be read, if a rule asked for it.
+    pub(super) fn failed(&self) -> Option<Error> {
+        self.error.take()
+    }
+
+    /// The claims as they are stored.
+    pub(in crate::store) const fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// What the write itself has changed so far.
+    pub(in crate::store) const fn changed(&self) -> &BTreeMap<Key, Option<Value>> {
+        &self.changed
+    }
+
+    fn note<T>(&self, result: Result<T>) -> Option<T> {
+        result.map_err(|error| *self.error.borrow_mut() = Some(error)).ok()
+    }
+}
+
+impl Claims for HeadClaims {
+    fn claim(&self, key: &Key) -> Option<Value> {
+        match self.changed.get(key) {
+            Some(value) => value.clone(),
+            None => self.note(self.state.entry(key)).flatten().map(|entry| entry.value),
+        }
+    }
+
+    fn all(&self, kind: Kind) -> Vec<(String, Value)> {
+        let mut all: BTreeMap<String, Value> = self
+            .state
+            .of_kind(kind)
+            .filter_map(|entry| self.note(entry))
+            .map(|(key, entry)| (key.id, entry.value))
+            .collect();
+        for (key, value) in self.changed.iter().filter(|(key, _)| key.kind == kind) {
+            match value {
+                Some(value) => all.insert(key.id.clone(), value.clone()),
+                None => all.remove(&key.id),
+            };
+        }
+        all.into_iter().collect()
+    }
+}
