@@ -2,7 +2,7 @@
 
 use super::Error;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -21,13 +21,30 @@ pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
         other => other?,
     }
     std::fs::set_permissions(path, Permissions::from_mode(0o700))?;
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+    File::open(folder_of(path))?.sync_all()
 }
 
 /// Makes names that were added or removed in a folder durable.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
     File::open(folder).and_then(|file| file.sync_all()).map_err(Error::io("sync", folder))
+}
+
+/// Puts a file with these bytes in the place of another as one step, by way of `new`; what is there of that name goes. Its
+/// bytes are durable, its name is once the folder is synced.
+pub(crate) fn replace(path: &Path, new: &Path, bytes: &[u8]) -> Result<(), Error> {
+    remove(new)?;
+    let written = || {
+        let mut file = create_private(new)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        std::fs::rename(new, path)
+    };
+    written().map_err(Error::io("write", path))
+}
+
+/// The folder that a file stands in.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Removes a file if it is there; whether it was.

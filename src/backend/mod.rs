@@ -5,7 +5,7 @@
 //! append at an expected position is an insert or a put-if-absent there.
 
 mod error;
-mod files;
+pub(crate) mod files;
 pub mod journal;
 pub mod memory;
 pub mod rocks;

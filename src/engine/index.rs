@@ -274,10 +274,7 @@ impl Indexer<'_> {
 
     /// How many bytes the state has that a revision begins with.
     fn inherited_bytes(&self, number: SessionNumber, header: &Header) -> Result<u64> {
-        let from = match (&header.reset, header.parents.first()) {
-            (Some(Reset::Empty), _) | (None, None) => return Ok(0),
-            (Some(Reset::To(parent)), _) | (None, Some(parent)) => parent.sequence,
-        };
+        let Some(from) = header.start().map(|parent| parent.sequence) else { return Ok(0) };
         let at = At { branch: self.branch_of(number, from)?, sequence: from };
         let place = of(number).branch(at.branch).number(from).build();
         if self.view().get(key::REVISIONS, &place)?.is_some_and(|row| row == RevisionRow::LOST) {

@@ -4,7 +4,7 @@ use super::rows::Rows;
 use crate::backend::{Snapshot, Table};
 use crate::error::{Error, Result};
 use crate::format::key;
-use crate::format::{self, ObjectKind, sealed_id};
+use crate::format::{self, Delta, ObjectKind, SideRange, sealed_id};
 use crate::model::ObjectId;
 
 fn place(number: u64) -> Vec<u8> {
@@ -73,4 +73,13 @@ pub(crate) fn content(view: &dyn Snapshot, kind: ObjectKind, number: u64) -> Res
 pub(crate) fn content_of(view: &dyn Snapshot, kind: ObjectKind, id: &ObjectId) -> Result<Vec<u8>> {
     let number = number(view, id)?.ok_or_else(|| Error::missing(format!("the object {id}")))?;
     content(view, kind, number)
+}
+
+/// The objects that a delta names: values too large to stand in it.
+pub(crate) fn named_by(delta: &[u8]) -> Result<Vec<ObjectId>> {
+    let changes = Delta::scan(delta).map_err(Error::corrupt("a delta"))?;
+    let sides = changes.into_iter().flat_map(|change| [change.old, change.new]);
+    Ok(sides
+        .filter_map(|side| if let SideRange::Blob(id) = side { Some(id) } else { None })
+        .collect())
 }

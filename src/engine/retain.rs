@@ -284,13 +284,7 @@ pub(crate) fn loose_blobs(view: &dyn Snapshot, pruning: &Pruning) -> Result<Vec<
         for part in row.parts {
             going.insert(part);
             let content = object::content(view, ObjectKind::Delta, part)?;
-            for change in Delta::decode(&content).map_err(Error::corrupt("a delta"))?.changes {
-                for side in [change.old, change.new] {
-                    if let Side::Blob(id) = side {
-                        loose.insert(id);
-                    }
-                }
-            }
+            loose.extend(object::named_by(&content)?);
         }
     }
     keep_named(view, &going, &mut loose)?;

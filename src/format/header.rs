@@ -49,6 +49,16 @@ pub struct Header {
 const MAGIC: &[u8; 4] = b"fRv1";
 
 impl Header {
+    /// The revision whose claims this one's delta changes; `None`: it begins with nothing.
+    #[must_use]
+    pub fn start(&self) -> Option<&Parent> {
+        match &self.reset {
+            Some(Reset::Empty) => None,
+            Some(Reset::To(from)) => Some(from),
+            None => self.parents.first(),
+        }
+    }
+
     /// The bytes of this header.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {

@@ -146,7 +146,8 @@ pub(super) fn check(text: &str) -> String {
     hex(blake3::hash(text.as_bytes()).as_bytes().first_chunk::<8>().expect("8 of 32 bytes"))
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
+/// Bytes as hex digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -41,6 +41,7 @@ pub use event::{
 };
 pub use header::{Header, Parent, Reset};
 pub use keyfile::KeyFile;
+pub(crate) use marker::hex;
 pub use marker::{FORMAT_VERSION, Marker, MarkerError};
 pub use mend::mend;
 pub use object::{

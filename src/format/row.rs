@@ -273,6 +273,14 @@ pub struct BookmarkRow {
 }
 packed_row!(BookmarkRow, "bookmark");
 
+impl BookmarkRow {
+    /// Bytes kept: those taken, without secrets.
+    #[must_use]
+    pub fn kept_bytes(&self) -> u64 {
+        self.cleaned.map_or(self.bytes, |cleaned| cleaned.bytes)
+    }
+}
+
 /// What was kept of a source that held secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

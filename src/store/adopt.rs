@@ -1,13 +1,13 @@
 //! Taking a store over, and carrying its key from one machine to another.
 
 use super::keyring::{Keyring, Trust, write_private};
-use super::{FORMAT_FILE, JOURNAL_FOLDER, Options, Standing, Store, index, private};
+use super::{FORMAT_FILE, JOURNAL_FOLDER, Options, Standing, Store, index, marker_of, private};
 use crate::backend::journal::{Journal, Mark};
 use crate::backend::spool::{SpoolFolder, folder_in};
 use crate::backend::{self, SealKey, Seals, Spool};
 use crate::engine::commit::random;
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{KeyFile, Marker, Spooled};
+use crate::format::{KeyFile, Marker, Spooled, hex};
 use crate::model::Timestamp;
 use std::fs;
 use std::io;
@@ -55,7 +55,7 @@ impl Store {
         let Some(keyring) = Keyring::of(options) else {
             return Err(Error::invalid("there is no folder to keep the key in"));
         };
-        let marker = marker(path)?;
+        let marker = marker_of(path)?;
         if !marker.is_writable() {
             let reason = "a later version of forge wrote it; this one only reads it".to_owned();
             return Err(Error::ReadOnly { reason });
@@ -107,9 +107,9 @@ impl Store {
     /// # Errors
     /// [`Error::NoStore`], [`Error::Marker`]; [`backend::Error::Breach`] if the store is not the one that stood there.
     pub fn key_state(path: &Path, options: &Options) -> Result<KeyState> {
-        let marker = marker(path)?;
+        let marker = marker_of(path)?;
         let standing = Trust::of(path, &marker, options)?.standing;
-        let id = marker.id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = hex(&marker.id);
         let (mut adopted, mut witnessed) = (None, None);
         if let Some(keyring) = Keyring::of(options) {
             adopted = keyring.key(&marker.id)?.and_then(|file| file.adopted);
@@ -123,7 +123,7 @@ impl Store {
     /// # Errors
     /// [`Error::Unkeyed`] if it is not here; [`Error::Invalid`] if the store has no seals.
     pub fn export_key(path: &Path, options: &Options) -> Result<String> {
-        let marker = marker(path)?;
+        let marker = marker_of(path)?;
         let Some(keyring) = Keyring::of(options) else {
             return Err(Error::Unkeyed { missing: "key" });
         };
@@ -153,20 +153,9 @@ impl Store {
         if keyring.key(&file.store)?.is_some() && keyring.seen(&file.store)?.is_some() {
             return Err(Error::Conflict("the key of this store is here already".to_owned()));
         }
-        let id = file.store.iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = hex(&file.store);
         keyring.add(&KeyFile { witness: None, ..file }, &Mark { position, hash })?;
         Ok(id)
-    }
-}
-
-fn marker(path: &Path) -> Result<Marker> {
-    let file = path.join(FORMAT_FILE);
-    match fs::read_to_string(&file) {
-        Ok(text) => Ok(Marker::decode(&text)?),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(Error::NoStore { path: path.to_owned() })
-        }
-        Err(error) => Err(backend::Error::io("read", &file)(error).into()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Whole-snapshot capture: systems that keep their own state are recorded, and brought back, together.
 
 use super::act::Act;
+use super::recover::variables;
 use super::resolve::Point;
 use super::session::Session;
 use super::state::{Comparison, StateAt};
@@ -335,13 +336,7 @@ impl Session {
                 commit: code.field("commit").and_then(text).unwrap_or_default(),
                 patches: patches.iter().filter_map(text).collect(),
             });
-            let variables = code.field("env_vars").and_then(Value::as_map);
-            let env_vars: BTreeMap<_, _> = variables
-                .into_iter()
-                .flatten()
-                .filter_map(|(name, value)| Some((name.clone(), text(value)?)))
-                .collect();
-            if !env_vars.is_empty() {
+            if let Some(env_vars) = variables(&code) {
                 steps.push(RecoveryStep::RestoreEnvironment { env_vars });
             }
         }

@@ -8,14 +8,14 @@
 //! ```
 
 use crate::backend::journal::{Mark, Witness};
-use crate::backend::{self, Breach, SealKey, Seals};
+use crate::backend::{self, Breach, SealKey, Seals, files};
 use crate::engine::commit::{Options, Standing};
 use crate::error::{Error, Result};
-use crate::format::{KeyFile, Marker};
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write as _};
+use crate::format::{KeyFile, Marker, hex};
+use std::fs::{self, DirBuilder, File};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 /// The folder of keys and witnesses.
@@ -178,19 +178,6 @@ impl Keyring {
 /// Replaces a file as one step, durably, for its owner only.
 pub(super) fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     let new = path.with_extension(format!("{}.new", std::process::id()));
-    let written = || {
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&new, path)?;
-        let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
-    };
-    written().map_err(backend::Error::io("write", path))?;
-    super::private(path, 0o600)
-}
-
-fn hex(bytes: &[u8; 16]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    files::replace(path, &new, bytes)?;
+    Ok(files::sync_folder(files::folder_of(path))?)
 }

@@ -171,16 +171,7 @@ impl Store {
     /// # Errors
     /// [`Error::NoStore`], [`Error::Marker`] if it is something else or another version's, [`Error::Backend`].
     pub fn open(path: &Path, options: Options) -> Result<Self> {
-        let file = path.join(FORMAT_FILE);
-        let text = match fs::read_to_string(&file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(Error::NoStore { path: path.to_owned() });
-            }
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => String::new(),
-            Err(error) => return Err(backend::Error::io("read", &file)(error).into()),
-        };
-        let marker = Marker::decode(&text)?;
+        let marker = marker_of(path)?;
         let trust = Trust::of(path, &marker, &options)?;
         let folder = path.join(JOURNAL_FOLDER);
         let journal = if options.read_only {
@@ -482,6 +473,20 @@ fn private(path: &Path, mode: u32) -> Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
         .map_err(backend::Error::io("set the mode of", path))
         .map_err(Error::from)
+}
+
+/// What a store's `FORMAT` says.
+fn marker_of(path: &Path) -> Result<Marker> {
+    let file = path.join(FORMAT_FILE);
+    let text = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(Error::NoStore { path: path.to_owned() });
+        }
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => String::new(),
+        Err(error) => return Err(backend::Error::io("read", &file)(error).into()),
+    };
+    Ok(Marker::decode(&text)?)
 }
 
 fn write_new(path: &Path, content: &[u8]) -> Result<()> {

@@ -114,7 +114,8 @@ fn is_edit(value: &Value) -> bool {
     value.field("patch").is_some() && value.field("applied") != Some(&Value::Bool(false))
 }
 
-fn variables(code: &Value) -> Option<BTreeMap<String, String>> {
+/// The environment variables that were recorded with a state of the code; `None` without any.
+pub(super) fn variables(code: &Value) -> Option<BTreeMap<String, String>> {
     let variables = code.field("env_vars")?.as_map()?;
     let text = |(name, value): (&String, &Value)| Some((name.clone(), value.as_text()?.to_owned()));
     let found: BTreeMap<String, String> = variables.iter().filter_map(text).collect();

@@ -2,7 +2,7 @@
 
 use super::layout::{self, HEADER_BYTES, Header, Kind, Mark};
 use super::{Journal, segment};
-use crate::backend::{Error, Position, Seals};
+use crate::backend::{Error, Position, Seals, files};
 use std::path::Path;
 use std::time::Duration;
 
@@ -54,13 +54,5 @@ fn rewrite(
         }
     }
     bytes.truncate(at);
-    let new = path.with_extension("new");
-    segment::remove(&new)?;
-    let written = || {
-        let mut file = segment::create_private(&new)?;
-        std::io::Write::write_all(&mut file, &bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&new, path)
-    };
-    written().map_err(Error::io("seal", path))
+    files::replace(path, &path.with_extension("new"), &bytes)
 }

@@ -49,19 +49,11 @@ impl Witness {
 
     /// Makes the witness of a store that has seen it reach this far; one that is there is replaced.
     pub(crate) fn create(path: &Path, store: &[u8; 16], seen: &Mark) -> Result<(), Error> {
-        let new = path.with_extension("new");
-        files::remove(&new)?;
-        let written = || {
-            let file = files::create_private(&new)?;
-            let mut bytes = [0; ID_BYTES + MARK_BYTES];
-            bytes[..ID_BYTES].copy_from_slice(store);
-            bytes[ID_BYTES..].copy_from_slice(&seen.encode());
-            file.write_all_at(&bytes, 0)?;
-            file.sync_all()?;
-            std::fs::rename(&new, path)
-        };
-        written().map_err(Error::io("write", path))?;
-        files::sync_folder(path.parent().unwrap_or(Path::new(".")))
+        let mut bytes = [0; ID_BYTES + MARK_BYTES];
+        bytes[..ID_BYTES].copy_from_slice(store);
+        bytes[ID_BYTES..].copy_from_slice(&seen.encode());
+        files::replace(path, &path.with_extension("new"), &bytes)?;
+        files::sync_folder(files::folder_of(path))
     }
 
     /// What it has seen.

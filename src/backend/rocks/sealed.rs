@@ -157,16 +157,8 @@ impl Guard {
             };
             list.insert(name, sealed);
         }
-        let path = folder.join(SEAL);
-        let new = folder.join("SEAL.new");
-        files::remove(&new)?;
-        let written = || {
-            let mut file = files::create_private(&new)?;
-            file.write_all(&encode(generation, &list, &self.key))?;
-            file.sync_all()?;
-            fs::rename(&new, &path)
-        };
-        written().map_err(Error::io("write", &path))?;
+        let bytes = encode(generation, &list, &self.key);
+        files::replace(&folder.join(SEAL), &folder.join("SEAL.new"), &bytes)?;
         files::sync_folder(folder)?;
         Ok(list)
     }
@@ -217,17 +209,10 @@ fn breach(breach: Breach, generation: Generation, name: &str, how: &str) -> Erro
 }
 
 fn hash(path: &Path) -> Result<[u8; HASH_BYTES], Error> {
+    let file = File::open(path).map_err(Error::io("open", path))?;
     let mut hasher = blake3::Hasher::new();
-    let mut file = File::open(path).map_err(Error::io("open", path))?;
-    let mut bytes = vec![0; 256 << 10];
-    loop {
-        match std::io::Read::read(&mut file, &mut bytes) {
-            Ok(0) => return Ok(hasher.finalize().into()),
-            Ok(count) => hasher.update(&bytes[..count]),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Error::io("read", path)(error)),
-        };
-    }
+    hasher.update_reader(file).map_err(Error::io("read", path))?;
+    Ok(hasher.finalize().into())
 }
 
 fn encode(generation: Generation, list: &List, key: &SealKey) -> Vec<u8> {

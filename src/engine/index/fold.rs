@@ -17,7 +17,7 @@ fn place(number: SessionNumber, at: At) -> KeyBuilder {
 }
 
 /// Where a pruning that was not swept yet is noted.
-fn pruning(operation: &Operation) -> Vec<u8> {
+pub(crate) fn pruning(operation: &Operation) -> Vec<u8> {
     KeyBuilder::new().time(operation.time).bytes(operation.id.as_bytes()).build()
 }
 

@@ -12,8 +12,8 @@ use crate::engine::{lookup, object, revise, timeline};
 use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{
-    Chunk, Delta, EntryBytes, Header, KeyframeRow, ObjectKind, Reset, RevisionRow, SegmentRow,
-    Side, entry_hash, is_whole, sealed_id,
+    Chunk, Delta, EntryBytes, Header, KeyframeRow, ObjectKind, RevisionRow, SegmentRow, Side,
+    entry_hash, is_whole, sealed_id,
 };
 use crate::model::{Digest, ObjectId, SessionNumber};
 use std::collections::HashMap;
@@ -61,11 +61,9 @@ pub(super) fn digests(view: &View, findings: &mut Findings) -> Result<()> {
         let own = At { branch: header.branch, sequence: header.sequence };
         let folds = fold::row(view, number, own)?.is_some();
         let begins = if folds { first_folded(view, number, own)? } else { header.clone() };
-        let start = match (&begins.reset, begins.parents.first()) {
-            (Some(Reset::Empty), _) | (None, None) => Some((Digest::EMPTY, 0)),
-            (Some(Reset::To(from)), _) | (None, Some(from)) => {
-                sums.get(&(number, from.sequence)).copied()
-            }
+        let start = match begins.start() {
+            None => Some((Digest::EMPTY, 0)),
+            Some(from) => sums.get(&(number, from.sequence)).copied(),
         };
         let place = format!("revision #{}", header.sequence);
         if parts.contains(&LOST_OBJECT) {

@@ -309,11 +309,9 @@ impl Judge<'_> {
                 return Err(wrong("its parent is another revision"));
             }
         }
-        let from = match (&header.reset, header.parents.first()) {
-            (Some(Reset::Empty), _) | (None, None) => Some((Digest::EMPTY, 0)),
-            (Some(Reset::To(from)), _) | (None, Some(from)) => {
-                self.find(number, from.sequence)?.map(|known| known.to)
-            }
+        let from = match header.start() {
+            None => Some((Digest::EMPTY, 0)),
+            Some(from) => self.find(number, from.sequence)?.map(|known| known.to),
         };
         if from.is_none() && self.refs.is_some() {
             return Err(wrong("its parent is not there"));
@@ -477,18 +475,10 @@ impl Judge<'_> {
         let (store, view) = (self.store, self.view);
         let read = move |name: &Name, from: u64, to: u64| -> Result<Vec<u8>> {
             let Some(here) = here else { return Ok(Vec::new()) };
-            let (mut at, mut bytes) = (from, Vec::new());
-            while at < to {
-                let read = store.engine.blobs.read(view, here, &name.1, at, to - at)?;
-                let begin = usize::try_from(at - read.0).unwrap_or(usize::MAX);
-                let end = usize::try_from(to - read.0).unwrap_or(usize::MAX).min(read.1.len());
-                let Some(found) = read.1.get(begin..end).filter(|found| !found.is_empty()) else {
-                    break;
-                };
-                bytes.extend_from_slice(found);
-                at += found.len() as u64;
-            }
-            Ok(bytes)
+            let (start, bytes) = store.engine.blobs.read(view, here, &name.1, from, to - from)?;
+            let begin = usize::try_from(from - start).unwrap_or(usize::MAX);
+            let end = usize::try_from(to - start).unwrap_or(usize::MAX).min(bytes.len());
+            Ok(bytes.get(begin..end).unwrap_or_default().to_vec())
         };
         let before: Option<Before<'_>> = if here.is_some() { Some(&read) } else { None };
         self.sources.take((&mut self.items, before), &mut self.secrets, name, part, place)

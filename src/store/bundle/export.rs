@@ -6,8 +6,8 @@ use crate::engine::live::View;
 use crate::engine::object;
 use crate::error::{Error, Result};
 use crate::format::{
-    BundleChain, BundleContents, BundleEnd, BundleSession, Bytes, Delta, DeltaPart, ItemKind,
-    ObjectKind, Page, Record, RecordChange, SideRange, bundle_header, open, sealed_id,
+    BundleChain, BundleContents, BundleEnd, BundleSession, Bytes, DeltaPart, ItemKind, ObjectKind,
+    Page, Record, RecordChange, bundle_header, open, sealed_id,
 };
 use crate::model::{ObjectId, SessionNumber, TextRef, Value};
 use crate::store::{Session, Store};
@@ -184,7 +184,7 @@ impl<W: FnMut(&[u8]) -> Result<()>> Writer<'_, W> {
                     let DeltaPart::Inline(sealed) = part else { continue };
                     let content =
                         open(ObjectKind::Delta, &sealed.0).map_err(Error::corrupt("a delta"))?;
-                    for named in named_by(&content)? {
+                    for named in object::named_by(&content)? {
                         self.named(&named)?;
                     }
                     self.outsource(part)?;
@@ -250,16 +250,4 @@ impl<W: FnMut(&[u8]) -> Result<()>> Writer<'_, W> {
         }
         Ok(())
     }
-}
-
-/// The objects that a delta names: values too large to stand in it.
-pub(super) fn named_by(delta: &[u8]) -> Result<Vec<ObjectId>> {
-    let changes = Delta::scan(delta).map_err(Error::corrupt("a delta"))?;
-    let sides = changes.into_iter().flat_map(|change| [change.old, change.new]);
-    Ok(sides
-        .filter_map(|side| match side {
-            SideRange::Blob(id) => Some(id),
-            _ => None,
-        })
-        .collect())
 }

@@ -7,7 +7,7 @@ use crate::engine::live::View;
 use crate::engine::revise::list_id;
 use crate::engine::{object, retain, timeline};
 use crate::error::{Error, Result};
-use crate::format::key::{self, KeyBuilder, of};
+use crate::format::key::{self, of};
 use crate::format::{
     Bytes, DeltaPart, Effect, FoldRow, Header, ObjectKind, RevisionRow, SequenceRow, open,
     sealed_id,
@@ -26,8 +26,7 @@ pub(super) type Made = (Vec<u8>, Vec<u8>, Vec<DeltaPart>);
 impl Pruned<'_> {
     /// Whether an operation pruned, and can still be taken back.
     pub(super) fn is_pruning(&self, operation: &Operation) -> Result<bool> {
-        let place = KeyBuilder::new().time(operation.time).bytes(operation.id.as_bytes()).build();
-        Ok(self.view.get(key::PRUNINGS, &place)?.is_some())
+        Ok(self.view.get(key::PRUNINGS, &fold::pruning(operation))?.is_some())
     }
 
     /// What an operation folded that was not brought back.

@@ -526,9 +526,10 @@ impl<'a> Replay<'a> {
             later.as_ref().is_some_and(|later| later.blob == row.blob)
         };
         let end = if versions.iter().any(|later| is_same(&later)) {
-            let to = |version: &Option<BookmarkRow>| version.as_ref().map_or(0, kept);
+            let to =
+                |version: &Option<BookmarkRow>| version.as_ref().map_or(0, BookmarkRow::kept_bytes);
             let later = versions.iter().filter(|later| later.is_none() || is_same(later));
-            later.map(to).min().unwrap_or(0).min(kept(row))
+            later.map(to).min().unwrap_or(0).min(row.kept_bytes())
         } else {
             u64::MAX
         };
@@ -543,7 +544,7 @@ impl<'a> Replay<'a> {
             let mut from = self.blobs.get(&row.blob).copied().unwrap_or(0);
             while from < end {
                 let Some(part) = self.segment_row(&row.blob, from)? else {
-                    if from < end.min(kept(row)) {
+                    if from < end.min(row.kept_bytes()) {
                         return Err(Error::missing(format!("'{}' at byte {from}", row.blob)));
                     }
                     break;
@@ -571,9 +572,4 @@ impl<'a> Replay<'a> {
             row => Ok(row),
         }
     }
-}
-
-/// How many bytes are kept of what was taken.
-fn kept(row: &BookmarkRow) -> u64 {
-    row.cleaned.map_or(row.bytes, |cleaned| cleaned.bytes)
 }
