@@ -47,7 +47,7 @@ fmt: ## format the code
 	@$(CARGO) fmt --all
 	@$(CARGO) fmt --manifest-path fuzz/Cargo.toml
 
-fuzz: ## hand each fuzz target SECONDS (5) of random input; SEED and TARGETS as scripts/fuzz says
+fuzz: ready ## hand each fuzz target SECONDS (5) of random input; SEED and TARGETS as scripts/fuzz says
 	@scripts/fuzz --seconds $(or $(SECONDS),5) $(if $(SEED),--seed $(SEED)) $(TARGETS)
 
 soak: ready-tests ## try hard to break the store (four hours; SHARE=0.1 a tenth of it) and note it in docs/reliability.md
@@ -56,9 +56,8 @@ soak: ready-tests ## try hard to break the store (four hours; SHARE=0.1 a tenth 
 sbom: ## write what the binary is made of into target/forge.cdx.json (CycloneDX)
 	@scripts/sbom
 
-deny: ## licences and sources of all dependencies (needs cargo-deny)
-	@command -v cargo-deny >/dev/null || { echo "cargo-deny is not installed: run 'cargo install --locked cargo-deny' first" >&2; exit 1; }
-	@cargo deny --locked check bans licenses sources
+deny: ready ## check licences, versions and sources of all dependencies (builds cargo-deny once, in 2 minutes)
+	@scripts/deny
 
 mcp: ready ## run the MCP conformance suite and inspector (from npm) against the server
 	@scripts/mcp-conformance
@@ -69,8 +68,9 @@ readme-screen: build ## show in README.md what the binary prints today
 tui-picture: build ## draw docs/tui.svg from the real screen (needs tmux)
 	@scripts/tui-picture
 
-clean-cache: ## remove the cached RocksDB (the next build makes it again, in 3 to 6 minutes)
+clean-cache: ## remove the cached RocksDB and cargo-deny (the next builds make them again, in 5 to 8 minutes)
 	@scripts/rocksdb --clean
+	@scripts/deny --clean
 
 # What follows is for the targets above.
 ready:

@@ -12,10 +12,10 @@ use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    Delta, DeltaChange, DeltaPart, Effect, FoldRow, Header, ObjectKind, RecordChange, Refs,
+    Delta, DeltaChange, DeltaPart, Effect, FoldRow, Header, ObjectKind, Record, RecordChange, Refs,
     RevisionRow, SequenceRow, Side, compress_sealed, open, sealed_kind,
 };
-use crate::model::{BranchNumber, ObjectId, OperationId, SessionNumber, Timestamp};
+use crate::model::{BranchNumber, ObjectId, Operation, OperationId, SessionNumber, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// So many revisions are folded by one record at most: whoever reads the tail holds their rows in memory.
@@ -242,6 +242,11 @@ pub(crate) struct Pruning {
     pub(crate) time: Timestamp,
 }
 
+/// Whether a pruning is noted as one that can be swept.
+pub(crate) fn is_pending(view: &dyn Snapshot, operation: &Operation) -> Result<bool> {
+    Ok(view.get(key::PRUNINGS, &fold::pruning(operation))?.is_some())
+}
+
 /// The prunings up to a time that were not swept yet, oldest first.
 pub(crate) fn prunings(view: &dyn Snapshot, until: Timestamp) -> Result<Vec<Pruning>> {
     let to = key::KeyBuilder::new().time(until).end();
@@ -277,57 +282,105 @@ fn taken_out(view: &dyn Snapshot, pruning: &Pruning) -> Result<Vec<RevisionRow>>
 }
 
 /// The large values that only what a pruning took out of sight names.
-pub(crate) fn loose_blobs(view: &dyn Snapshot, pruning: &Pruning) -> Result<Vec<ObjectId>> {
-    let mut loose = BTreeSet::new();
+pub(crate) fn loose_blobs(view: &dyn Snapshot, pruning: &Pruning) -> Result<Loose> {
+    let mut ids = BTreeSet::new();
     let mut going = BTreeSet::new();
     for row in taken_out(view, pruning)? {
         for part in row.parts {
             going.insert(part);
             let content = object::content(view, ObjectKind::Delta, part)?;
-            loose.extend(object::named_by(&content)?);
+            ids.extend(object::named_by(&content)?);
         }
     }
-    keep_named(view, &going, &mut loose)?;
-    Ok(loose.into_iter().collect())
+    let mut loose = Loose::new(ids);
+    loose.keep_stored(view, &going)?;
+    Ok(loose)
 }
 
-/// Takes out of `loose` whatever any object or row names, but for the objects that are `going`. A name is looked for as the
-/// bytes it has: what looks like one by chance is kept.
-fn keep_named(
-    view: &dyn Snapshot,
-    going: &BTreeSet<u64>,
-    loose: &mut BTreeSet<ObjectId>,
-) -> Result<()> {
-    let mut wanted: BTreeMap<[u8; 8], Vec<ObjectId>> = BTreeMap::new();
-    for id in loose.iter() {
-        let start = *id.as_bytes().first_chunk().expect("8 of 32 bytes");
-        wanted.entry(start).or_default().push(*id);
+/// Large values that nothing was seen to name. A name is looked for as the bytes it has: what looks like one by chance is
+/// kept.
+#[derive(Clone)]
+pub(crate) struct Loose {
+    ids: BTreeSet<ObjectId>,
+    by_start: BTreeMap<[u8; 8], Vec<ObjectId>>,
+}
+
+impl Loose {
+    fn new(ids: BTreeSet<ObjectId>) -> Self {
+        let mut by_start: BTreeMap<[u8; 8], Vec<ObjectId>> = BTreeMap::new();
+        for id in &ids {
+            let start = *id.as_bytes().first_chunk().expect("8 of 32 bytes");
+            by_start.entry(start).or_default().push(*id);
+        }
+        Self { ids, by_start }
     }
-    let mut look = |bytes: &[u8]| {
+
+    pub(crate) fn into_ids(self) -> Vec<ObjectId> {
+        self.ids.into_iter().collect()
+    }
+
+    /// Whatever these bytes name is kept.
+    fn keep_in(&mut self, bytes: &[u8]) {
         for place in bytes.windows(32) {
             let start: &[u8; 8] = place.first_chunk().expect("8 of 32 bytes");
-            for id in wanted.get(start).into_iter().flatten() {
+            for id in self.by_start.get(start).into_iter().flatten() {
                 if id.as_bytes().as_slice() == place {
-                    loose.remove(id);
+                    self.ids.remove(id);
                 }
             }
         }
-    };
-    for table in [key::CHECKPOINTS, key::OPERATIONS, key::BOOKMARKS] {
-        each(view, table, |_, row| {
-            look(row);
-            Ok(())
-        })?;
     }
-    each(view, key::OBJECTS, |place, sealed| {
-        let number = key::last_number(place).unwrap_or(0);
-        let wrong = || Error::corrupt(format!("the object number {number}"));
+
+    /// Whatever this object names is kept. What cannot be read may name anything: that is an error.
+    fn keep_in_object(&mut self, sealed: &[u8]) -> Result<()> {
+        let wrong = || Error::corrupt("an object that may name others");
         let kind = sealed_kind(sealed).map_err(wrong())?;
         // Chunks are whole entries and blobs whole values: what they name is named by a delta too.
-        if matches!(kind, ObjectKind::Delta | ObjectKind::Page) && !going.contains(&number) {
-            // What cannot be read may name anything: then nothing is dropped.
-            look(&open(kind, sealed).map_err(wrong())?);
+        if matches!(kind, ObjectKind::Delta | ObjectKind::Page) {
+            self.keep_in(&open(kind, sealed).map_err(wrong())?);
         }
         Ok(())
-    })
+    }
+
+    /// Whatever any object or row names is kept, but for the objects that are `going`.
+    fn keep_stored(&mut self, view: &dyn Snapshot, going: &BTreeSet<u64>) -> Result<()> {
+        for table in [key::CHECKPOINTS, key::OPERATIONS, key::BOOKMARKS] {
+            each(view, table, |_, row| {
+                self.keep_in(row);
+                Ok(())
+            })?;
+        }
+        each(view, key::OBJECTS, |place, sealed| {
+            let number = key::last_number(place).unwrap_or(0);
+            if going.contains(&number) { Ok(()) } else { self.keep_in_object(sealed) }
+        })
+    }
+
+    /// Whatever this record names is kept.
+    pub(crate) fn keep_recorded(&mut self, record: &Record) -> Result<()> {
+        if self.ids.is_empty() {
+            return Ok(());
+        }
+        self.keep_in(&record.encode());
+        // Objects may be compressed.
+        for change in &record.changes {
+            match change {
+                RecordChange::Object { object } => self.keep_in_object(&object.0)?,
+                RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. } => {
+                    delta.iter().try_for_each(|part| self.keep_in_part(part))?;
+                }
+                RecordChange::Facts { page, .. } => self.keep_in_part(page)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn keep_in_part(&mut self, part: &DeltaPart) -> Result<()> {
+        match part {
+            DeltaPart::Inline(sealed) => self.keep_in_object(&sealed.0),
+            // It stands in a record before, or was stored already.
+            DeltaPart::Named(_) => Ok(()),
+        }
+    }
 }

@@ -303,7 +303,6 @@ impl Folding<'_> {
         at: At,
         pruned: &mut Pruned,
     ) -> Result<ControlFlow<(), At>> {
-        let began = self.began;
         let planned = session.store.engine.commit(Durability::Later, &mut |desk: &Desk<'_>| {
             let view = desk.view()?;
             // Whatever somebody named meanwhile stays.
@@ -319,7 +318,8 @@ impl Folding<'_> {
                 at.sequence = run.last - 1;
             }
             let mut changes: Vec<_> = planned.iter().map(|one| one.change.clone()).collect();
-            if !began && !changes.is_empty() {
+            // Somebody may have swept what was pruned so far.
+            if !changes.is_empty() && !retain::is_pending(&view, self.operation)? {
                 changes.insert(0, RecordChange::Pruned { session: session.number });
             }
             let record = Record { operation: self.operation.clone(), changes };
@@ -351,7 +351,8 @@ impl Store {
         loop {
             let view = self.engine.live.view()?;
             let Some(pruning) = retain::prunings(&view, until)?.into_iter().next() else { break };
-            swept.values += self.sweep_one(now, &view, &pruning)?;
+            let Sweep::Done(values) = self.sweep_one(now, &view, &pruning)? else { continue };
+            swept.values += values;
             swept.prunings += 1;
         }
         if swept.prunings > 0 {
@@ -370,7 +371,7 @@ impl Store {
         Ok(pending.last().is_some_and(|newest| newest.time > time))
     }
 
-    fn sweep_one(&self, now: Timestamp, view: &View, pruning: &Pruning) -> Result<u64> {
+    fn sweep_one(&self, now: Timestamp, view: &View, pruning: &Pruning) -> Result<Sweep> {
         let operation = Act::hook("sweep", now).operation()?;
         // Looking through all objects takes long: it is done before the lock is taken, and what came since is looked
         // through under it.
@@ -378,20 +379,23 @@ impl Store {
         let seen = crate::backend::Snapshot::position(view);
         self.engine.commit(Durability::Later, &mut |desk| {
             let pending = retain::prunings(&desk.view()?, pruning.time)?;
-            if !pending.iter().any(|one| one.operation == pruning.operation) {
-                return Ok((None, 0));
+            let since = self.engine.live.records_since(seen);
+            let mut changes = since.iter().flatten().flat_map(|placed| &placed.record.changes);
+            let came_back = |change: &RecordChange| matches!(change, RecordChange::Unfolded { .. });
+            if !pending.iter().any(|one| one.operation == pruning.operation)
+                || changes.any(came_back)
+            {
+                return Ok((None, Sweep::Again));
             }
-            let mut blobs = found.clone();
-            match self.engine.live.records_since(seen) {
+            let blobs = match since {
                 Some(records) => {
-                    for placed in records {
-                        let bytes = placed.record.encode();
-                        blobs.retain(|id| !bytes.windows(32).any(|it| it == id.as_bytes()));
-                    }
+                    let mut loose = found.clone();
+                    records.iter().try_for_each(|placed| loose.keep_recorded(&placed.record))?;
+                    loose.into_ids()
                 }
                 // Too much has happened: large values stay, the rest goes.
-                None => blobs.clear(),
-            }
+                None => Vec::new(),
+            };
             let values = blobs.len() as u64;
             let change = RecordChange::Swept {
                 session: pruning.session,
@@ -399,7 +403,19 @@ impl Store {
                 blobs,
             };
             let record = Record { operation: operation.clone(), changes: vec![change] };
-            Ok((Some(record), values))
+            Ok((Some(record), Sweep::Done(values)))
         })
     }
 }
+
+/// What came of a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sweep {
+    /// So many large values are gone.
+    Done(u64),
+    /// Somebody swept it meanwhile, or brought folded revisions back, which may name what was found loose: look again.
+    Again,
+}
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,7 @@ use crate::format::{
     Bytes, DeltaPart, Effect, FoldRow, Header, ObjectKind, RevisionRow, SequenceRow, open,
     sealed_id,
 };
-use crate::model::{Operation, OperationId, SessionNumber};
+use crate::model::{OperationId, SessionNumber};
 
 /// The revisions of a session, those that were folded too.
 pub(super) struct Pruned<'a> {
@@ -24,11 +24,6 @@ pub(super) struct Pruned<'a> {
 pub(super) type Made = (Vec<u8>, Vec<u8>, Vec<DeltaPart>);
 
 impl Pruned<'_> {
-    /// Whether an operation pruned, and can still be taken back.
-    pub(super) fn is_pruning(&self, operation: &Operation) -> Result<bool> {
-        Ok(self.view.get(key::PRUNINGS, &fold::pruning(operation))?.is_some())
-    }
-
     /// What an operation folded that was not brought back.
     pub(super) fn folded_by(&self, operation: &OperationId) -> Result<Vec<Effect>> {
         let (from, to) = (of(self.number).build(), of(self.number).end());

@@ -6,7 +6,7 @@ use crate::engine::lineage::At;
 use crate::engine::live::View;
 use crate::engine::refs::session as session_refs;
 use crate::engine::salvage::LOST_OBJECT;
-use crate::engine::{object, timeline};
+use crate::engine::{object, retain, timeline};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -188,7 +188,7 @@ impl<'a> Replay<'a> {
     fn deeds(&self, row: &OperationRow) -> Result<Vec<Deed>> {
         let mut deeds = Vec::new();
         let swept = row.effects.iter().any(|effect| matches!(effect, Effect::Swept { .. }));
-        if swept || self.pruned.is_pruning(&row.operation)? {
+        if swept || retain::is_pending(self.view, &row.operation)? {
             deeds.push(Deed::Pruned);
         }
         for effect in &row.effects {

@@ -1,0 +1,110 @@
+use super::*;
+use crate::format::key;
+use crate::model::{Key, Value};
+use crate::store::{ClaimChange, NewSession};
+
+fn act(second: i64) -> Act {
+    Act::asked("test", Timestamp::from_micros(second * 1_000_000))
+}
+
+fn text(seed: u64, length: usize) -> String {
+    let mut bytes = vec![0; length / 2];
+    blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof().fill(&mut bytes);
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn put(id: &str, text: String) -> ClaimChange {
+    ClaimChange::put(Key::new(Kind::Note, id), Value::from([("description", text.into())]))
+}
+
+/// Puts these claims in one revision, and gives its number.
+fn revise(session: &Session, second: i64, claims: Vec<ClaimChange>) -> u64 {
+    session.write(&act(second)).changes(claims).commit().unwrap().revision.unwrap().0
+}
+
+fn description(session: &Session, sequence: u64, id: &str) -> Result<String> {
+    let state = session.state(&session.sequence(sequence)?)?;
+    let found = state.claims().entries().find_map(|entry| match entry {
+        Ok((key, entry)) if key.id == id => entry.value.field("description").cloned().map(Ok),
+        Ok(_) => None,
+        Err(error) => Some(Err(error)),
+    });
+    match found.transpose()? {
+        Some(Value::Text(text)) => Ok(text),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A session whose revision #1 alone names a large text, and is folded away; with the pruning as a sweep found it.
+fn pruned(large: &str) -> (Session, View, Pruning) {
+    let store = Store::in_memory().unwrap();
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    revise(&session, 1, vec![put("a", large.to_owned())]);
+    revise(&session, 2, vec![put("a", "small".to_owned())]);
+    revise(&session, 3, vec![put("b", "other".to_owned())]);
+    session.prune(&act(4), &Retention { revisions: 0, ..Retention::none() }).unwrap();
+    let view = session.store.engine.live.view().unwrap();
+    let pruning = retain::prunings(&view, act(9).now).unwrap().pop().unwrap();
+    assert_eq!(retain::loose_blobs(&view, &pruning).unwrap().into_ids().len(), 1);
+    (session, view, pruning)
+}
+
+/// Somebody swept while a pruning was taken back: the revisions were in sight again, and a large value of theirs was gone.
+/// It was found by processes killed at random.
+#[test]
+fn what_came_back_while_somebody_looked_for_loose_values_keeps_them() {
+    let large = text(1, 9000);
+    let (session, view, pruning) = pruned(&large);
+    session.undo(&act(5), None).unwrap();
+    let swept = session.store.sweep_one(act(6).now, &view, &pruning).unwrap();
+    assert_eq!(swept, Sweep::Again);
+    assert_eq!(description(&session, 1, "a").unwrap(), large);
+
+    // It was taken back: sweeping it drops nothing.
+    let swept = session.store.sweep(act(7).now, act(7).now).unwrap();
+    assert_eq!(swept, Swept { prunings: 1, values: 0 });
+    assert_eq!(description(&session, 1, "a").unwrap(), large);
+}
+
+/// The name stands in a delta that is compressed already, where a search of the record's bytes does not find it.
+#[test]
+fn a_value_that_was_written_again_while_somebody_looked_is_kept() {
+    let large = text(1, 9000);
+    let (session, view, pruning) = pruned(&large);
+    let mut claims: Vec<_> = (0..20).map(|n| put(&format!("c{n}"), text(100 + n, 3000))).collect();
+    claims.push(put("a", large.clone()));
+    let again = revise(&session, 5, claims);
+    let swept = session.store.sweep_one(act(6).now, &view, &pruning).unwrap();
+    assert_eq!(swept, Sweep::Done(0));
+    assert_eq!(description(&session, again, "a").unwrap(), large);
+}
+
+/// What was pruned behind a sweep stayed for ever: only the first record of a pruning said that there is something to sweep.
+#[test]
+fn what_is_pruned_behind_a_sweep_is_swept_by_the_next_one() {
+    let large = text(1, 9000);
+    let (session, ..) = pruned(&large);
+    let operation = act(4).operation().unwrap();
+    let retention = Retention { revisions: 0, ..Retention::none() };
+    for (second, first) in [(10, "c"), (20, "d")] {
+        revise(&session, second, vec![put(first, text(second as u64, 9000))]);
+        revise(&session, second + 1, vec![put(first, "small".to_owned())]);
+        let mut folding =
+            Folding { operation: &operation, retention: &retention, now: act(30).now, began: true };
+        let mut pruned = Pruned::default();
+        let at = At { branch: 0, sequence: 0 };
+        assert!(folding.step(&session, at, &mut pruned).unwrap().is_continue());
+        let swept = session.store.sweep(act(40).now, act(40).now).unwrap();
+        assert!(swept.values >= 1, "{swept:?}");
+    }
+    let view = session.store.engine.live.view().unwrap();
+    let left = crate::backend::Snapshot::scan(
+        &view,
+        key::PRUNINGS,
+        &[],
+        &[],
+        crate::backend::Direction::Ascending,
+        9,
+    );
+    assert_eq!(left.unwrap(), []);
+}
