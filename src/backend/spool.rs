@@ -42,7 +42,7 @@ impl SpoolFolder {
         let Some(at) = bytes.len().checked_sub(TRAILER_BYTES) else {
             return self.bare(name, bytes);
         };
-        if matches!(self.seals, Seals::Absent) || bytes[at..at + SEAL_MARK.len()] != *SEAL_MARK {
+        if bytes[at..at + SEAL_MARK.len()] != *SEAL_MARK {
             return self.bare(name, bytes);
         }
         let trailer = bytes.split_off(at);

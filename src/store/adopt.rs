@@ -95,10 +95,10 @@ impl Store {
         let position = end.position;
         let file = KeyFile { store: id, secret, adopted: Some((position, now)), witness: None };
         keyring.add(&file, &end)?;
-        keyring.note_place(path, &id);
-        // From here on it is another store.
+        // From here on it is another store. Its place is noted behind that: what stands there before is refused.
         let marker = Marker { id, ..marker }.sealed();
         write_private(&path.join(FORMAT_FILE), marker.encode().as_bytes())?;
+        keyring.note_place(path, &id);
         Ok(Adopted { before, whole: true, position, waiting })
     }
 

@@ -1,7 +1,7 @@
 //! A copy of a whole store, while it is in use.
 
 use super::verify::Outcome;
-use super::{FORMAT_FILE, IGNORE_FILE, INDEX_FOLDER, JOURNAL_FOLDER, Store, private, write_new};
+use super::{FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, Store, found, private};
 use crate::backend::spool::{SpoolFolder, folder_in};
 use crate::backend::{self, Position, Spool, journal, rocks};
 use crate::engine::verify::Depth;
@@ -47,10 +47,8 @@ impl Store {
         // The spool first: what comes from there into the journal meanwhile is in both, which is the same as in one.
         let waiting = spool(from, to)?;
         let position = moment(from, to)?;
-        write_new(&to.join(IGNORE_FILE), b"*\n")?;
         // FORMAT makes the folder a store, so it comes last.
-        write_new(&to.join(FORMAT_FILE), &format)?;
-        fs::File::open(to).and_then(|folder| folder.sync_all()).map_err(io("sync"))?;
+        found(to, &format)?;
         let verified = Self::verify(to, Depth::Quick, now, None)?;
         match (verified.outcome, verified.findings.first()) {
             (Outcome::Clean, _) | (_, None) => {}

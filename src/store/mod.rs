@@ -79,7 +79,7 @@ use crate::backend::journal::{Journal, Mark};
 use crate::backend::memory::{MemoryIndex, MemoryLog};
 use crate::backend::rocks::RocksIndex;
 use crate::backend::spool::{SpoolFolder, folder_in};
-use crate::backend::{self, Index, Log, Seals, Spool};
+use crate::backend::{self, Index, Log, Seals, Spool, files};
 use crate::engine::checkpoint;
 use crate::engine::commit::{Durability, Engine, operation_id, random};
 use crate::engine::live::Live;
@@ -90,8 +90,8 @@ use crate::format::{KeyFile, Marker, Record, RecordChange, Refs};
 use crate::model::{Checkpoint, OperationId, SessionKind, SessionNumber};
 use keyring::{Keyring, Trust};
 use std::fs;
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -124,6 +124,8 @@ const FORMAT_FILE: &str = "FORMAT";
 const JOURNAL_FOLDER: &str = "journal";
 const INDEX_FOLDER: &str = "index";
 const IGNORE_FILE: &str = ".gitignore";
+/// What of the store's own files is being written.
+const UNFINISHED_FILE: &str = "FORMAT.new";
 
 impl Store {
     /// Makes a new store in a folder that is not there yet, or is empty.
@@ -131,19 +133,20 @@ impl Store {
     /// # Errors
     /// [`Error::StoreExists`] if there is one; [`Error::Backend`] if the folder cannot be made.
     pub fn create(path: &Path, options: Options) -> Result<Self> {
-        if path.join(FORMAT_FILE).exists() {
+        let io = |action| backend::Error::io(action, path);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("make"))?;
+        // Held until it is done: of two at once one makes it.
+        let folder = fs::File::open(path).map_err(io("open"))?;
+        if folder.try_lock().is_err() || path.join(FORMAT_FILE).exists() {
             return Err(Error::StoreExists { path: path.to_owned() });
         }
-        if let Ok(mut entries) = fs::read_dir(path)
-            && entries.next().is_some()
-        {
+        if !is_unfinished(path).map_err(io("read"))? {
             return Err(Error::invalid(format!(
                 "{} is not empty and no forge store: name another folder",
                 path.display()
             )));
         }
-        let io = |action| backend::Error::io(action, path);
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("make"))?;
+        clear(path).map_err(io("remove what was left unfinished in"))?;
         private(path, 0o700)?;
         let mut marker = Marker::new(random()?, random()?);
         if let Some(keyring) = Keyring::of(&options) {
@@ -158,9 +161,7 @@ impl Store {
         let journal = Journal::create(&path.join(JOURNAL_FOLDER))?
             .with_seals(trust.seals.clone(), trust.witness);
         begin(&journal)?;
-        write_new(&path.join(IGNORE_FILE), b"*\n")?;
-        write_new(&path.join(FORMAT_FILE), marker.encode().as_bytes())?;
-        fs::File::open(path).and_then(|folder| folder.sync_all()).map_err(io("sync"))?;
+        found(path, marker.encode().as_bytes())?;
         let index = index(path, &trust.seals, trust.checked);
         let about = (trust.standing, trust.seals);
         Ok(Self::assemble(Arc::new(journal), Arc::new(index), marker, options, about, Some(path)))
@@ -489,15 +490,45 @@ fn marker_of(path: &Path) -> Result<Marker> {
     Ok(Marker::decode(&text)?)
 }
 
-fn write_new(path: &Path, content: &[u8]) -> Result<()> {
-    let write = || {
-        let mut file =
-            fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        file.write_all(content)?;
-        file.sync_all()
-    };
-    write().map_err(backend::Error::io("write", path))?;
-    private(path, 0o600)
+/// Makes a folder in which everything else stands a store, with this marker: all of it or, if this is interrupted, none.
+fn found(path: &Path, marker: &[u8]) -> Result<()> {
+    let unfinished = path.join(UNFINISHED_FILE);
+    files::replace(&path.join(IGNORE_FILE), &unfinished, b"*\n")?;
+    files::replace(&path.join(FORMAT_FILE), &unfinished, marker)?;
+    Ok(files::sync_folder(path)?)
+}
+
+/// Removes what an interrupted [`Store::create`] left.
+fn clear(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a folder holds at most what an interrupted [`Store::create`] leaves: a journal that nothing was written to, and
+/// nothing else. A store that lost its `FORMAT` holds more.
+fn is_unfinished(path: &Path) -> io::Result<bool> {
+    let first = refs_record(Refs::default()).encode().len() as u64;
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let empty = |size: u64| Ok::<_, io::Error>(entry.metadata()?.len() <= size);
+        let own = match name.to_str() {
+            Some(IGNORE_FILE | UNFINISHED_FILE) => empty(4096)?,
+            Some(JOURNAL_FOLDER) => Journal::is_at_most(&entry.path(), first)?,
+            _ => false,
+        };
+        if !own {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 pub(crate) fn current_number(refs: &Refs) -> Option<SessionNumber> {

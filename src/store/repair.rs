@@ -1,9 +1,7 @@
 //! Repair: never in place. What can be saved is written to a new folder; what cannot is listed.
 
 use super::keyring::{Keyring, Trust};
-use super::{
-    FORMAT_FILE, IGNORE_FILE, INDEX_FOLDER, JOURNAL_FOLDER, Options, Store, private, write_new,
-};
+use super::{FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, Options, Store, found, private};
 use crate::backend::journal::{self, Journal, Mark, Witness};
 use crate::backend::rocks;
 use crate::backend::spool::{SpoolFolder, folder_in};
@@ -16,7 +14,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::{KeyFile, Marker, MarkerError, Spooled, mend};
 use crate::model::Timestamp;
 use std::fs;
-use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
@@ -211,12 +208,8 @@ impl Store {
                 spool.put_aside(&name)?;
             }
         }
-        write_new(&to.join(IGNORE_FILE), b"*\n")?;
         // FORMAT makes the folder a store, so it comes last.
-        write_new(&to.join(FORMAT_FILE), marker.encode().as_bytes())?;
-        let synced =
-            fs::File::open(to).and_then(|folder: fs::File| -> io::Result<()> { folder.sync_all() });
-        synced.map_err(io("sync"))?;
+        found(to, marker.encode().as_bytes())?;
         let Salvage { lost, mended, revisions, .. } = saved;
         Ok(Repaired { lost, mended, revisions, waiting })
     }

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-const NAME: &str = "SYNCED";
+pub(super) const NAME: &str = "SYNCED";
 /// How often a mark is read that somebody is overwriting just then.
 const READS: usize = 4;
 

@@ -36,7 +36,8 @@ use crate::backend::{Appended, Error, Log, Position, RecordHash, Seals, Tail};
 use lock::AppendLock;
 use mark::MarkFile;
 use scan::{Cursor, Walk};
-use std::fs::File;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -81,6 +82,24 @@ impl Journal {
         }
         drop(held);
         Self::new(folder, Some(lock), mark)
+    }
+
+    /// Whether a folder holds no more than a journal's own files and one record of this size, if anything.
+    pub(crate) fn is_at_most(folder: &Path, payload: u64) -> io::Result<bool> {
+        let first = layout::segment_name(0);
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let size = match entry.file_name().to_str() {
+                Some(lock::NAME) => 0,
+                Some(mark::NAME) => layout::MARK_BYTES as u64,
+                Some(name) if name == first => layout::HEADER_BYTES as u64 + payload,
+                _ => return Ok(false),
+            };
+            if entry.metadata()?.len() > size {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Makes the folder and a journal in it that begins at a position with this record, durably.
@@ -171,8 +190,8 @@ impl Journal {
     /// The append lock, if this journal may write.
     fn writer(&self, action: &'static str) -> Result<&AppendLock, Error> {
         self.lock.as_ref().ok_or_else(|| {
-            let source = std::io::Error::new(
-                std::io::ErrorKind::ReadOnlyFilesystem,
+            let source = io::Error::new(
+                io::ErrorKind::ReadOnlyFilesystem,
                 "the journal was opened for reading only",
             );
             Error::Io { action, path: self.folder.clone(), source }

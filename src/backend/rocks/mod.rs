@@ -65,6 +65,7 @@ impl RocksIndex {
         let Some(generation) = self.folder.newest()? else { return Ok(true) };
         let Some(_lock) = self.folder.try_lock()? else { return Ok(false) };
         let path = self.folder.path(generation);
+        Guard::tidy(&path)?;
         folder::check_names(&path)?;
         let list = guard.seal(&path, generation, None)?;
         guard.note(&list, &path);

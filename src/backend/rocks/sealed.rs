@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// The file with the list.
 pub(super) const SEAL: &str = "SEAL";
+/// A list that is being written.
+const UNFINISHED: &str = "SEAL.new";
 const MAGIC: &[u8; 4] = b"fIs1";
 const CHECKED_MAGIC: &[u8; 8] = b"forgeCk1";
 const HASH_BYTES: usize = 32;
@@ -130,6 +132,11 @@ impl Guard {
         Ok(true)
     }
 
+    /// Removes a list that whoever sealed a generation anew was killed over.
+    pub(super) fn tidy(folder: &Path) -> Result<(), Error> {
+        files::remove(&folder.join(UNFINISHED)).map(drop)
+    }
+
     /// Lists the files of a generation that is about to get its name, and writes the list. Files that are links of those in
     /// `base` are known.
     pub(super) fn seal(
@@ -158,7 +165,7 @@ impl Guard {
             list.insert(name, sealed);
         }
         let bytes = encode(generation, &list, &self.key);
-        files::replace(&folder.join(SEAL), &folder.join("SEAL.new"), &bytes)?;
+        files::replace(&folder.join(SEAL), &folder.join(UNFINISHED), &bytes)?;
         files::sync_folder(folder)?;
         Ok(list)
     }

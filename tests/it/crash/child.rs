@@ -65,9 +65,14 @@ impl Task {
 }
 
 fn say(line: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(format!("\n{line} .\n").as_bytes());
-    let _ = out.flush();
+    let line = format!("\n{line} .\n");
+    // A fault may strike at this call, too, and what is not heard is not audited.
+    for _ in 0..3 {
+        let mut out = std::io::stdout().lock();
+        if out.write_all(line.as_bytes()).and_then(|()| out.flush()).is_ok() {
+            return;
+        }
+    }
 }
 
 /// Not a test of its own: the body of the processes that the tests start.

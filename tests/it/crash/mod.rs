@@ -16,11 +16,12 @@ mod oracle;
 mod planted;
 mod power;
 mod sound;
+mod verbs;
 mod work;
 
 use forge_store::model::Timestamp;
 use forge_store::store::{Act, NewSession, Options, Store};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longer than anything here takes; only a fault makes anybody wait so long.
@@ -33,8 +34,15 @@ fn act(second: u64) -> Act {
     Act::asked("test", Timestamp::from_micros(micros))
 }
 
+/// Where the keys of a store lie, if it has seals.
+fn keyring(path: &Path) -> Option<PathBuf> {
+    let keyring = path.with_file_name("keyring");
+    keyring.exists().then_some(keyring)
+}
+
 fn open(path: &Path) -> Result<Store, forge_store::error::Error> {
-    Store::open(path, Options { lock_timeout: WAIT, ..Options::default() })
+    let options = Options { lock_timeout: WAIT, keyring: keyring(path), ..Options::default() };
+    Store::open(path, options)
 }
 
 /// A store with the session that all share.

@@ -1,7 +1,7 @@
 //! What must be in a store, kept outside of it.
 
 use super::work::{Claims, LINE, claims_at, hash_of, source};
-use super::{SHARED, act, open};
+use super::{SHARED, act, keyring, open};
 use forge_store::error::Error;
 use forge_store::model::{Key, Kind, Value};
 use forge_store::store::{CheckpointFilter, ClaimChange, Depth, Outcome, Session, Store};
@@ -17,7 +17,7 @@ struct Said {
 }
 
 /// What was heard of one session.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Heard {
     states: BTreeMap<u64, Said>,
     /// What was in sight before the last pruning began.
@@ -31,14 +31,12 @@ struct Heard {
 }
 
 /// All that was acknowledged.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Oracle {
     sessions: BTreeMap<String, Heard>,
     notes: BTreeSet<String>,
     /// Everything that was ever heard.
     pub(super) heard: u64,
-    /// What the audit itself wrote.
-    audits: u64,
 }
 
 impl Oracle {
@@ -97,7 +95,7 @@ impl Oracle {
     pub(super) fn audit(&mut self, path: &Path, in_doubt: u64, depth: Depth) -> Result<(), String> {
         let said = |error: Error| error.to_string();
         let store = open(path).map_err(|error| format!("it does not open: {error}"))?;
-        for (name, heard) in &self.sessions {
+        for (name, heard) in &mut self.sessions {
             let session = match store.session(name) {
                 Err(Error::NotFound { .. }) if heard.is_empty() => continue,
                 found => found.map_err(|error| format!("{name}: {error}"))?,
@@ -111,8 +109,7 @@ impl Oracle {
         if !missing.is_empty() {
             return Err(format!("notes are missing: {missing:?}"));
         }
-        self.audits += 1;
-        let id = format!("audit-{}", self.audits);
+        let id = format!("audit-{:016x}", getrandom::u64().unwrap());
         let change =
             ClaimChange::add(Key::new(Kind::Note, id.as_str()), Value::from([("a", "b".into())]));
         shared
@@ -122,7 +119,8 @@ impl Oracle {
             .map_err(|error| format!("it takes nothing: {error}"))?;
         self.notes.insert(id);
         drop((shared, store));
-        let verified = Store::verify(path, depth, act(1).now, None).map_err(said)?;
+        let verified = Store::verify(path, depth, act(1).now, keyring(path).as_deref());
+        let verified = verified.map_err(said)?;
         match verified.outcome {
             Outcome::Clean => Ok(()),
             outcome => Err(format!("{outcome:?}: {:?}", verified.findings)),
@@ -135,13 +133,15 @@ impl Heard {
         self.states.is_empty() && self.checkpoints.is_empty() && self.lines == 0
     }
 
-    fn audit(&self, session: &Session, in_doubt: u64) -> Result<(), String> {
+    fn audit(&mut self, session: &Session, in_doubt: u64) -> Result<(), String> {
         let said = |error: Error| error.to_string();
         let summary = session.summary().map_err(said)?;
         let last = summary.last_sequence;
         if last < self.last || last > self.last.saturating_add(in_doubt) {
             return Err(format!("the last number is #{last}, that heard of #{}", self.last));
         }
+        // What nobody said of it stays from now on, and the next process may be killed before it says anything.
+        self.last = last;
         for (number, state) in &self.states {
             let claims = match session.sequence(*number) {
                 Err(Error::Folded { .. }) if !state.seen => continue,

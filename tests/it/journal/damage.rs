@@ -99,6 +99,14 @@ impl Sample {
         Whole(self.records.iter().filter(|record| record.end <= position).count())
     }
 
+    /// What must come of a flipped bit in a segment's byte.
+    fn verdict_on_byte(&self, segment: usize, offset: usize) -> Outcome {
+        let frame = self.frame_at(segment, offset);
+        // The journal bears no seals: the place for them says nothing.
+        let in_seal = (68..96).contains(&(self.starts[segment] + offset as u64 - frame));
+        if in_seal { Whole(self.records.len()) } else { self.verdict(frame) }
+    }
+
     /// What a copy of this journal comes to after a change.
     fn after(&self, change: impl FnOnce(&Self)) -> Outcome {
         let copy = tempfile::tempdir().unwrap();
@@ -176,7 +184,7 @@ fn a_flipped_bit_in_any_byte_is_damage_below_the_mark_and_a_torn_tail_above() {
         for offset in 0..length(&sample.segment(segment)) {
             let outcome = sample
                 .after(|copy| edit(&copy.segment(segment), |b| b[offset] ^= 1 << (offset % 8)));
-            let expected = sample.verdict(sample.frame_at(segment, offset));
+            let expected = sample.verdict_on_byte(segment, offset);
             assert_eq!(outcome, expected, "segment {segment}, byte {offset}");
         }
     }
@@ -192,7 +200,7 @@ fn a_flipped_bit_without_the_mark_is_damage_where_a_later_frame_knows_of_a_sync(
                 fs::remove_file(copy.mark()).unwrap();
                 edit(&copy.segment(segment), |bytes| bytes[offset] ^= 0x10);
             });
-            let expected = sample.verdict(sample.frame_at(segment, offset));
+            let expected = sample.verdict_on_byte(segment, offset);
             assert_eq!(outcome, expected, "segment {segment}, byte {offset}");
         }
     }
@@ -235,11 +243,8 @@ fn a_wrong_byte_in_the_room_or_before_it_is_told_as_without_room() {
     for offset in 0..length(&sample.segment(2)) {
         let outcome =
             sample.after(|copy| edit(&copy.segment(2), |b| b[offset] ^= 1 << (offset % 8)));
-        let expected = if (offset as u64) < records {
-            sample.verdict(sample.frame_at(2, offset))
-        } else {
-            Whole(9)
-        };
+        let expected =
+            if (offset as u64) < records { sample.verdict_on_byte(2, offset) } else { Whole(9) };
         assert_eq!(outcome, expected, "byte {offset}");
     }
     for begin in (0..records as usize).step_by(16) {
