@@ -52,6 +52,12 @@ pub enum Error {
         /// The number of the revision that holds what it changed.
         into: u64,
     },
+    /// A text whose source was dropped by pruning.
+    #[error("the text stood in '{blob}', which was pruned")]
+    Dropped {
+        /// The growing blob it stood in.
+        blob: String,
+    },
     /// A beginning of an id that several ids have.
     #[error("'{prefix}' is the beginning of {} ids: {}", matches.len(), matches.join(", "))]
     Ambiguous {
@@ -205,6 +211,7 @@ impl Error {
         match self {
             Self::NotFound { .. }
             | Self::Folded { .. }
+            | Self::Dropped { .. }
             | Self::NothingAt { .. }
             | Self::EmptySession { .. }
             | Self::NoStore { .. } => ErrorKind::NotFound,

@@ -1,6 +1,7 @@
 //! Texts of facts and claims as they are printed: whole, or cut with the hash of the whole.
 
 use crate::error::{CommandError, ErrorKind};
+use forge_store::error::Error;
 use forge_store::model::{ObjectId, TextRef, Value};
 use forge_store::store::Session;
 
@@ -72,23 +73,37 @@ impl<'a> Texts<'a> {
     fn referred(&mut self, source: Option<&str>, text: &TextRef) -> Result<Value, CommandError> {
         match self.length {
             Length::Preview => Ok(preview(text)),
-            Length::Cut => Ok(cut(&self.read(source, text)?)),
-            Length::Whole => Ok(self.read(source, text)?.into()),
+            Length::Cut => {
+                Ok(self.read(source, text)?.map_or_else(|| preview(text), |whole| cut(&whole)))
+            }
+            Length::Whole => {
+                Ok(self.read(source, text)?.map_or_else(|| preview(text), Value::from))
+            }
         }
     }
 
-    fn read(&mut self, source: Option<&str>, text: &TextRef) -> Result<String, CommandError> {
-        let (Some(place), Some(name)) = (text.place, source) else {
-            let bytes = self.session.text_bytes(source, text)?;
-            return String::from_utf8(bytes).map_err(|_| damaged(text));
-        };
-        let known = self.last.as_ref().is_some_and(|(last, at, _)| last == name && *at == place);
+    /// The whole of a text; `None` if it was pruned and only its beginning is left.
+    fn read(
+        &mut self,
+        source: Option<&str>,
+        text: &TextRef,
+    ) -> Result<Option<String>, CommandError> {
+        let place = text.place.zip(source);
+        let known = place.is_some_and(|(place, name)| {
+            self.last.as_ref().is_some_and(|(last, at, _)| last == name && *at == place)
+        });
         if !known {
-            let bytes = self.session.text_bytes(source, text)?;
+            let bytes = match self.session.text_bytes(source, text) {
+                Err(Error::Dropped { .. }) => return Ok(None),
+                bytes => bytes?,
+            };
+            let Some((place, name)) = place else {
+                return String::from_utf8(bytes).map(Some).map_err(|_| damaged(text));
+            };
             self.last = Some((name.to_owned(), place, bytes));
         }
         let document = self.last.as_ref().map_or(&[][..], |(_, _, bytes)| bytes);
-        forge_agents::resolve(document, &text.pointer).ok_or_else(|| damaged(text))
+        forge_agents::resolve(document, &text.pointer).map(Some).ok_or_else(|| damaged(text))
     }
 }
 

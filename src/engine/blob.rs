@@ -1,6 +1,7 @@
 //! Growing blobs: segments, each compressed with what precedes it.
 
-use super::{cores, object};
+use super::cores;
+use super::object::{self, DROPPED_OBJECT};
 use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
@@ -83,16 +84,19 @@ struct Cached {
 }
 
 impl BlobCache {
-    /// The bytes of a blob from the last restart before `offset` on: where they begin, and at least what stands in
-    /// the segments up to `offset + length`, if there is as much.
+    /// The bytes of a blob from the last restart before `offset` on, or from behind what was dropped of it: where they begin,
+    /// and at least what stands in the segments up to `offset + length`, if there is as much.
     pub(crate) fn read(
         &self,
-        view: &dyn Snapshot,
+        (view, dropped): (&dyn Snapshot, u64),
         session: SessionNumber,
         blob: &str,
         offset: u64,
         length: u64,
     ) -> Result<(u64, Arc<Vec<u8>>)> {
+        if offset < dropped {
+            return Err(Error::Dropped { blob: blob.to_owned() });
+        }
         let end = offset.saturating_add(length);
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*cached
@@ -104,12 +108,12 @@ impl BlobCache {
             return Ok((known.start, Arc::clone(&known.content)));
         }
         // Segments never reach over a restart, but what is asked for may.
-        let start = offset - offset % RESTART_BYTES;
+        let start = restart_before(offset).max(dropped);
         let mut content = Vec::new();
         let mut group = Vec::new();
         let mut at = start;
         // The rest of the group is read too: what is asked for next is usually near.
-        let wanted = end.max(start + RESTART_BYTES);
+        let wanted = end.max(restart_before(offset) + RESTART_BYTES);
         while at < wanted {
             if at.is_multiple_of(RESTART_BYTES) {
                 group.clear();
@@ -118,6 +122,9 @@ impl BlobCache {
             let Some(row) = view.get(key::SEGMENTS, &place)? else { break };
             let row = SegmentRow::decode(&row)
                 .map_err(Error::corrupt(format_args!("the blob '{blob}'")))?;
+            if row.object == DROPPED_OBJECT {
+                return Err(Error::Dropped { blob: blob.to_owned() });
+            }
             let prefix = usize::try_from(row.prefix)
                 .ok()
                 .and_then(|length| group.len().checked_sub(length))
@@ -147,9 +154,20 @@ pub(crate) fn stored_bytes(view: &dyn Snapshot, session: SessionNumber, blob: &s
     for (_, row) in view.scan(key::SEGMENTS, &from, &to, Direction::Ascending, usize::MAX)? {
         let row =
             SegmentRow::decode(&row).map_err(Error::corrupt(format_args!("the blob '{blob}'")))?;
-        bytes += object::sealed(view, row.object)?.len() as u64;
+        if object::stands(row.object) {
+            bytes += object::sealed(view, row.object)?.len() as u64;
+        }
     }
     Ok(bytes)
+}
+
+/// Where a blob ends.
+pub(crate) fn end(view: &dyn Snapshot, session: SessionNumber, blob: &str) -> Result<u64> {
+    let (from, to) = (of(session).text(blob).build(), of(session).text(blob).end());
+    let last = view.scan(key::SEGMENTS, &from, &to, Direction::Descending, 1)?;
+    let Some((place, row)) = last.first() else { return Ok(0) };
+    let row = SegmentRow::decode(row).map_err(Error::corrupt(format_args!("the blob '{blob}'")))?;
+    Ok(key::last_number(place).unwrap_or(0) + row.length)
 }
 
 /// Where the restart before an offset lies.

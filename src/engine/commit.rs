@@ -4,6 +4,7 @@
 use super::index::Placed;
 use super::live::{Live, View};
 use super::maintain::APPLY_BYTES;
+use super::refs::check_in_sight;
 use crate::backend::{self, Appended, Position, Seals};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{
@@ -205,6 +206,7 @@ impl Engine {
             let (record, value) = plan(&desk)?;
             drop(desk);
             let Some(mut record) = record else { return Ok(value) };
+            check_in_sight(&refs, &record)?;
             if record.inline_bytes() > MAX_INLINE_BYTES {
                 let operation = record.operation.id;
                 record = self.split(record)?;
@@ -249,10 +251,12 @@ impl Engine {
                 prepared.take().expect("just seen")
             } else {
                 prepared = None;
-                let again = self
-                    .live
-                    .take_in(tail)
-                    .and_then(|refs| plan(&Desk { engine: self, refs, locked: true }));
+                let again = self.live.take_in(tail).and_then(|refs| {
+                    let desk = Desk { engine: self, refs, locked: true };
+                    let planned = plan(&desk)?;
+                    planned.0.iter().try_for_each(|record| check_in_sight(&desk.refs, record))?;
+                    Ok(planned)
+                });
                 match again {
                     Ok(planned) => planned,
                     Err(error) => {

@@ -1,8 +1,7 @@
 //! Derived rows: each is made from primary ones alone, here, whether it is made for the first time, made again, or checked.
 
 use super::lineage::At;
-use super::object;
-use super::salvage::LOST_OBJECT;
+use super::object::{self, LOST_OBJECT};
 use crate::backend::{Direction, Snapshot, Table};
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
@@ -114,8 +113,7 @@ pub(crate) fn of_revision(
     sink(key::SEQUENCES, number.clone(), SequenceRow::Revision(branch).encode())?;
     let time = of(session).branch(branch).time(effective).number(sequence).build();
     sink(key::TIMES, time, Vec::new())?;
-    let half: &[u8; 16] = id.as_bytes().first_chunk().expect("16 of 32 bytes");
-    sink(key::IDS, half.to_vec(), number)
+    sink(key::IDS, key::revision_id(id), number)
 }
 
 /// The rows that find a checkpoint.
@@ -281,8 +279,7 @@ fn folded(view: &dyn Snapshot, sink: Sink<'_>, trouble: Trouble<'_>) -> Result<(
         match RevisionRow::decode(bytes).map_err(Error::corrupt(format!("revision #{sequence}"))) {
             Ok(row) => {
                 let id = Header::id_of(&row.header);
-                let half: &[u8; 16] = id.as_bytes().first_chunk().expect("16 of 32 bytes");
-                sink(key::IDS, half.to_vec(), number)?;
+                sink(key::IDS, key::revision_id(&id), number)?;
             }
             Err(error) => trouble(format!("revision #{sequence}"), error),
         }

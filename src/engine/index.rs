@@ -2,10 +2,11 @@
 //! journal's tail in memory, the applier uses it to write the next generation.
 
 pub(crate) mod fold;
+pub(crate) mod gone;
 
 use super::derive::{self, history_place};
 use super::lineage::{self, At};
-use super::object;
+use super::object::{self, DROPPED_OBJECT};
 use super::refs::{advance_by, effective, session};
 use super::rows::{Merged, Rows};
 use super::total;
@@ -13,9 +14,9 @@ use crate::backend::{Direction, Position, RecordHash, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    BookmarkRow, CheckpointRow, Delta, DeltaPart, Effect, Header, ObjectKind, OperationRow, Page,
-    Record, RecordChange, Refs, Reset, RevisionRow, SegmentRow, SequenceRow, SideRange, TotalsRow,
-    open, sealed_id,
+    BookmarkRow, CheckpointRow, Delta, DeltaPart, Effect, Gone, Header, ObjectKind, OperationRow,
+    Page, Record, RecordChange, Refs, Reset, RevisionRow, SegmentRow, SequenceRow, SideRange,
+    TotalsRow, open, sealed_id,
 };
 use crate::model::{Checkpoint, ObjectId, OperationId, SessionId, SessionNumber};
 
@@ -35,7 +36,7 @@ pub(crate) fn apply(
     placed: &Placed,
 ) -> Result<()> {
     let added = TotalsRow::default();
-    let mut indexer = Indexer { base, rows, placed, counter: None, added, cut: 0 };
+    let mut indexer = Indexer { base, rows, placed, counter: None, added, cut: added };
     let mut operation = None;
     for change in &placed.record.changes {
         let effect = indexer.change(refs, change)?;
@@ -70,8 +71,8 @@ struct Indexer<'a> {
     counter: Option<u64>,
     /// What this record adds to the totals.
     added: TotalsRow,
-    /// Parts of blobs that it replaces.
-    cut: u64,
+    /// What it takes away from them.
+    cut: TotalsRow,
 }
 
 impl Indexer<'_> {
@@ -197,7 +198,32 @@ impl Indexer<'_> {
             RecordChange::Unfolded { session, branch, last } => {
                 self.unfold(refs, *session, At { branch: *branch, sequence: *last }).map(Some)
             }
+            RecordChange::SessionDropped { of, .. } => Ok(Some(Effect::SessionDropped { of: *of })),
+            RecordChange::SessionShown { of, .. } => Ok(Some(Effect::SessionShown { of: *of })),
+            RecordChange::TextDropped { of, blob, bytes, .. } => {
+                let old = session(refs, *of)?.dropped(blob);
+                Ok(Some(Effect::TextDropped { of: *of, blob: blob.clone(), bytes: *bytes, old }))
+            }
+            RecordChange::TextShown { of, blob, .. } => {
+                let bytes = session(refs, *of)?.dropped(blob);
+                Ok(Some(Effect::TextShown { of: *of, blob: blob.clone(), bytes }))
+            }
+            RecordChange::TextMissing { session, blob, bytes } => {
+                self.drop_text(*session, blob, *bytes)?;
+                Ok(None)
+            }
             RecordChange::Swept { session, operation, blobs } => {
+                for (place, session) in (0..).zip(&refs.sessions) {
+                    if session.gone == Some(Gone::Pruned(*operation)) {
+                        self.drop_session(place)?;
+                        continue;
+                    }
+                    for text in &session.dropped {
+                        if text.pruning == Some(*operation) {
+                            self.drop_text(place, &text.blob, text.bytes)?;
+                        }
+                    }
+                }
                 self.sweep(*session, operation, blobs)?;
                 Ok(None)
             }
@@ -391,28 +417,45 @@ impl Indexer<'_> {
     fn cut_blob(&mut self, session: SessionNumber, blob: &str, offset: u64) -> Result<()> {
         let from = of(session).text(blob).number(offset).build();
         let to = of(session).text(blob).end();
-        let stale =
-            self.view().scan(key::SEGMENTS, &from, &to, Direction::Ascending, usize::MAX)?;
+        self.cut_segments(&from, &to)
+    }
+
+    /// Drops the beginning of a growing blob for good, and notes how long it was.
+    fn drop_text(&mut self, session: SessionNumber, blob: &str, bytes: u64) -> Result<()> {
+        let from = of(session).text(blob).build();
+        let to = of(session).text(blob).number(bytes).build();
+        self.cut_segments(&from, &to)?;
+        let row = SegmentRow { object: DROPPED_OBJECT, length: bytes, prefix: 0 };
+        self.rows.put(key::SEGMENTS, of(session).text(blob).number(0).build(), row.encode());
+        self.added.segments += 1;
+        Ok(())
+    }
+
+    fn cut_segments(&mut self, from: &[u8], to: &[u8]) -> Result<()> {
+        let stale = self.view().scan(key::SEGMENTS, from, to, Direction::Ascending, usize::MAX)?;
         for (place, row) in stale {
             let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a blob"))?;
             // One that has a name may stand for equal content elsewhere.
-            if let [(table, key)] = object::forget(&self.view(), row.object)?.as_slice() {
+            if object::stands(row.object)
+                && let [(table, key)] = object::forget(&self.view(), row.object)?.as_slice()
+            {
                 self.rows.delete(*table, key.clone());
             }
             self.rows.delete(key::SEGMENTS, place);
-            self.cut += 1;
+            self.cut.segments += 1;
         }
         Ok(())
     }
 
     fn put_totals(&mut self) -> Result<()> {
-        if self.added == TotalsRow::default() {
+        if (self.added, self.cut) == Default::default() {
             return Ok(());
         }
         let before = total::kept(&self.view())?.unwrap_or_default();
+        let (added, cut) = (self.added, self.cut);
         let row = TotalsRow {
-            operations: before.operations + self.added.operations,
-            segments: (before.segments + self.added.segments).saturating_sub(self.cut),
+            operations: (before.operations + added.operations).saturating_sub(cut.operations),
+            segments: (before.segments + added.segments).saturating_sub(cut.segments),
         };
         self.rows.put(key::COUNTERS, key::TOTALS.to_vec(), row.encode());
         Ok(())

@@ -117,6 +117,11 @@ pub(crate) fn chunks(
     chunks_between(view, &from, &to)
 }
 
+/// The numbers of the chunks that the keyframes of a session are made of.
+pub(crate) fn chunks_of(view: &dyn Snapshot, number: SessionNumber) -> Result<Vec<u64>> {
+    chunks_between(view, &of(number).build(), &of(number).end())
+}
+
 /// The numbers of the chunks that any keyframe is made of.
 pub(crate) fn all_chunks(view: &dyn Snapshot) -> Result<Vec<u64>> {
     chunks_between(view, &[], &[])

@@ -9,7 +9,9 @@ use super::object;
 use super::rows::{Merged, Rows};
 use crate::backend::{Applier, Position, Snapshot};
 use crate::error::{Error, Result};
-use crate::format::{DeltaPart, Header, Record, RecordChange, Refs, RefsRow, compress_sealed, key};
+use crate::format::{
+    DeltaPart, Gone, Header, Record, RecordChange, Refs, RefsRow, compress_sealed, key,
+};
 use crate::model::{Author, BranchNumber, Operation, OperationId, SessionNumber, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -195,6 +197,14 @@ impl Work {
                 let view = Merged { base, rows, position: placed.position };
                 let gone = Stretch { branch: *branch, after: first - 1, to: last - 1 };
                 self.chunks.extend(keyframe::chunks(&view, *session, gone)?);
+            }
+            if let RecordChange::Swept { operation, .. } = change {
+                let view = Merged { base, rows, position: placed.position };
+                for (number, session) in (0..).zip(&self.refs.sessions) {
+                    if session.gone == Some(Gone::Pruned(*operation)) {
+                        self.chunks.extend(keyframe::chunks_of(&view, number)?);
+                    }
+                }
             }
         }
         index::apply(base, rows, &mut self.refs, placed)?;

@@ -7,6 +7,17 @@ use crate::format::key;
 use crate::format::{self, Delta, ObjectKind, SideRange, sealed_id};
 use crate::model::ObjectId;
 
+/// Stands in place of the number of an object that a repair could not save. It is never given out.
+pub(crate) const LOST_OBJECT: u64 = 0;
+
+/// Stands in place of the number of an object that pruning has dropped. It is never given out.
+pub(crate) const DROPPED_OBJECT: u64 = u64::MAX;
+
+/// Whether a number is that of an object.
+pub(crate) const fn stands(number: u64) -> bool {
+    number != LOST_OBJECT && number != DROPPED_OBJECT
+}
+
 fn place(number: u64) -> Vec<u8> {
     key::KeyBuilder::new().number(number).build()
 }

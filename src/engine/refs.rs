@@ -2,10 +2,11 @@
 
 use crate::error::{Error, Result};
 use crate::format::{
-    BookmarkRef, BranchChange, BranchRefs, Head, Header, Record, RecordChange, Refs, SessionRefs,
+    BookmarkRef, BranchChange, BranchRefs, DroppedText, Gone, Head, Header, Record, RecordChange,
+    Refs, SessionRefs,
 };
 use crate::model::{
-    BranchMetadata, BranchNumber, BranchStatus, SessionInfo, SessionNumber, Timestamp,
+    BranchMetadata, BranchNumber, BranchStatus, OperationId, SessionInfo, SessionNumber, Timestamp,
 };
 
 /// The name of every session's first branch.
@@ -21,9 +22,31 @@ pub(crate) fn agent_session(refs: &Refs, agent: &str) -> Option<SessionNumber> {
         sources.any(|source| source.strip_prefix(JOINED) == Some(agent))
     };
     let begun = |session: &SessionRefs| session.info.agent_session.as_deref() == Some(agent);
-    let place = refs.sessions.iter().position(joined);
-    let place = place.or_else(|| refs.sessions.iter().position(begun))?;
-    SessionNumber::try_from(place).ok()
+    let place = |wanted: &dyn Fn(&SessionRefs) -> bool| {
+        in_sight(refs).find(|(_, session)| wanted(session)).map(|(number, _)| number)
+    };
+    place(&joined).or_else(|| place(&begun))
+}
+
+/// The sessions that were not dropped.
+pub(crate) fn in_sight(refs: &Refs) -> impl Iterator<Item = (SessionNumber, &SessionRefs)> {
+    (0..).zip(&refs.sessions).filter(|(_, session)| session.gone.is_none())
+}
+
+/// That a record says nothing of a session that was dropped.
+pub(crate) fn check_in_sight(refs: &Refs, record: &Record) -> Result<()> {
+    // What is swept goes whatever became of its session.
+    let swept = |change: &&RecordChange| matches!(change, RecordChange::Swept { .. });
+    let told = record.changes.iter().filter(|change| !swept(change));
+    for number in told.filter_map(RecordChange::session) {
+        if refs.sessions.get(number as usize).is_some_and(|session| session.gone.is_some()) {
+            return Err(Error::Conflict(
+                "the session was pruned: 'forge log --operations' names the pruning, and 'forge undo' takes it back"
+                    .to_owned(),
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn begin(info: &SessionInfo) -> SessionRefs {
@@ -52,6 +75,8 @@ fn begin(info: &SessionInfo) -> SessionRefs {
         hidden: Vec::new(),
         bookmarks: Vec::new(),
         schedule: None,
+        dropped: Vec::new(),
+        gone: None,
     }
 }
 
@@ -87,6 +112,18 @@ impl SessionRefs {
         let place =
             self.branches.iter().position(|branch| branch.name == name && !branch.hidden)?;
         u32::try_from(place).ok()
+    }
+
+    /// How many bytes at the beginning of a growing blob were dropped.
+    pub(crate) fn dropped(&self, blob: &str) -> u64 {
+        self.dropped.iter().find(|text| text.blob == blob).map_or(0, |text| text.bytes)
+    }
+
+    fn drop_text(&mut self, blob: &str, bytes: u64, pruning: Option<OperationId>) {
+        self.dropped.retain(|known| known.blob != blob);
+        if bytes > 0 {
+            self.dropped.push(DroppedText { blob: blob.to_owned(), bytes, pruning });
+        }
     }
 
     fn happened(&mut self, first: Timestamp, last: Timestamp) {
@@ -141,8 +178,35 @@ pub(crate) fn advance_by(refs: &mut Refs, change: &RecordChange) -> Result<()> {
         | RecordChange::Segment { .. }
         | RecordChange::Pruned { .. }
         | RecordChange::Folded { .. }
-        | RecordChange::Unfolded { .. }
-        | RecordChange::Swept { .. } => {}
+        | RecordChange::Unfolded { .. } => {}
+        RecordChange::SessionDropped { of, pruning, .. } => {
+            session_mut(refs, *of)?.gone = Some(Gone::Pruned(*pruning));
+        }
+        RecordChange::SessionShown { of, .. } => session_mut(refs, *of)?.gone = None,
+        RecordChange::TextDropped { of, blob, bytes, pruning, .. } => {
+            session_mut(refs, *of)?.drop_text(blob, *bytes, Some(*pruning));
+        }
+        RecordChange::TextShown { of, blob, bytes, .. } => {
+            session_mut(refs, *of)?.drop_text(blob, *bytes, None);
+        }
+        RecordChange::TextMissing { session, blob, bytes } => {
+            session_mut(refs, *session)?.drop_text(blob, *bytes, None);
+        }
+        RecordChange::Swept { operation, .. } => {
+            for session in &mut refs.sessions {
+                if session.gone == Some(Gone::Pruned(*operation)) {
+                    let nameless = SessionInfo {
+                        name: String::new(),
+                        agent_session: None,
+                        ..session.info.clone()
+                    };
+                    *session = SessionRefs { gone: Some(Gone::Swept), ..begin(&nameless) };
+                }
+                for text in &mut session.dropped {
+                    text.pruning.take_if(|pruning| pruning == operation);
+                }
+            }
+        }
         RecordChange::Revision { session, header, .. } => {
             let id = Header::id_of(&header.0);
             let header =

@@ -1,8 +1,9 @@
 //! Retention: which revisions fold into which, what they changed together, and what nothing names any more.
 
 use super::derive::each;
-use super::index::{find_operation, fold};
+use super::index::{find_operation, fold, gone};
 use super::lineage::{self, At, Stretch};
+use super::live::View;
 use super::merge;
 use super::object;
 use super::refs::session;
@@ -12,8 +13,8 @@ use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    Delta, DeltaChange, DeltaPart, Effect, FoldRow, Header, ObjectKind, Record, RecordChange, Refs,
-    RevisionRow, SequenceRow, Side, compress_sealed, open, sealed_kind,
+    Delta, DeltaChange, DeltaPart, Effect, FoldRow, Gone, Header, ObjectKind, Record, RecordChange,
+    Refs, RevisionRow, SequenceRow, Side, compress_sealed, open, sealed_kind,
 };
 use crate::model::{BranchNumber, ObjectId, Operation, OperationId, SessionNumber, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -282,7 +283,7 @@ fn taken_out(view: &dyn Snapshot, pruning: &Pruning) -> Result<Vec<RevisionRow>>
 }
 
 /// The large values that only what a pruning took out of sight names.
-pub(crate) fn loose_blobs(view: &dyn Snapshot, pruning: &Pruning) -> Result<Loose> {
+pub(crate) fn loose_blobs(view: &View, pruning: &Pruning) -> Result<Loose> {
     let mut ids = BTreeSet::new();
     let mut going = BTreeSet::new();
     for row in taken_out(view, pruning)? {
@@ -292,8 +293,17 @@ pub(crate) fn loose_blobs(view: &dyn Snapshot, pruning: &Pruning) -> Result<Loos
             ids.extend(object::named_by(&content)?);
         }
     }
+    let mut sessions = BTreeSet::new();
+    for (number, session) in (0..).zip(&view.refs.sessions) {
+        if session.gone == Some(Gone::Pruned(pruning.operation)) {
+            let owned = gone::owned(view, number)?;
+            going.extend(owned.objects);
+            ids.extend(owned.named);
+            sessions.insert(number);
+        }
+    }
     let mut loose = Loose::new(ids);
-    loose.keep_stored(view, &going)?;
+    loose.keep_stored(view, &going, &sessions)?;
     Ok(loose)
 }
 
@@ -302,15 +312,18 @@ pub(crate) fn loose_blobs(view: &dyn Snapshot, pruning: &Pruning) -> Result<Loos
 #[derive(Clone)]
 pub(crate) struct Loose {
     ids: BTreeSet<ObjectId>,
-    by_start: BTreeMap<[u8; 8], Vec<ObjectId>>,
+    /// By the first bytes of what names them: in deltas their bytes, in texts of facts and checkpoints their digits.
+    by_start: BTreeMap<[u8; 8], Vec<(Vec<u8>, ObjectId)>>,
 }
 
 impl Loose {
     fn new(ids: BTreeSet<ObjectId>) -> Self {
-        let mut by_start: BTreeMap<[u8; 8], Vec<ObjectId>> = BTreeMap::new();
+        let mut by_start: BTreeMap<[u8; 8], Vec<(Vec<u8>, ObjectId)>> = BTreeMap::new();
         for id in &ids {
-            let start = *id.as_bytes().first_chunk().expect("8 of 32 bytes");
-            by_start.entry(start).or_default().push(*id);
+            for name in [id.as_bytes().to_vec(), id.to_string().into_bytes()] {
+                let start = *name.first_chunk().expect("8 of 32 bytes, or of 64 digits");
+                by_start.entry(start).or_default().push((name, *id));
+            }
         }
         Self { ids, by_start }
     }
@@ -321,10 +334,9 @@ impl Loose {
 
     /// Whatever these bytes name is kept.
     fn keep_in(&mut self, bytes: &[u8]) {
-        for place in bytes.windows(32) {
-            let start: &[u8; 8] = place.first_chunk().expect("8 of 32 bytes");
-            for id in self.by_start.get(start).into_iter().flatten() {
-                if id.as_bytes().as_slice() == place {
+        for (place, start) in bytes.array_windows().enumerate() {
+            for (name, id) in self.by_start.get(start).into_iter().flatten() {
+                if bytes.get(place..).is_some_and(|rest| rest.starts_with(name)) {
                     self.ids.remove(id);
                 }
             }
@@ -342,11 +354,18 @@ impl Loose {
         Ok(())
     }
 
-    /// Whatever any object or row names is kept, but for the objects that are `going`.
-    fn keep_stored(&mut self, view: &dyn Snapshot, going: &BTreeSet<u64>) -> Result<()> {
+    /// Whatever any object or row names is kept, but for the objects and sessions that are going.
+    fn keep_stored(
+        &mut self,
+        view: &dyn Snapshot,
+        going: &BTreeSet<u64>,
+        sessions: &BTreeSet<SessionNumber>,
+    ) -> Result<()> {
         for table in [key::CHECKPOINTS, key::OPERATIONS, key::BOOKMARKS] {
-            each(view, table, |_, row| {
-                self.keep_in(row);
+            each(view, table, |place, row| {
+                if key::short_at(place, 0).is_none_or(|session| !sessions.contains(&session)) {
+                    self.keep_in(row);
+                }
                 Ok(())
             })?;
         }

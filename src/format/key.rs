@@ -2,7 +2,7 @@
 
 use crate::backend::Table;
 use crate::model::{
-    BranchNumber, CheckpointId, Kind, ObjectId, OperationId, SessionNumber, Timestamp,
+    BranchNumber, CheckpointId, Kind, ObjectId, OperationId, RevisionId, SessionNumber, Timestamp,
 };
 
 /// Object number -> stored object.
@@ -165,6 +165,13 @@ pub fn text_hash(text: &str) -> [u8; 8] {
 #[must_use]
 pub fn object_name(id: &ObjectId) -> Vec<u8> {
     super::row::object_key(id).to_vec()
+}
+
+/// The key of a revision's id.
+#[must_use]
+pub fn revision_id(id: &RevisionId) -> Vec<u8> {
+    let half: &[u8; 16] = id.as_bytes().first_chunk().expect("16 of 32 bytes");
+    half.to_vec()
 }
 
 /// The key of a checkpoint's id.

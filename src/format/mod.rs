@@ -51,7 +51,7 @@ pub use object::{
 };
 pub use page::Page;
 pub use record::{Body, Bytes, DeltaPart, Record, RecordChange};
-pub use refs::{BookmarkRef, BranchChange, BranchRefs, Head, Refs, SessionRefs};
+pub use refs::{BookmarkRef, BranchChange, BranchRefs, DroppedText, Gone, Head, Refs, SessionRefs};
 pub use row::{
     BookmarkRow, CheckpointRow, CleanedRow, Effect, FactRow, FoldRow, KeyframeChunk, KeyframeRow,
     OperationRow, RefsRow, RevisionRow, SegmentRow, SequenceRow, TotalsRow,

@@ -233,6 +233,55 @@ pub enum RecordChange {
         /// The revision it was folded into.
         last: u64,
     },
+    /// A session is out of sight.
+    SessionDropped {
+        /// The session that prunes.
+        session: SessionNumber,
+        /// The session that goes.
+        of: SessionNumber,
+        /// The pruning that this is part of: by a redo, the one that is done again.
+        pruning: OperationId,
+    },
+    /// A session that was dropped is there again.
+    SessionShown {
+        /// The session that had pruned.
+        session: SessionNumber,
+        /// The session that comes back.
+        of: SessionNumber,
+    },
+    /// The beginning of a growing blob is out of sight: what points into it keeps its preview.
+    TextDropped {
+        /// The session that prunes.
+        session: SessionNumber,
+        /// The session that has the blob.
+        of: SessionNumber,
+        /// The blob.
+        blob: String,
+        /// How many bytes of it.
+        bytes: u64,
+        /// The pruning that this is part of: by a redo, the one that is done again.
+        pruning: OperationId,
+    },
+    /// What was dropped of a growing blob last is there again.
+    TextShown {
+        /// The session that had pruned.
+        session: SessionNumber,
+        /// The session that has the blob.
+        of: SessionNumber,
+        /// The blob.
+        blob: String,
+        /// How many bytes of it are gone for good.
+        bytes: u64,
+    },
+    /// The beginning of a growing blob was gone for good where it comes from.
+    TextMissing {
+        /// The session.
+        session: SessionNumber,
+        /// The blob.
+        blob: String,
+        /// How many bytes of it.
+        bytes: u64,
+    },
     /// What a pruning took out of sight is gone for good.
     Swept {
         /// The session.
@@ -275,6 +324,11 @@ macro_rules! session_in {
             | RecordChange::Pruned { session }
             | RecordChange::Folded { session, .. }
             | RecordChange::Unfolded { session, .. }
+            | RecordChange::SessionDropped { session, .. }
+            | RecordChange::SessionShown { session, .. }
+            | RecordChange::TextDropped { session, .. }
+            | RecordChange::TextShown { session, .. }
+            | RecordChange::TextMissing { session, .. }
             | RecordChange::Swept { session, .. }
             | RecordChange::Schedule { session, .. } => Some(session),
         }

@@ -99,6 +99,31 @@ pub struct SessionRefs {
     pub bookmarks: Vec<BookmarkRef>,
     /// Microseconds between scheduled checkpoints.
     pub schedule: Option<i64>,
+    /// The growing blobs whose beginning was dropped.
+    pub dropped: Vec<DroppedText>,
+    /// Whether it is out of sight.
+    pub gone: Option<Gone>,
+}
+
+/// How a session went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Gone {
+    /// By this pruning, which can be taken back.
+    Pruned(OperationId),
+    /// For good: only its number and its id are left.
+    Swept,
+}
+
+/// The beginning of a growing blob, which was dropped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DroppedText {
+    /// The blob.
+    pub blob: String,
+    /// How many bytes of it.
+    pub bytes: u64,
+    /// The pruning that did it, while that can be taken back.
+    pub pruning: Option<OperationId>,
 }
 
 /// Where everything stands.

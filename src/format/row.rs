@@ -416,6 +416,36 @@ pub enum Effect {
         /// The one they had been folded into.
         last: u64,
     },
+    /// Dropped a session.
+    SessionDropped {
+        /// This one.
+        of: SessionNumber,
+    },
+    /// Brought a session back.
+    SessionShown {
+        /// This one.
+        of: SessionNumber,
+    },
+    /// Dropped the beginning of a growing blob.
+    TextDropped {
+        /// The session that has the blob.
+        of: SessionNumber,
+        /// The blob.
+        blob: String,
+        /// How many bytes of it are out of sight now.
+        bytes: u64,
+        /// How many were before: they are gone for good.
+        old: u64,
+    },
+    /// Brought the beginning of a growing blob back.
+    TextShown {
+        /// The session that has the blob.
+        of: SessionNumber,
+        /// The blob.
+        blob: String,
+        /// How many bytes of it had been out of sight.
+        bytes: u64,
+    },
     /// Pruned what is gone for good: stands in place of all other effects.
     Swept {
         /// The numbers and ids of checkpoints: they are not given out again.

@@ -74,6 +74,18 @@ impl TextRef {
         Value::from([(Self::FIELD, fields)])
     }
 
+    /// Calls for each reference inside a value.
+    pub fn each_in(value: &Value, each: &mut dyn FnMut(Self)) {
+        match value {
+            Value::Map(fields) => match Self::from_value(value) {
+                Some(text) => each(text),
+                None => fields.values().for_each(|field| Self::each_in(field, each)),
+            },
+            Value::List(items) => items.iter().for_each(|item| Self::each_in(item, each)),
+            _ => {}
+        }
+    }
+
     /// The reference this value is, if it is one.
     #[must_use]
     pub fn from_value(value: &Value) -> Option<Self> {

@@ -27,6 +27,10 @@ pub struct Retention {
     pub significant: bool,
     /// Revisions that nothing names fold once they are older than this, in microseconds.
     pub revisions: i64,
+    /// Transcripts and outputs of sessions that ended longer ago than this, in microseconds, are dropped; `None`: none.
+    pub texts: Option<i64>,
+    /// Sessions that ended longer ago than this, in microseconds, are dropped with all that is theirs; `None`: none.
+    pub sessions: Option<i64>,
 }
 
 impl Retention {
@@ -46,6 +50,8 @@ impl Retention {
             manual: true,
             significant: true,
             revisions: Self::REVISIONS,
+            texts: None,
+            sessions: None,
         }
     }
 

@@ -7,6 +7,7 @@ use crate::backend::Snapshot;
 use crate::engine::blob;
 use crate::engine::fact::{self, KnownFact};
 use crate::engine::object;
+use crate::engine::refs::session as session_refs;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, Bytes, CleanedRow, ObjectKind};
@@ -208,6 +209,7 @@ impl Session {
         for (source, _) in self.summary()?.sources {
             blobs.extend(self.blobs_of(&source)?);
         }
+        let mut dropped = None;
         for blob in blobs {
             match self.text(Some(&blob), text, resolve) {
                 Ok(whole)
@@ -217,11 +219,13 @@ impl Session {
                 }
                 // In another source there is something else at its place, or nothing.
                 Ok(_) => {}
+                Err(Error::Dropped { blob }) => dropped = Some(blob),
                 Err(error) if error.kind() == ErrorKind::Corrupt => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(None)
+        // It may have stood there.
+        Ok(dropped)
     }
 
     /// A part of a growing blob.
@@ -230,8 +234,9 @@ impl Session {
     /// [`Error::Corrupt`] if it is not there; as every read.
     pub fn blob_bytes(&self, blob: &str, offset: u64, length: u64) -> Result<Vec<u8>> {
         let view = self.view()?;
+        let dropped = session_refs(&view.refs, self.number)?.dropped(blob);
         let (start, content) =
-            self.store.engine.blobs.read(&view, self.number, blob, offset, length)?;
+            self.store.engine.blobs.read((&view, dropped), self.number, blob, offset, length)?;
         let begin = usize::try_from(offset - start).unwrap_or(usize::MAX);
         let end = begin.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
         content

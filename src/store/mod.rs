@@ -12,6 +12,7 @@ mod browse;
 mod bundle;
 mod capture;
 mod check;
+mod ended;
 mod gate;
 mod history;
 mod import;
@@ -57,6 +58,7 @@ pub use bundle::{BundleRange, BundleSource, BundleTaken, Bundled};
 pub use capture::{
     Connected, Recorder, RecoveryPoint, RecoveryReport, RecoveryStep, SystemError, TemporalQuery,
 };
+pub use ended::{DroppedSession, DroppedSource};
 pub use gate::Clean;
 pub use history::{HistoryEntry, LogEntry, LogItem};
 pub use import::{BLOCK_BYTES, Bookmark, SourceChange};
@@ -84,9 +86,9 @@ use crate::engine::checkpoint;
 use crate::engine::commit::{Durability, Engine, operation_id, random};
 use crate::engine::live::Live;
 use crate::engine::maintain::refs_record;
-use crate::engine::refs;
+use crate::engine::refs::{self, in_sight};
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{KeyFile, Marker, Record, RecordChange, Refs};
+use crate::format::{KeyFile, Marker, Record, RecordChange, Refs, SessionRefs};
 use crate::model::{Checkpoint, OperationId, SessionKind, SessionNumber};
 use keyring::{Keyring, Trust};
 use std::fs;
@@ -247,8 +249,7 @@ impl Store {
     pub fn sessions(&self) -> Result<Vec<SessionSummary>> {
         let (refs, _) = self.engine.live.refs()?;
         let current = current_number(&refs);
-        (0..)
-            .zip(&refs.sessions)
+        in_sight(&refs)
             .map(|(number, session)| {
                 let mut summary = SessionSummary::of(number, session, current == Some(number));
                 summary.facts -= self.facts_taken_back(session)?.min(summary.facts);
@@ -263,11 +264,9 @@ impl Store {
     /// As every read.
     pub fn session_of(&self, kind: SessionKind, name: &str) -> Result<Option<Session>> {
         let (refs, _) = self.engine.live.refs()?;
-        let place = refs
-            .sessions
-            .iter()
-            .position(|session| session.info.kind == kind && session.info.name == name);
-        Ok(place.map(|place| self.at(place as SessionNumber)))
+        let wanted = |session: &SessionRefs| session.info.kind == kind && session.info.name == name;
+        let found = in_sight(&refs).find(|(_, session)| wanted(session));
+        Ok(found.map(|(number, _)| self.at(number)))
     }
 
     /// All sessions of a kind with their names and the time of the last event of each, the oldest first.
@@ -276,7 +275,7 @@ impl Store {
     /// As every read.
     pub fn sessions_of(&self, kind: SessionKind) -> Result<Vec<SessionOf>> {
         let (refs, _) = self.engine.live.refs()?;
-        let of_kind = (0..).zip(&refs.sessions).filter(|(_, session)| session.info.kind == kind);
+        let of_kind = in_sight(&refs).filter(|(_, session)| session.info.kind == kind);
         let found = of_kind.map(|(number, session)| SessionOf {
             session: self.at(number),
             name: session.info.name.clone(),
@@ -299,12 +298,12 @@ impl Store {
     fn session_named(&self, name: &str) -> Result<Option<Session>> {
         let (refs, _) = self.engine.live.refs()?;
         let place = |wanted: Option<SessionKind>| {
-            refs.sessions.iter().position(|session| {
+            in_sight(&refs).find(|(_, session)| {
                 session.info.name == name && wanted.is_none_or(|kind| session.info.kind == kind)
             })
         };
         let found = place(Some(SessionKind::Debug)).or_else(|| place(None));
-        Ok(found.map(|place| self.at(place as SessionNumber)))
+        Ok(found.map(|(number, _)| self.at(number)))
     }
 
     fn at(&self, number: SessionNumber) -> Session {
@@ -322,10 +321,10 @@ impl Store {
         let takes_over = new.takes_over;
         let info = aside::info_of(act, new)?;
         let number = self.engine.commit(Durability::Now, &mut |desk| {
-            let taken = |session: &crate::format::SessionRefs| {
+            let taken = |session: &SessionRefs| {
                 session.info.kind == info.kind && session.info.name == info.name
             };
-            if desk.refs.sessions.iter().any(taken) {
+            if in_sight(&desk.refs).any(|(_, session)| taken(session)) {
                 return Err(Error::Duplicate { kind: "session", id: info.name.clone() });
             }
             let number = desk.refs.sessions.len() as SessionNumber;
@@ -536,7 +535,7 @@ pub(crate) fn current_number(refs: &Refs) -> Option<SessionNumber> {
 }
 
 fn find_session(refs: &Refs, name: &str) -> Result<SessionNumber> {
-    let numbered = || (0_u32..).zip(&refs.sessions);
+    let numbered = || in_sight(refs);
     let by_name = |kind_matters: bool| {
         numbered().filter(move |(_, session)| {
             session.info.name == name && (!kind_matters || session.info.kind == SessionKind::Debug)

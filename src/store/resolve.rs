@@ -6,7 +6,7 @@ use crate::engine::index::fold;
 use crate::engine::lineage::At;
 use crate::engine::live::View;
 use crate::engine::lookup;
-use crate::engine::refs::session as session_refs;
+use crate::engine::refs::{in_sight, session as session_refs};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{Header, SequenceRow, Side, decode_entry, encode_key};
@@ -186,7 +186,7 @@ impl Session {
         let session = session_refs(&view.refs, self.number)?;
         let first = session.first_event.ok_or_else(|| self.empty(view))?;
         if time < first {
-            let other = view.refs.sessions.iter().find(|other| {
+            let other = in_sight(&view.refs).map(|(_, other)| other).find(|other| {
                 other.first_event.is_some_and(|first| first <= time)
                     && other.last_event.is_some_and(|last| time <= last)
             });

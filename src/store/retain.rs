@@ -3,6 +3,7 @@
 
 use super::Store;
 use super::act::Act;
+use super::ended::{DroppedSession, DroppedSource};
 use super::resolve::Point;
 use super::session::Session;
 use crate::engine::checkpoint::{self, CheckpointFilter};
@@ -56,8 +57,12 @@ pub struct Pruned {
     pub verdicts: Vec<Verdict>,
     /// The revisions that fold.
     pub folds: Vec<Folded>,
-    /// Bytes of revisions that are free once it is swept, less what stands for them. Keyframes and large values come on
-    /// top.
+    /// Debugging sessions that are dropped.
+    pub sessions: Vec<DroppedSession>,
+    /// Transcripts and outputs that are dropped, of any other debugging session.
+    pub texts: Vec<DroppedSource>,
+    /// Bytes of revisions and texts that are free once it is swept, less what stands for them. Keyframes and large values come
+    /// on top.
     pub bytes: u64,
 }
 
@@ -103,6 +108,8 @@ impl Session {
                 at.sequence = run.last - 1;
             }
         }
+        let sessions = self.old_sessions(&view, retention, now)?;
+        pruned.add_ended(sessions, self.old_texts(&view, retention, now)?);
         Ok(pruned)
     }
 
@@ -175,7 +182,7 @@ impl Session {
     }
 
     /// The numbers of this session that checkpoints of programs name, each with one of these programs.
-    fn programs(&self, view: &View) -> Result<BTreeMap<u64, String>> {
+    pub(super) fn programs(&self, view: &View) -> Result<BTreeMap<u64, String>> {
         let own = &session_refs(&view.refs, self.number)?.info.name;
         let mut found = BTreeMap::new();
         for (place, session) in (0..).zip(&view.refs.sessions) {
@@ -214,20 +221,37 @@ impl Session {
         pruned: &mut Pruned,
     ) -> Result<bool> {
         let session = self.number;
-        let (verdicts, hidden) = self.store.engine.commit(Durability::Later, &mut |desk| {
-            let verdicts = self.verdicts(&desk.view()?, retention, now)?;
-            let last = verdicts.iter().find(|one| !one.keeps.is_empty());
-            let last = last.map(|one| one.checkpoint.time);
-            let going = verdicts.iter().filter(|one| one.keeps.is_empty());
-            let mut changes: Vec<_> = going
-                .map(|one| RecordChange::CheckpointHidden { session, id: one.checkpoint.id, last })
-                .collect();
-            let hidden = !changes.is_empty();
-            changes.insert(0, RecordChange::Pruned { session });
-            let record = Record { operation: operation.clone(), changes };
-            Ok((hidden.then_some(record), (verdicts, hidden)))
-        })?;
+        let (verdicts, sessions, texts, hidden) =
+            self.store.engine.commit(Durability::Later, &mut |desk| {
+                let verdicts = self.verdicts(&desk.view()?, retention, now)?;
+                let sessions = self.old_sessions(&desk.view()?, retention, now)?;
+                let texts = self.old_texts(&desk.view()?, retention, now)?;
+                let last = verdicts.iter().find(|one| !one.keeps.is_empty());
+                let last = last.map(|one| one.checkpoint.time);
+                let going = verdicts.iter().filter(|one| one.keeps.is_empty());
+                let mut changes: Vec<_> = going
+                    .map(|one| RecordChange::CheckpointHidden {
+                        session,
+                        id: one.checkpoint.id,
+                        last,
+                    })
+                    .collect();
+                // Of a session that goes whole its texts go with it.
+                let stays =
+                    |text: &&DroppedSource| sessions.iter().all(|one| one.of() != text.of());
+                let going = texts.iter().filter(stays);
+                changes.extend(going.map(|text| text.change(session, operation.id)));
+                changes.extend(sessions.iter().map(|one| one.change(session, operation.id)));
+                let hidden = !changes.is_empty();
+                changes.insert(0, RecordChange::Pruned { session });
+                let record = Record { operation: operation.clone(), changes };
+                Ok((hidden.then_some(record), (verdicts, sessions, texts, hidden)))
+            })?;
+        let gone =
+            sessions.iter().map(DroppedSession::of).chain(texts.iter().map(DroppedSource::of));
+        gone.into_iter().try_for_each(|number| self.store.forget_text_copy(number))?;
         pruned.verdicts = verdicts;
+        pruned.add_ended(sessions, texts);
         Ok(hidden)
     }
 }
@@ -272,6 +296,12 @@ impl Pruned {
             }),
         }
         Ok(())
+    }
+
+    fn add_ended(&mut self, sessions: Vec<DroppedSession>, mut texts: Vec<DroppedSource>) {
+        self.bytes += texts.iter().map(|text| text.bytes).sum::<u64>();
+        texts.retain(|text| sessions.iter().all(|one| one.of() != text.of()));
+        (self.sessions, self.texts) = (sessions, texts);
     }
 
     /// How many checkpoints go.

@@ -160,14 +160,15 @@ impl Session {
     /// What appends these bytes to the blob of a bookmark.
     fn segments(&self, bookmark: &Bookmark, content: &[u8]) -> Result<Vec<RecordChange>> {
         let kept = bookmark.kept_bytes();
-        let from = blob::restart_before(kept);
+        let view = self.view()?;
+        let dropped = session_refs(&view.refs, self.number)?.dropped(&bookmark.blob);
+        let from = blob::restart_before(kept).max(dropped);
         let length = kept - from;
         let mut before = Vec::new();
         if length > 0 {
-            let view = self.view()?;
             let engine = &self.store.engine;
             let (start, known) =
-                engine.blobs.read(&view, self.number, &bookmark.blob, from, length)?;
+                engine.blobs.read((&view, dropped), self.number, &bookmark.blob, from, length)?;
             let begin = usize::try_from(from - start).unwrap_or(usize::MAX);
             let end = begin.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
             before = known.get(begin..end).map(<[u8]>::to_vec).ok_or_else(|| {

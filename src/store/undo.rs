@@ -11,14 +11,16 @@ use crate::engine::compare;
 use crate::engine::index::find_operation;
 use crate::engine::lineage::At;
 use crate::engine::live::View;
-use crate::engine::refs::session as session_refs;
+use crate::engine::refs::{in_sight, session as session_refs};
 use crate::engine::retain;
 use crate::engine::revise::{self, ClaimChange, Place, Planned};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{Effect, OperationRow, Record, RecordChange, SessionRefs};
-use crate::model::{Author, BranchNumber, CheckpointId, Digest, Operation, OperationId, Timestamp};
+use crate::model::{
+    Author, BranchNumber, CheckpointId, Digest, Operation, OperationId, SessionNumber, Timestamp,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An operation in short.
@@ -72,6 +74,10 @@ fn describe(effect: &Effect) -> String {
         Effect::Unfolded { first, last, .. } => {
             format!("brought #{first} and on back out of #{last}")
         }
+        Effect::SessionDropped { .. } => "dropped a session".to_owned(),
+        Effect::SessionShown { .. } => "brought a session back".to_owned(),
+        Effect::TextDropped { blob, bytes, .. } => format!("dropped {bytes} bytes of {blob}"),
+        Effect::TextShown { blob, .. } => format!("brought {blob} back"),
         Effect::Swept { checkpoints, revisions } => {
             let checkpoints = checkpoints.len();
             format!("pruned {checkpoints} checkpoints and {revisions} revisions for good")
@@ -154,13 +160,15 @@ impl Session {
 
     fn take_back(&self, act: &Act, way: Way, named: Option<&str>) -> Result<Undone> {
         let operation = act.operation()?;
-        self.store.engine.commit(Durability::Now, &mut |desk| {
+        let mut texts = BTreeSet::new();
+        let undone = self.store.engine.commit(Durability::Now, &mut |desk| {
             let view = desk.view()?;
             let target = match way {
                 Way::Undo => self.undoable(&view, named)?,
                 Way::Redo => self.redoable(&view)?,
             };
             let (changes, planned) = self.counter(desk, &view, &operation, &target)?;
+            texts = target.effects.iter().filter_map(texts_of).collect();
             let revision = planned.map(|planned| planned.head.sequence);
             // What is in force again after a redo is what the undo had taken back.
             let shown = match (way, target.takes_back) {
@@ -170,7 +178,9 @@ impl Session {
             let undone = Undone { operation: operation.id, target: shown.into(), revision };
             let record = Record { operation: operation.clone(), changes };
             Ok((Some(record), undone))
-        })
+        })?;
+        texts.into_iter().try_for_each(|number| self.store.forget_text_copy(number))?;
+        Ok(undone)
     }
 
     fn undoable(&self, view: &View, named: Option<&str>) -> Result<OperationRow> {
@@ -318,6 +328,37 @@ impl Session {
                     retain::check_pruning(view, &pruning)?;
                     changes.push(retain::fold(view, session, &run, pruning)?.change);
                 }
+                Effect::SessionDropped { of } => {
+                    check_session_free(desk, *of)?;
+                    changes.push(RecordChange::SessionShown { session, of: *of });
+                }
+                Effect::SessionShown { of } => {
+                    let current = [desk.refs.pinned, desk.refs.last_used].contains(&Some(*of));
+                    if current || session_refs(&desk.refs, *of)?.gone.is_some() {
+                        return Err(Error::Conflict(
+                            "the session was used again, or pruned again, since".to_owned(),
+                        ));
+                    }
+                    let pruning = target.takes_back.unwrap_or(target.operation.id);
+                    retain::check_pruning(view, &pruning)?;
+                    changes.push(RecordChange::SessionDropped { session, of: *of, pruning });
+                }
+                Effect::TextDropped { of, blob, bytes, old } => {
+                    if self.dropped_by(desk, *of, blob)? != (*bytes, true) {
+                        return Err(Error::Conflict(format!("'{blob}' was pruned again since")));
+                    }
+                    let (of, blob, bytes) = (*of, blob.clone(), *old);
+                    changes.push(RecordChange::TextShown { session, of, blob, bytes });
+                }
+                Effect::TextShown { of, blob, bytes } => {
+                    if self.dropped_by(desk, *of, blob)?.0 >= *bytes {
+                        return Err(Error::Conflict(format!("'{blob}' was pruned again since")));
+                    }
+                    let pruning = target.takes_back.unwrap_or(target.operation.id);
+                    retain::check_pruning(view, &pruning)?;
+                    let (of, blob, bytes) = (*of, blob.clone(), *bytes);
+                    changes.push(RecordChange::TextDropped { session, of, blob, bytes, pruning });
+                }
                 Effect::Swept { .. } => {
                     return Err(Error::Conflict(format!(
                         "what '{}' pruned is gone for good: its time to be taken back is over",
@@ -354,6 +395,13 @@ impl Session {
             facts_hidden: facts_hidden && whose == target.operation.id,
         });
         Ok((changes, planned))
+    }
+
+    /// How many bytes at the beginning of a growing blob were dropped, and whether that can be taken back.
+    fn dropped_by(&self, desk: &Desk<'_>, of: SessionNumber, blob: &str) -> Result<(u64, bool)> {
+        let dropped = &session_refs(&desk.refs, of)?.dropped;
+        let text = dropped.iter().find(|text| text.blob == blob);
+        Ok(text.map_or((0, false), |text| (text.bytes, text.pruning.is_some())))
     }
 
     fn last_checkpoint_without(
@@ -460,6 +508,38 @@ impl Session {
             })
             .collect();
         revise::plan(desk, place, &opposite, &mut None)
+    }
+}
+
+/// A session that was dropped can come back while no other one has its name or its agent's id.
+fn check_session_free(desk: &Desk<'_>, number: SessionNumber) -> Result<()> {
+    let own = session_refs(&desk.refs, number)?;
+    if own.gone.is_none() {
+        return Err(Error::Conflict(format!("'{}' was brought back already", own.info.name)));
+    }
+    let clashes = |other: &SessionRefs| {
+        let (own, other) = (&own.info, &other.info);
+        own.kind == other.kind && own.name == other.name
+            || own.id == other.id
+            || own.agent_session.is_some() && own.agent_session == other.agent_session
+    };
+    match in_sight(&desk.refs).find(|(_, other)| clashes(other)) {
+        Some((_, other)) => Err(Error::Conflict(format!(
+            "another session '{}' has taken its place since",
+            other.info.name
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The session whose texts an effect dropped or brought back.
+const fn texts_of(effect: &Effect) -> Option<SessionNumber> {
+    match effect {
+        Effect::TextDropped { of, .. }
+        | Effect::TextShown { of, .. }
+        | Effect::SessionDropped { of }
+        | Effect::SessionShown { of } => Some(*of),
+        _ => None,
     }
 }
 

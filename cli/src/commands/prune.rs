@@ -56,6 +56,15 @@ pub struct PruneArgs {
     #[arg(long, value_name = "DURATION", value_parser = value::duration)]
     pub keep_revisions: Option<Duration>,
 
+    /// Drop the transcripts and outputs of all sessions that ended longer ago than this; their facts stay, with the
+    /// beginnings of their texts
+    #[arg(long, value_name = "DURATION", value_parser = value::duration)]
+    pub transcripts: Option<Duration>,
+
+    /// Drop all debugging sessions that ended longer ago than this, with all that is theirs
+    #[arg(long, value_name = "DURATION", value_parser = value::duration)]
+    pub sessions: Option<Duration>,
+
     /// Prune every debugging session
     #[arg(long)]
     pub all_sessions: bool,
@@ -186,6 +195,8 @@ fn retention(args: &PruneArgs, config: &Config) -> Retention {
         manual: !args.drop_manual,
         significant: !args.drop_significant,
         revisions: args.keep_revisions.map_or(settings.revisions, micros),
+        texts: args.transcripts.map(micros).or(settings.texts),
+        sessions: args.sessions.map(micros).or(settings.sessions),
         ..chosen
     }
 }
@@ -203,7 +214,9 @@ fn of_settings(config: &Config) -> Retention {
     };
     let chosen = if rules == Retention::none() { Retention::default() } else { rules };
     let revisions = config.duration(key::KEEP_REVISIONS).expect("it has a default");
-    Retention { revisions: micros(revisions), ..chosen }
+    let texts = config.duration(key::KEEP_TRANSCRIPTS).map(micros);
+    let sessions = config.duration(key::KEEP_SESSIONS).map(micros);
+    Retention { revisions: micros(revisions), texts, sessions, ..chosen }
 }
 
 fn within(span: Option<Duration>, count: Option<u64>) -> i64 {

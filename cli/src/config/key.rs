@@ -42,6 +42,10 @@ pub const KEEP_TAGS: &str = "keep.tags";
 pub const KEEP_REVISIONS: &str = "keep.revisions";
 /// For how long a pruning can be taken back.
 pub const KEEP_UNDO: &str = "keep.undo";
+/// How long transcripts stay behind the end of their session.
+pub const KEEP_TRANSCRIPTS: &str = "keep.transcripts";
+/// How long a session stays behind its end.
+pub const KEEP_SESSIONS: &str = "keep.sessions";
 /// Whether pruning is done by itself.
 pub const PRUNE_AUTOMATIC: &str = "prune.automatic";
 
@@ -145,6 +149,18 @@ static KEYS: &[Key] = &[
         Shape::Duration,
         Some("7d"),
         "for how long prune keeps revisions without a checkpoint",
+    ),
+    key(
+        KEEP_SESSIONS,
+        Shape::Duration,
+        None,
+        "for how long behind its end a debugging session stays",
+    ),
+    key(
+        KEEP_TRANSCRIPTS,
+        Shape::Duration,
+        None,
+        "for how long behind its end the transcripts and outputs of a session stay",
     ),
     key(KEEP_UNDO, Shape::Duration, Some("14d"), "for how long a pruning can be taken back"),
     key(

@@ -36,6 +36,32 @@ pub struct FoldJson {
     pub revisions: u64,
 }
 
+/// A source of a session that ended, whose bytes go.
+#[derive(Debug, Serialize)]
+pub struct SourceJson {
+    /// The session.
+    pub session: String,
+    /// When that ended.
+    pub ended: Timestamp,
+    /// The source.
+    pub source: String,
+    /// Bytes on disk.
+    pub bytes: u64,
+}
+
+/// A session that goes, since it ended.
+#[derive(Debug, Serialize)]
+pub struct EndedJson {
+    /// The session.
+    pub session: String,
+    /// When it ended.
+    pub ended: Timestamp,
+    /// How many revisions and checkpoints it has.
+    pub last_sequence: u64,
+    /// How many facts.
+    pub facts: u64,
+}
+
 /// One session.
 #[derive(Debug, Serialize)]
 pub struct PrunedSession {
@@ -51,6 +77,10 @@ pub struct PrunedSession {
     pub folds: Vec<FoldJson>,
     /// How many revisions fold.
     pub folded: u64,
+    /// The debugging sessions that are dropped.
+    pub sessions: Vec<EndedJson>,
+    /// Transcripts and outputs that are dropped, of any other.
+    pub transcripts: Vec<SourceJson>,
     /// Bytes of theirs that are free once they can no longer be taken back; full states and large values come on top.
     pub bytes: u64,
 }
@@ -107,8 +137,22 @@ impl PrunedSession {
             into: fold.into,
             revisions: fold.count,
         });
+        let transcripts = pruned.texts.into_iter().map(|text| SourceJson {
+            session: text.session,
+            ended: text.ended,
+            source: text.source,
+            bytes: text.bytes,
+        });
+        let sessions = pruned.sessions.into_iter().map(|one| EndedJson {
+            session: one.session,
+            ended: one.ended,
+            last_sequence: one.last_sequence,
+            facts: one.facts,
+        });
         Self {
             session,
+            sessions: sessions.collect(),
+            transcripts: transcripts.collect(),
             operation: pruned.operation,
             dropped,
             kept,
@@ -127,6 +171,12 @@ impl PrunedSession {
         let all = self.dropped.len() + self.kept.len();
         screen.put(Tone::Plain, &format!("{all} checkpoints {drops}, {} revisions ", self.folded));
         screen.put(Tone::Plain, folds);
+        if !self.sessions.is_empty() {
+            screen.put(Tone::Plain, &format!(", {} sessions {drops}", self.sessions.len()));
+        }
+        if !self.transcripts.is_empty() {
+            screen.put(Tone::Plain, &format!(", {} transcripts {drops}", self.transcripts.len()));
+        }
         // Of little the bytes depend on chance.
         if self.bytes >= 1000 {
             screen.put(Tone::Plain, &format!(" ({})", bytes(self.bytes)));
@@ -145,6 +195,18 @@ impl PrunedSession {
                 let (first, into) = (fold.first, fold.into);
                 screen.put(Tone::Id, &format!("#{first} into #{into}"));
                 screen.line(Tone::Dim, &format!(" ({} on {})", fold.revisions, fold.branch));
+            }
+            for one in &self.sessions {
+                screen.put(Tone::Bad, "drop ");
+                screen.put(Tone::Plain, &one.session);
+                let ended = format!(" (a session that ended {})", screen.ago(one.ended));
+                screen.line(Tone::Dim, &ended);
+            }
+            for text in &self.transcripts {
+                screen.put(Tone::Bad, "drop ");
+                screen.put(Tone::Plain, &text.source);
+                let ended = format!(" of {}, which ended {}", text.session, screen.ago(text.ended));
+                screen.line(Tone::Dim, &ended);
             }
         }
         if self.operation.is_some() {

@@ -100,3 +100,82 @@ fn maintaining_prunes_by_itself_where_the_settings_say_so() {
     let undo = later.forge(["undo"]);
     assert!(undo.stdout.contains("checkpoint create"), "a verb of one's own comes first: {undo}");
 }
+
+/// A session with a transcript that ended long before the clock of the tests, and one at work.
+fn ended() -> Environment {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "work"]).success();
+    let line = |second: u32, text: &str| {
+        json!({
+            "type": "user",
+            "uuid": format!("u{second}"),
+            "sessionId": "long-ago",
+            "timestamp": format!("2026-01-01T00:00:{second:02}Z"),
+            "message": { "content": text },
+        })
+        .to_string()
+    };
+    let long = "the pool is exhausted ".repeat(400);
+    let lines = [line(1, "why does it hang?"), line(2, &long)].join("\n") + "\n";
+    environment.write("project/old.jsonl", &lines);
+    environment.forge(["import", "claude-code", "old.jsonl"]).success();
+    environment.forge(["session", "use", "work"]).success();
+    environment
+}
+
+/// The name of the session that ended.
+fn old(environment: &Environment) -> String {
+    names(environment).into_iter().find(|name| name != "work").unwrap()
+}
+
+fn names(environment: &Environment) -> Vec<String> {
+    let listed = environment.forge(["session", "list", "--json"]).json();
+    let sessions = listed["sessions"].as_array().unwrap().iter();
+    sessions.map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn of_a_pruned_transcript_the_beginnings_of_texts_stay() {
+    let environment = ended();
+    let old = old(&environment);
+    let listed = environment.forge(["--session", &old, "message", "list", "--json"]).json();
+    let id = listed["messages"][1]["id"].as_str().unwrap().to_owned();
+    let message = || {
+        environment.forge(["--session", &old, "message", "show", &id, "--full", "--json"]).json()
+    };
+    let before = message();
+    let pruned =
+        environment.forge(["checkpoint", "prune", "--transcripts", "30d", "--json"]).json();
+    let dropped = &pruned["sessions"][0]["transcripts"];
+    assert_eq!(dropped.as_array().unwrap().len(), 1, "{pruned}");
+    assert_eq!(dropped[0]["session"], *old);
+    let after = message();
+    assert_ne!(after, before);
+    assert!(after.to_string().contains("the pool is exhausted"), "{after}");
+    let export = environment.forge(["export", "transcript", &old]);
+    assert_eq!(export.code, 3, "{export}");
+    assert!(export.stderr.contains("pruned"), "{export}");
+    environment.forge(["--session", &old, "search", "exhausted"]).success();
+    environment.forge(["verify", "--read-data"]).success();
+    environment.forge(["undo"]).success();
+    assert_eq!(message(), before);
+}
+
+#[test]
+fn a_session_that_ended_goes_and_comes_back() {
+    let environment = ended();
+    let old = old(&environment);
+    assert_eq!(names(&environment).len(), 2);
+    let looked = environment.forge(["checkpoint", "prune", "--sessions", "30d", "--dry-run"]);
+    assert!(looked.stdout.contains("1 sessions would go"), "{looked}");
+    environment.forge(["checkpoint", "prune", "--sessions", "30d"]).success();
+    assert_eq!(names(&environment), ["work"]);
+    let gone = environment.forge(["--session", &old, "status"]);
+    assert_eq!(gone.code, 3, "{gone}");
+    environment.forge(["undo"]).success();
+    assert_eq!(names(&environment).len(), 2);
+    environment.forge(["config", "set", "keep.sessions", "30d"]).success();
+    environment.forge(["config", "set", "prune.automatic", "true"]).success();
+    environment.forge(["maintain"]).success();
+    assert_eq!(names(&environment), ["work"], "by the rules of the settings");
+}

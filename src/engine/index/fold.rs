@@ -244,7 +244,7 @@ impl Indexer<'_> {
     }
 
     /// Drops objects that nothing else points to.
-    fn forget_objects(&mut self, numbers: &[u64]) -> Result<()> {
+    pub(super) fn forget_objects(&mut self, numbers: &[u64]) -> Result<()> {
         for number in numbers {
             object::forget(&self.view(), *number)?
                 .into_iter()

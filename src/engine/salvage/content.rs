@@ -1,11 +1,10 @@
 //! The objects that rows name: deltas, pages of facts, parts of growing blobs.
 
-use super::LOST_OBJECT;
 use super::Salvage;
 use crate::engine::derive;
 use crate::engine::index::fold;
 use crate::engine::lineage::At;
-use crate::engine::object;
+use crate::engine::object::{self, DROPPED_OBJECT, LOST_OBJECT};
 use crate::engine::revise;
 use crate::engine::rows::Rows;
 use crate::error::Result;
@@ -38,6 +37,10 @@ impl Salvage {
                 changed.put(key::SEGMENTS, at(&blob, *end), gap(*end, offset));
             }
             *end = offset + row.length;
+            if row.object == DROPPED_OBJECT {
+                before = Some(Vec::new());
+                return Ok(());
+            }
             let content = before.as_ref().and_then(|before: &Vec<u8>| {
                 let prefix = usize::try_from(row.prefix).ok()?;
                 let prefix = before.get(before.len().checked_sub(prefix)?..)?;

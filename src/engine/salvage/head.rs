@@ -1,11 +1,11 @@
 //! Branches that can be gone on with.
 
-use super::{LOST_OBJECT, Salvage, repair_operation};
+use super::{Salvage, repair_operation};
 use crate::backend::{Direction, Snapshot};
 use crate::engine::derive;
 use crate::engine::index::{self, Placed};
 use crate::engine::lineage::{self, At};
-use crate::engine::object;
+use crate::engine::object::{self, LOST_OBJECT};
 use crate::engine::revise::{self, Place};
 use crate::engine::rows::Rows;
 use crate::engine::total;

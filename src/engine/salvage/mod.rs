@@ -34,9 +34,6 @@ pub(crate) struct Salvage {
     pub(crate) revisions: u64,
 }
 
-/// The object number that stands for one that was lost: none is ever given out.
-pub(crate) const LOST_OBJECT: u64 = 0;
-
 /// Saves what can be saved of an index and the journal behind it.
 ///
 /// # Errors

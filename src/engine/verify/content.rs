@@ -7,8 +7,8 @@ use crate::engine::derive::each;
 use crate::engine::index::fold;
 use crate::engine::lineage::At;
 use crate::engine::live::View;
-use crate::engine::salvage::LOST_OBJECT;
-use crate::engine::{lookup, object, revise, timeline};
+use crate::engine::object::{self, LOST_OBJECT};
+use crate::engine::{lookup, revise, timeline};
 use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{
@@ -190,11 +190,11 @@ pub(super) fn segments(view: &View, findings: &mut Findings) -> Result<()> {
             (blob, before, next) = (name.to_vec(), Vec::new(), 0);
         }
         let what = format!("a growing blob at {offset}");
-        if let Ok(lost) = &row
-            && lost.object == LOST_OBJECT
+        if let Ok(gone) = &row
+            && !object::stands(gone.object)
         {
-            findings.lost_before += 1;
-            (before, next) = (Vec::new(), offset + lost.length);
+            findings.lost_before += u64::from(gone.object == LOST_OBJECT);
+            (before, next) = (Vec::new(), offset + gone.length);
             continue;
         }
         let opened = row.map_err(Error::corrupt("a blob segment")).and_then(|row| {

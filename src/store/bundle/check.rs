@@ -5,7 +5,7 @@ use super::source::{Before, Name, Part, Sources};
 use super::{BundleSource, Items, damaged};
 use crate::engine::lineage::At;
 use crate::engine::live::View;
-use crate::engine::refs::{advance_by, session as session_refs};
+use crate::engine::refs::{advance_by, in_sight, session as session_refs};
 use crate::engine::revise::list_id;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
@@ -98,9 +98,9 @@ pub(super) fn judge(
         }
     }
     let here = contents.sessions.iter().map(|session| {
-        let place = view.refs.sessions.iter().position(|known| known.info.id == session.info.id);
+        let own = in_sight(&view.refs).find(|(_, known)| known.info.id == session.info.id);
         // Only a range may stand on what is here.
-        place.filter(|_| session.from > 0).and_then(|place| SessionNumber::try_from(place).ok())
+        own.filter(|_| session.from > 0).map(|(number, _)| number)
     });
     let mut judge = Judge {
         items,
@@ -203,6 +203,15 @@ impl Judge<'_> {
             RecordChange::Segment { blob, offset, prefix, object, .. } => {
                 let part = Part { offset: *offset, prefix: *prefix, object };
                 self.segment((number, blob.clone()), &part, place)?;
+            }
+            RecordChange::TextMissing { blob, bytes, .. } => {
+                self.sources.missing((number, blob.clone()), *bytes)?;
+            }
+            RecordChange::TextDropped { .. }
+            | RecordChange::TextShown { .. }
+            | RecordChange::SessionDropped { .. }
+            | RecordChange::SessionShown { .. } => {
+                return Err(Error::invalid("it drops what is another session's"));
             }
             RecordChange::Branch { head: Some(head), .. } => self.head(number, head)?,
             RecordChange::Folded { branch, first, last, pruning, delta, .. } => {
@@ -475,7 +484,11 @@ impl Judge<'_> {
         let (store, view) = (self.store, self.view);
         let read = move |name: &Name, from: u64, to: u64| -> Result<Vec<u8>> {
             let Some(here) = here else { return Ok(Vec::new()) };
-            let (start, bytes) = store.engine.blobs.read(view, here, &name.1, from, to - from)?;
+            let dropped = session_refs(&view.refs, here)?.dropped(&name.1);
+            let from = from.max(dropped);
+            let length = to.saturating_sub(from);
+            let view: (&dyn crate::backend::Snapshot, u64) = (view, dropped);
+            let (start, bytes) = store.engine.blobs.read(view, here, &name.1, from, length)?;
             let begin = usize::try_from(from - start).unwrap_or(usize::MAX);
             let end = usize::try_from(to - start).unwrap_or(usize::MAX).min(bytes.len());
             Ok(bytes.get(begin..end).unwrap_or_default().to_vec())

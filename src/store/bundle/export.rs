@@ -4,12 +4,13 @@ use super::MAX_RECORD_BYTES;
 use super::replay::{Replay, Step};
 use crate::engine::live::View;
 use crate::engine::object;
+use crate::engine::refs::in_sight;
 use crate::error::{Error, Result};
 use crate::format::{
     BundleChain, BundleContents, BundleEnd, BundleSession, Bytes, DeltaPart, ItemKind, ObjectKind,
     Page, Record, RecordChange, bundle_header, open, sealed_id,
 };
-use crate::model::{ObjectId, SessionNumber, TextRef, Value};
+use crate::model::{ObjectId, TextRef, Value};
 use crate::store::{Session, Store};
 use std::collections::HashSet;
 
@@ -55,8 +56,8 @@ impl Store {
     /// # Errors
     /// As every read.
     pub fn every_session(&self) -> Result<Vec<Session>> {
-        let count = self.engine.live.written_refs()?.0.sessions.len();
-        Ok((0..count as SessionNumber).map(|number| self.at(number)).collect())
+        let (refs, _) = self.engine.live.written_refs()?;
+        Ok(in_sight(&refs).map(|(number, _)| self.at(number)).collect())
     }
 
     /// Writes sessions as one file, part by part, with all that they name. What waits in the spool is not among it.

@@ -3,18 +3,18 @@
 use super::check::judge;
 use super::{BundleSource, Items, MAX_RECORD_BYTES, damaged};
 use crate::backend::Snapshot;
-use crate::engine::blob::BlobCache;
+use crate::engine::blob::{self, BlobCache};
 use crate::engine::commit::{Desk, Durability};
 use crate::engine::index::{find_operation, fold};
 use crate::engine::lineage::At;
 use crate::engine::maintain::APPLY_BYTES;
 use crate::engine::object;
-use crate::engine::refs::{advance_by, session as session_refs};
+use crate::engine::refs::{advance_by, in_sight, session as session_refs};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    BundleContents, BundleSession, Bytes, Effect, Header, ItemKind, ObjectKind, OperationRow,
-    Record, RecordChange, Refs, SegmentRow, open_with_prefix, sealed_id,
+    BundleContents, BundleSession, Bytes, Effect, Gone, Header, ItemKind, ObjectKind, OperationRow,
+    Record, RecordChange, Refs, SegmentRow, SessionRefs, open_with_prefix, sealed_id,
 };
 use crate::model::{Operation, OperationId, SessionKind, SessionNumber};
 use crate::store::{Act, Store};
@@ -83,9 +83,16 @@ impl Store {
 
 /// The number of a session here, and whether it is there yet.
 fn place(refs: &Refs, session: &BundleSession) -> Result<(SessionNumber, bool)> {
-    let own = |known: &crate::format::SessionRefs| known.info.id == session.info.id;
+    let own =
+        |known: &SessionRefs| known.info.id == session.info.id && known.gone != Some(Gone::Swept);
     if let Some(number) = refs.sessions.iter().position(own) {
         let here = session_refs(refs, number as SessionNumber)?;
+        if here.gone.is_some() {
+            return Err(Error::Conflict(format!(
+                "the session '{}' was pruned here: take that back first",
+                here.info.name
+            )));
+        }
         if here.next_sequence <= session.from {
             return Err(Error::not_found(
                 "revision that the bundle goes on from",
@@ -100,10 +107,10 @@ fn place(refs: &Refs, session: &BundleSession) -> Result<(SessionNumber, bool)> 
             format!("{} up to #{}", session.info.name, session.from),
         ));
     }
-    let taken = |known: &crate::format::SessionRefs| {
+    let taken = |known: &SessionRefs| {
         known.info.kind == session.info.kind && known.info.name == session.info.name
     };
-    if refs.sessions.iter().any(taken) {
+    if in_sight(refs).any(|(_, known)| taken(known)) {
         return Err(Error::Duplicate { kind: "session", id: session.info.name.clone() });
     }
     Ok((refs.sessions.len() as SessionNumber, false))
@@ -234,6 +241,7 @@ const fn has_effect(change: &RecordChange) -> bool {
     !matches!(
         change,
         RecordChange::Segment { .. }
+            | RecordChange::TextMissing { .. }
             | RecordChange::TakesBack { .. }
             | RecordChange::Pruned { .. }
             | RecordChange::Swept { .. }
@@ -270,6 +278,9 @@ fn is_known(
             let part = (*offset, *prefix, object);
             is_known_part(desk, *session, blob, part)?
         }
+        RecordChange::TextMissing { session, blob, bytes } => {
+            blob::end(&desk.view()?, *session, blob)? >= *bytes
+        }
         // They come last, in one record.
         RecordChange::TakesBack { .. } => known.is_some_and(|row| row.takes_back.is_some()),
         RecordChange::Pruned { .. } => known.is_some(),
@@ -297,8 +308,9 @@ fn is_known_part(
     }
     let from = offset.saturating_sub(prefix);
     // What was read before may have come in other parts since.
+    let dropped = session_refs(&desk.refs, session)?.dropped(blob);
     let cache = BlobCache::default();
-    let (start, bytes) = cache.read(&view, session, blob, from, prefix + row.length)?;
+    let (start, bytes) = cache.read((&view, dropped), session, blob, from, prefix + row.length)?;
     let at = |place: u64| usize::try_from(place - start).unwrap_or(usize::MAX);
     let before = bytes.get(at(from)..at(offset)).ok_or_else(|| Error::missing("a source"))?;
     let theirs = open_with_prefix(ObjectKind::Blob, before, &object.0)
@@ -341,6 +353,10 @@ fn follows(
             if fold::row(&desk.view()?, number, at)?.is_some_and(|row| row.first <= *first) {
                 return Err(went());
             }
+        }
+        // What stands here would not reach what follows.
+        RecordChange::TextMissing { blob, .. } if blob::end(&desk.view()?, number, blob)? > 0 => {
+            return Err(went());
         }
         RecordChange::Switched { branch, .. } => drop(here.branch(*branch)?),
         RecordChange::Checkpoint { checkpoint, .. } => {

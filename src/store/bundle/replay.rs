@@ -4,9 +4,9 @@ use super::fold::Pruned;
 use crate::backend::{Direction, Snapshot};
 use crate::engine::lineage::At;
 use crate::engine::live::View;
+use crate::engine::object::{self, LOST_OBJECT};
 use crate::engine::refs::session as session_refs;
-use crate::engine::salvage::LOST_OBJECT;
-use crate::engine::{object, retain, timeline};
+use crate::engine::{retain, timeline};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -51,6 +51,17 @@ fn unfolded(effect: &Effect) -> Option<Effect> {
         }
         _ => None,
     }
+}
+
+/// Whether it is about other sessions, or only about what is kept of texts.
+const fn is_untold(effect: &Effect) -> bool {
+    matches!(
+        effect,
+        Effect::TextDropped { .. }
+            | Effect::TextShown { .. }
+            | Effect::SessionDropped { .. }
+            | Effect::SessionShown { .. }
+    )
 }
 
 pub(super) struct Replay<'a> {
@@ -184,14 +195,35 @@ impl<'a> Replay<'a> {
         }
     }
 
+    /// Whether an operation did nothing that a bundle tells: of texts it says what is missing, not why.
+    fn says_nothing(&self, row: &OperationRow) -> bool {
+        let folded = self.operations.iter().any(|other| {
+            other.takes_back == Some(row.operation.id)
+                && other.effects.iter().any(|effect| unfolded(effect).is_some())
+        });
+        let nothing = |effect: &Effect| match effect {
+            Effect::Swept { checkpoints, revisions } => {
+                checkpoints.is_empty() && *revisions == 0 && !folded
+            }
+            other => is_untold(other),
+        };
+        !row.effects.is_empty() && row.effects.iter().all(nothing)
+    }
+
     /// What an operation did, in order; of a pruning that is done for good as far as it still shows.
     fn deeds(&self, row: &OperationRow) -> Result<Vec<Deed>> {
         let mut deeds = Vec::new();
+        if self.says_nothing(row) {
+            return Ok(deeds);
+        }
         let swept = row.effects.iter().any(|effect| matches!(effect, Effect::Swept { .. }));
         if swept || retain::is_pending(self.view, &row.operation)? {
             deeds.push(Deed::Pruned);
         }
         for effect in &row.effects {
+            if is_untold(effect) {
+                continue;
+            }
             let Effect::Swept { checkpoints, .. } = effect else {
                 deeds.push(Deed::Effect(effect.clone()));
                 continue;
@@ -249,7 +281,8 @@ impl<'a> Replay<'a> {
             ends.insert(row.operation.id, last);
         }
         for (which, row) in self.operations.iter().enumerate() {
-            if row.effects.iter().any(|effect| matches!(effect, Effect::Swept { .. })) {
+            let swept = row.effects.iter().any(|effect| matches!(effect, Effect::Swept { .. }));
+            if swept && !self.says_nothing(row) {
                 let place = self.behind_all(row.operation.id, &ends);
                 self.deeds.push((place, which, Deed::Swept));
             }
@@ -434,8 +467,12 @@ impl<'a> Replay<'a> {
                 self.folds.entry((branch, last)).or_default().pop();
                 one(RecordChange::Unfolded { session, branch, last })
             }
-            // It was told as what it had been.
-            Effect::Swept { .. } => Ok(Vec::new()),
+            // It was told as what it had been; of texts it is said what is missing.
+            Effect::Swept { .. }
+            | Effect::TextDropped { .. }
+            | Effect::TextShown { .. }
+            | Effect::SessionDropped { .. }
+            | Effect::SessionShown { .. } => Ok(Vec::new()),
             Effect::Schedule { .. } => {
                 let every_micros = self.schedules.pop().flatten();
                 one(RecordChange::Schedule { session, every_micros })
@@ -446,7 +483,13 @@ impl<'a> Replay<'a> {
     /// Passes over what is not wanted, so that what follows is known for what it is.
     fn pass(&mut self, effect: Effect, which: usize) -> Result<()> {
         match effect {
-            Effect::Revision { .. } | Effect::Facts { .. } | Effect::Swept { .. } => Ok(()),
+            Effect::Revision { .. }
+            | Effect::Facts { .. }
+            | Effect::Swept { .. }
+            | Effect::TextDropped { .. }
+            | Effect::TextShown { .. }
+            | Effect::SessionDropped { .. }
+            | Effect::SessionShown { .. } => Ok(()),
             Effect::Folded { branch, first, last } => {
                 self.folded(branch, first, last);
                 Ok(())
@@ -541,7 +584,13 @@ impl<'a> Replay<'a> {
         let (bookmark, end) = self.bookmark_version(&source);
         let mut changes = Vec::new();
         if let Some(row) = bookmark.as_ref().filter(|row| !row.blob.is_empty()) {
+            let dropped = self.refs.dropped(&row.blob);
             let mut from = self.blobs.get(&row.blob).copied().unwrap_or(0);
+            if from == 0 && dropped > 0 {
+                let (session, blob, bytes) = (self.named, row.blob.clone(), dropped);
+                changes.push(RecordChange::TextMissing { session, blob, bytes });
+                from = dropped;
+            }
             while from < end {
                 let Some(part) = self.segment_row(&row.blob, from)? else {
                     if from < end.min(row.kept_bytes()) {

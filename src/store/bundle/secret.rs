@@ -112,7 +112,10 @@ impl<'a> Secrets<'a> {
                 self.metadata(&change.metadata);
             }
             RecordChange::BranchChanged { change, .. } => self.metadata(&change.metadata),
-            RecordChange::Segment { blob, .. } => self.text(blob),
+            RecordChange::Segment { blob, .. }
+            | RecordChange::TextDropped { blob, .. }
+            | RecordChange::TextShown { blob, .. }
+            | RecordChange::TextMissing { blob, .. } => self.text(blob),
             RecordChange::Revision { body, .. } => self.behind(&[], &body.0, Form::Plain),
             RecordChange::Checkpoint { checkpoint, .. }
             | RecordChange::CheckpointShown { checkpoint, .. } => self.checkpoint(checkpoint),
@@ -134,6 +137,8 @@ impl<'a> Secrets<'a> {
             | RecordChange::Facts { .. }
             | RecordChange::TakesBack { .. }
             | RecordChange::Pruned { .. }
+            | RecordChange::SessionDropped { .. }
+            | RecordChange::SessionShown { .. }
             | RecordChange::Folded { .. }
             | RecordChange::Unfolded { .. }
             | RecordChange::Swept { .. }

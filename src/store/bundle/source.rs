@@ -32,6 +32,8 @@ struct Source {
     form: Form,
     /// The parts from the restart before the last one on.
     places: Vec<Place>,
+    /// How much of its beginning is gone for good.
+    dropped: u64,
 }
 
 /// The last bytes of a blob.
@@ -101,6 +103,15 @@ const fn kept_from(end: u64) -> u64 {
 }
 
 impl Sources {
+    /// Notes that a blob begins behind what is gone for good.
+    pub(super) fn missing(&mut self, name: Name, bytes: u64) -> Result<()> {
+        let source = Source { next: bytes, form: Form::Plain, places: Vec::new(), dropped: bytes };
+        if self.known.insert(name, source).is_some() {
+            return Err(Error::invalid("a source begins twice"));
+        }
+        Ok(())
+    }
+
     /// Takes in the next part of a blob, which stands in a record of the item at `at`.
     pub(super) fn take(
         &mut self,
@@ -125,7 +136,7 @@ impl Sources {
             // A source of JSON is told by its first byte, which may be the first of this part.
             let json = first.first() == Some(&b'{');
             let form = if json { Form::Json } else { Form::Plain };
-            let source = Source { next: part.offset, form, places: Vec::new() };
+            let source = Source { next: part.offset, form, places: Vec::new(), dropped: 0 };
             self.known.insert(name.clone(), source);
         }
         let mut window = self.window(items, before, &name, part.offset)?;
@@ -165,15 +176,16 @@ impl Sources {
             self.open.remove(0);
         }
         let places = self.known.get(name).map(|source| source.places.clone()).unwrap_or_default();
+        let dropped = self.known.get(name).map_or(0, |source| source.dropped);
         let begin = places.first().map_or(offset, |first| first.offset);
         let mut window = Window { start: begin, bytes: Vec::new() };
         // What was trimmed is needed no longer; what the bundle does not have is in the store.
         let elsewhere = places.is_empty() || !begin.is_multiple_of(RESTART_BYTES);
         if let Some(before) = before
-            && begin > 0
+            && begin > dropped
             && elsewhere
         {
-            window.start = kept_from(begin);
+            window.start = kept_from(begin).max(dropped);
             window.bytes = before(name, window.start, begin)?;
             if window.end() != begin {
                 return Err(Error::missing("what precedes a part of a source"));

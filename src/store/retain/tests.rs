@@ -108,3 +108,28 @@ fn what_is_pruned_behind_a_sweep_is_swept_by_the_next_one() {
     );
     assert_eq!(left.unwrap(), []);
 }
+
+/// A fact names its long text in digits, and a sweep looked for bytes.
+#[test]
+fn a_value_that_a_fact_has_too_is_kept() {
+    let large = text(1, 9000);
+    let (session, ..) = pruned(&large);
+    let act_of_fact = act(5);
+    let mut write = session.write(&act_of_fact);
+    let reference = write.text(&large);
+    let fact = crate::model::Fact {
+        kind: Kind::Message,
+        id: "m".to_owned(),
+        at: act(5).now,
+        origin: crate::model::Origin::Recorded,
+        place: 0,
+        recorded_at: act(5).now,
+        value: Value::from([("text", reference)]),
+    };
+    write.fact(fact).commit().unwrap();
+    assert_eq!(session.store.sweep(act(6).now, act(6).now).unwrap().prunings, 1);
+    let state = session.state(&session.head().unwrap()).unwrap();
+    let known = state.facts_of(Kind::Message).unwrap().pop().unwrap().fact.value;
+    let reference = crate::model::TextRef::from_value(known.field("text").unwrap()).unwrap();
+    assert_eq!(session.text(None, &reference, &|_, _| None).unwrap(), large);
+}

@@ -40,7 +40,7 @@ pub(super) fn current(store: &Store, session: &Session, resolve: Resolve<'_>) ->
     let view = session.view()?;
     let refs = session_refs(&view.refs, session.number)?;
     let now = Seen { facts: refs.facts, pages: refs.pages, sequence: refs.next_sequence };
-    let path = store.path().map(|path| path.join("search").join(format!("{}.text", refs.info.id)));
+    let path = store.text_copy(&refs.info.id);
     let stamp = Stamp::new(store.engine.seals.key(), &refs.info.id);
     let (mut corpus, good) = match &path {
         Some(path) => Corpus::read(path, stamp)?,

@@ -1,7 +1,7 @@
 //! Long texts in their places: a stream stands by itself, so it holds no references into what it comes from.
 
 use super::export::Writer;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::{TextRef, Value};
 
 impl Writer<'_> {
@@ -39,7 +39,10 @@ impl Writer<'_> {
     pub(super) fn expanded(&self, value: Value, source: Option<&str>) -> Result<Value> {
         if let Some(text) = TextRef::from_value(&value) {
             let resolve = self.resolve.unwrap_or(&|_, _| None);
-            return self.session.text(source, &text, resolve).map(Value::Text);
+            return match self.session.text(source, &text, resolve) {
+                Err(Error::Dropped { .. }) => Ok(Value::Text(text.preview)),
+                whole => whole.map(Value::Text),
+            };
         }
         Ok(match value {
             Value::Map(fields) => Value::Map(

@@ -5,10 +5,10 @@ use forge_store::backend::journal::Journal;
 use forge_store::backend::{Frame, Log};
 use forge_store::format::{
     Body, BookmarkRef, BookmarkRow, BranchChange, BranchRefs, Bytes, Chunk, Delta, DeltaChange,
-    DeltaPart, Effort, Head, Header, Marker, ObjectKind, Page, Parent, Record, RecordChange, Refs,
-    Reset, SessionRefs, Side, Spooled, SpooledCheckpoint, SpooledNote, SpooledPage, decode_entry,
-    decode_key, encode_entry, encode_key, entity_hash, entry_hash, open, open_with_prefix, seal,
-    seal_with_prefix, sealed_id,
+    DeltaPart, DroppedText, Effort, Gone, Head, Header, Marker, ObjectKind, Page, Parent, Record,
+    RecordChange, Refs, Reset, SessionRefs, Side, Spooled, SpooledCheckpoint, SpooledNote,
+    SpooledPage, decode_entry, decode_key, encode_entry, encode_key, entity_hash, entry_hash, open,
+    open_with_prefix, seal, seal_with_prefix, sealed_id,
 };
 use forge_store::model::{
     Author, AutoTrigger, BranchMetadata, BranchStatus, Checkpoint, CheckpointId, Digest, Entry,
@@ -225,6 +225,12 @@ fn refs(branches: usize) -> Refs {
         hidden: vec![OperationId::from_bytes([0x11; 16])],
         bookmarks: vec![BookmarkRef { source: "log.jsonl".to_owned(), bytes: 70_000 }],
         schedule: Some(3_600_000_000),
+        dropped: vec![DroppedText {
+            blob: "log.jsonl".to_owned(),
+            bytes: 60_000,
+            pruning: Some(OperationId::from_bytes([0x12; 16])),
+        }],
+        gone: Some(Gone::Pruned(OperationId::from_bytes([0x13; 16]))),
     };
     Refs { sessions: vec![session], pinned: None, last_used: Some(0) }
 }
@@ -300,6 +306,21 @@ fn record() -> Record {
             delta: vec![DeltaPart::Inline(object())],
         },
         RecordChange::Unfolded { session, branch: 1, last: 300 },
+        RecordChange::SessionDropped {
+            session,
+            of: 1,
+            pruning: OperationId::from_bytes([0x11; 16]),
+        },
+        RecordChange::SessionShown { session, of: 1 },
+        RecordChange::TextDropped {
+            session,
+            of: 1,
+            blob: "log.jsonl".to_owned(),
+            bytes: 70_000,
+            pruning: OperationId::from_bytes([0x11; 16]),
+        },
+        RecordChange::TextShown { session, of: 1, blob: "log.jsonl".to_owned(), bytes: 0 },
+        RecordChange::TextMissing { session, blob: "log.jsonl".to_owned(), bytes: 70_000 },
         RecordChange::Swept {
             session,
             operation: OperationId::from_bytes([0x11; 16]),

@@ -158,6 +158,10 @@ fn effects() -> Vec<Effect> {
         Effect::Schedule { old: Some(3_600_000_000) },
         Effect::Folded { branch: 1, first: 290, last: 300 },
         Effect::Unfolded { branch: 1, first: 290, last: 300 },
+        Effect::SessionDropped { of: 1 },
+        Effect::SessionShown { of: 1 },
+        Effect::TextDropped { of: 1, blob: "log.jsonl".to_owned(), bytes: 70_000, old: 60_000 },
+        Effect::TextShown { of: 1, blob: "log.jsonl".to_owned(), bytes: 70_000 },
         Effect::Swept {
             checkpoints: vec![(290, CheckpointId::from_bytes([0x22; 16]))],
             revisions: 8,

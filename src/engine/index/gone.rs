@@ -1,0 +1,152 @@
+//! Sessions that are gone for good: everything in the tables that is theirs alone.
+
+use super::super::derive::each;
+use super::{Indexer, object};
+use crate::backend::{Direction, Snapshot, Table};
+use crate::error::{Error, Result};
+use crate::format::key::{self, KeyBuilder, of};
+use crate::format::{
+    CheckpointRow, Effect, Header, ObjectKind, OperationRow, Page, RevisionRow, SegmentRow,
+};
+use crate::model::{ObjectId, SessionNumber, TextRef};
+use std::collections::BTreeSet;
+
+/// Tables whose keys begin with the session.
+const OWN: [Table; 19] = [
+    key::REVISIONS,
+    key::SEQUENCES,
+    key::TIMES,
+    key::CHECKPOINTS,
+    key::CHECKPOINT_TIMES,
+    key::TAGS,
+    key::HISTORY,
+    key::FACTS,
+    key::FACT_IDS,
+    key::SWITCHES,
+    key::KEYFRAMES,
+    key::RESETS,
+    key::OPERATIONS,
+    key::BOOKMARKS,
+    key::SEGMENTS,
+    key::CHECKPOINT_KEYS,
+    key::FOLDS,
+    key::FOLDED,
+    key::MERGES,
+];
+
+/// The objects of a session.
+#[derive(Default)]
+pub(crate) struct Owned {
+    /// Parts of deltas, pages of facts that no other session has, parts of growing blobs.
+    pub(crate) objects: BTreeSet<u64>,
+    /// The large values that they name: others may name them too.
+    pub(crate) named: BTreeSet<ObjectId>,
+}
+
+/// Finds the objects of a session.
+pub(crate) fn owned(view: &dyn Snapshot, number: SessionNumber) -> Result<Owned> {
+    let mut owned = Owned::default();
+    for table in [key::REVISIONS, key::FOLDED] {
+        for (_, row) in rows(view, table, number)? {
+            if row == RevisionRow::LOST {
+                continue;
+            }
+            let row = RevisionRow::decode(&row).map_err(Error::corrupt("a revision"))?;
+            for part in row.parts.into_iter().filter(|part| object::stands(*part)) {
+                if owned.objects.insert(part) {
+                    let content = object::content(view, ObjectKind::Delta, part)?;
+                    owned.named.extend(object::named_by(&content)?);
+                }
+            }
+        }
+    }
+    for (_, row) in rows(view, key::CHECKPOINTS, number)? {
+        let row = CheckpointRow::decode(&row).map_err(Error::corrupt("a checkpoint"))?;
+        TextRef::each_in(&row.checkpoint.body, &mut |text| {
+            owned.named.insert(text.hash);
+        });
+    }
+    for (_, row) in rows(view, key::SEGMENTS, number)? {
+        let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a blob"))?;
+        owned.objects.extend(Some(row.object).filter(|object| object::stands(*object)));
+    }
+    // Equal pages may have come to stand as one.
+    let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
+    each(view, key::OPERATIONS, |place, row| {
+        let whose = key::short_at(place, 0) == Some(number);
+        let row = OperationRow::decode(row).map_err(Error::corrupt("an operation"))?;
+        for effect in row.effects {
+            if let Effect::Facts { page, .. } = effect
+                && object::stands(page)
+            {
+                if whose {
+                    own.insert(page)
+                } else {
+                    others.insert(page)
+                };
+            }
+        }
+        Ok(())
+    })?;
+    for page in own.difference(&others) {
+        owned.objects.insert(*page);
+        let content = object::content(view, ObjectKind::Page, *page)?;
+        let page = Page::decode(&content).map_err(Error::corrupt("a page of facts"))?;
+        for fact in page.facts {
+            TextRef::each_in(&fact.value, &mut |text| {
+                owned.named.insert(text.hash);
+            });
+        }
+    }
+    Ok(owned)
+}
+
+fn rows(
+    view: &dyn Snapshot,
+    table: Table,
+    number: SessionNumber,
+) -> Result<Vec<crate::backend::Row>> {
+    let (from, to) = (of(number).build(), of(number).end());
+    Ok(view.scan(table, &from, &to, Direction::Ascending, usize::MAX)?)
+}
+
+impl Indexer<'_> {
+    /// Drops all that is of a session alone. Its large values are dropped by who swept, full states by who applies.
+    pub(super) fn drop_session(&mut self, number: SessionNumber) -> Result<()> {
+        let objects: Vec<u64> = owned(&self.view(), number)?.objects.into_iter().collect();
+        self.forget_objects(&objects)?;
+        let mut found: Vec<(Table, Vec<u8>)> = Vec::new();
+        for table in [key::REVISIONS, key::FOLDED] {
+            for (_, row) in rows(&self.view(), table, number)? {
+                if let Ok(row) = RevisionRow::decode(&row) {
+                    let id = Header::id_of(&row.header);
+                    found.push((key::IDS, key::revision_id(&id)));
+                }
+            }
+        }
+        for (_, row) in rows(&self.view(), key::CHECKPOINTS, number)? {
+            let row = CheckpointRow::decode(&row).map_err(Error::corrupt("a checkpoint"))?;
+            found.push((key::IDS, key::checkpoint_id(&row.checkpoint.id)));
+            let place = KeyBuilder::new().time(row.checkpoint.time).session(number);
+            found.push((key::ALL_CHECKPOINTS, place.number(row.checkpoint.sequence).build()));
+        }
+        for (_, row) in rows(&self.view(), key::OPERATIONS, number)? {
+            let row = OperationRow::decode(&row).map_err(Error::corrupt("an operation"))?;
+            found.push((key::OPERATION_IDS, key::operation_id(&row.operation.id)));
+            self.cut.operations += 1;
+        }
+        self.cut.segments += rows(&self.view(), key::SEGMENTS, number)?.len() as u64;
+        let all = Direction::Ascending;
+        for (place, session) in self.view().scan(key::PRUNINGS, &[], &[], all, usize::MAX)? {
+            if key::short_at(&session, 0) == Some(number) {
+                found.push((key::PRUNINGS, place));
+            }
+        }
+        for table in OWN {
+            let own = rows(&self.view(), table, number)?;
+            found.extend(own.into_iter().map(|(place, _)| (table, place)));
+        }
+        found.into_iter().for_each(|(table, place)| self.rows.delete(table, place));
+        Ok(())
+    }
+}

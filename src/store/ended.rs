@@ -1,0 +1,174 @@
+//! Sessions that ended long ago: dropping their transcripts and outputs, or all of them.
+
+use super::Store;
+use super::session::Session;
+use crate::backend::{Snapshot, files};
+use crate::engine::blob;
+use crate::engine::live::View;
+use crate::engine::refs::{in_sight, session as session_refs};
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{BookmarkRow, RecordChange, SessionRefs};
+use crate::model::{OperationId, Retention, SessionId, SessionKind, SessionNumber, Timestamp};
+use std::path::PathBuf;
+
+/// The bytes of a source that pruning drops, or dropped. Its facts stay, with the beginnings of their texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DroppedSource {
+    /// The name of its session.
+    pub session: String,
+    /// When that ended.
+    pub ended: Timestamp,
+    /// The source.
+    pub source: String,
+    /// Bytes that are free once it is swept.
+    pub bytes: u64,
+    of: SessionNumber,
+    blob: String,
+    length: u64,
+}
+
+impl Store {
+    /// Where the copy of a session's texts lies that a search makes.
+    pub(super) fn text_copy(&self, id: &SessionId) -> Option<PathBuf> {
+        self.path().map(|path| path.join("search").join(format!("{id}.text")))
+    }
+
+    /// Removes the copy of a session's texts: it is made anew where it is needed.
+    pub(super) fn forget_text_copy(&self, number: SessionNumber) -> Result<()> {
+        let (refs, _) = self.engine.live.refs()?;
+        if let Some(path) = self.text_copy(&session_refs(&refs, number)?.info.id) {
+            files::remove(&path)?;
+        }
+        Ok(())
+    }
+}
+
+impl DroppedSource {
+    /// The number of its session.
+    pub(super) const fn of(&self) -> SessionNumber {
+        self.of
+    }
+
+    pub(super) fn change(&self, session: SessionNumber, pruning: OperationId) -> RecordChange {
+        let (blob, bytes) = (self.blob.clone(), self.length);
+        RecordChange::TextDropped { session, of: self.of, blob, bytes, pruning }
+    }
+}
+
+/// A session that pruning drops, or dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DroppedSession {
+    /// Its name.
+    pub session: String,
+    /// When it ended.
+    pub ended: Timestamp,
+    /// How many revisions and checkpoints it has.
+    pub last_sequence: u64,
+    /// How many facts.
+    pub facts: u64,
+    of: SessionNumber,
+}
+
+impl DroppedSession {
+    /// Its number.
+    pub(super) const fn of(&self) -> SessionNumber {
+        self.of
+    }
+
+    pub(super) fn change(&self, session: SessionNumber, pruning: OperationId) -> RecordChange {
+        RecordChange::SessionDropped { session, of: self.of, pruning }
+    }
+}
+
+impl Session {
+    /// The debugging sessions that ended up to a time, with when: not this one, not one that is at work.
+    fn ended<'v>(
+        &self,
+        view: &'v View,
+        until: Timestamp,
+    ) -> impl Iterator<Item = (SessionNumber, &'v SessionRefs, Timestamp)> {
+        let (own, refs) = (self.number, &view.refs);
+        in_sight(refs).filter_map(move |(number, session)| {
+            let ended = session.last_event.unwrap_or(session.info.started_at);
+            let at_work = [Some(own), refs.pinned, refs.last_used].contains(&Some(number));
+            let goes = session.info.kind == SessionKind::Debug && !at_work && ended <= until;
+            goes.then_some((number, session, ended))
+        })
+    }
+
+    /// The sessions that go by these rules. One that a program's checkpoint names stays.
+    pub(super) fn old_sessions(
+        &self,
+        view: &View,
+        retention: &Retention,
+        now: Timestamp,
+    ) -> Result<Vec<DroppedSession>> {
+        let Some(age) = retention.sessions else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for (number, session, ended) in self.ended(view, now.plus_micros(age.saturating_neg())) {
+            if self.store.at(number).programs(view)?.is_empty() {
+                found.push(DroppedSession {
+                    session: session.info.name.clone(),
+                    ended,
+                    last_sequence: session.next_sequence - 1,
+                    facts: session.facts,
+                    of: number,
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// The sources whose bytes go by these rules: of debugging sessions other than this one and the current one.
+    pub(super) fn old_texts(
+        &self,
+        view: &View,
+        retention: &Retention,
+        now: Timestamp,
+    ) -> Result<Vec<DroppedSource>> {
+        let Some(age) = retention.texts else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for (number, session, ended) in self.ended(view, now.plus_micros(age.saturating_neg())) {
+            for known in &session.bookmarks {
+                let blobs = self.store.at(number).kept_blobs(view, session, &known.source)?;
+                found.extend(blobs.into_iter().map(|(blob, length, bytes)| DroppedSource {
+                    session: session.info.name.clone(),
+                    ended,
+                    source: known.source.clone(),
+                    bytes,
+                    of: number,
+                    blob,
+                    length,
+                }));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The blobs of a source that have more than was dropped of them: each with its length and what it takes on disk.
+    fn kept_blobs(
+        &self,
+        view: &View,
+        session: &SessionRefs,
+        source: &str,
+    ) -> Result<Vec<(String, u64, u64)>> {
+        let row = view.get(key::BOOKMARKS, &of(self.number).text(source).build())?;
+        let row = row.map(|row| BookmarkRow::decode(&row)).transpose();
+        let Some(row) = row.map_err(Error::corrupt("a bookmark"))? else { return Ok(Vec::new()) };
+        let mut kept = Vec::new();
+        for blob in self.blobs_of(source)? {
+            // Behind the bookmark stands what a killed import left.
+            let length = if blob == row.blob {
+                row.kept_bytes()
+            } else {
+                blob::end(view, self.number, &blob)?
+            };
+            if length > session.dropped(&blob) {
+                let bytes = blob::stored_bytes(view, self.number, &blob)?;
+                kept.push((blob, length, bytes));
+            }
+        }
+        Ok(kept)
+    }
+}

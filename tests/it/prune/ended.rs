@@ -1,0 +1,294 @@
+//! Sessions that ended: their transcripts and outputs go and their facts stay, or all of it goes.
+
+use super::{act, all, bare, create, disk_bytes, history, open, revise, time};
+use forge_store::error::Error;
+use forge_store::model::{BranchMetadata, Fact, Kind, Origin, Retention, Value};
+use forge_store::redact::{Ending, Form};
+use forge_store::store::{
+    BundleRange, Depth, NewCheckpoint, NewSession, Options, Outcome, Session, Store, Taken,
+    UNDO_MICROS,
+};
+use std::io::Cursor;
+use std::path::Path;
+
+const HOUR: i64 = 3_600_000_000;
+
+/// Bytes that hardly compress.
+fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof().fill(&mut bytes);
+    bytes
+}
+
+/// Takes these bytes as the next part of a session's source, with a fact.
+fn take(session: &Session, store: &Store, minutes: i64, known: &mut Vec<u8>, bytes: &[u8]) {
+    let act = act(minutes);
+    let bookmark = session.bookmark("log").unwrap().unwrap_or_default();
+    let open = known[usize::try_from(bookmark.open_block()).unwrap()..].to_vec();
+    let fact = Fact {
+        kind: Kind::Message,
+        id: format!("f{minutes}"),
+        at: act.now,
+        origin: Origin::Imported,
+        place: bookmark.bytes,
+        recorded_at: act.now,
+        value: Value::from([("text", "said".into())]),
+    };
+    let taken = Taken {
+        bytes: store.clean(bytes, Form::Plain, Ending::End),
+        bookmark,
+        open: &open,
+        lines: 1,
+        keep: true,
+        facts: vec![fact],
+        ..Taken::default()
+    };
+    let operation = store.new_operation().unwrap();
+    session.take(&act, operation, "log", taken).unwrap();
+    store.sync().unwrap();
+    known.extend_from_slice(bytes);
+}
+
+/// A session that ended long ago, with its source, and one at work in the same store.
+fn ended(path: &Path) -> (Store, Session, Session, Vec<u8>) {
+    let store = create(path);
+    let old = store.create_session(&act(0), NewSession::named("old")).unwrap();
+    let mut source = Vec::new();
+    // Beyond the place where a part begins anew, too.
+    for (minutes, length) in [(1, 300_000), (2, 9_000_000), (3, 40_000)] {
+        take(&old, &store, minutes, &mut source, &noise(minutes as u64, length));
+    }
+    let new = store.create_session(&act(600), NewSession::named("new")).unwrap();
+    (store, old, new, source)
+}
+
+fn rules() -> Retention {
+    Retention { texts: Some(HOUR), ..Retention::none() }
+}
+
+fn assert_clean(path: &Path) {
+    for depth in [Depth::Quick, Depth::ReadData] {
+        let verified = Store::verify(path, depth, time(700), None).unwrap();
+        assert_eq!(verified.outcome, Outcome::Clean, "{:?}", verified.findings);
+    }
+}
+
+fn facts(session: &Session) -> usize {
+    session.state(&session.head().unwrap()).unwrap().facts_of(Kind::Message).unwrap().len()
+}
+
+#[test]
+fn a_transcript_goes_comes_back_and_goes_for_good_while_its_facts_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let (store, old, new, mut source) = ended(&path);
+    let all = source.len() as u64;
+    let preview = new.prune_preview(&rules(), time(600)).unwrap();
+    let of: Vec<_> = preview.texts.iter().map(|text| (&*text.session, &*text.source)).collect();
+    assert_eq!(of, [("old", "log")]);
+    assert!(preview.bytes > 9_000_000, "{}", preview.bytes);
+    // The session that prunes is at work; so is what ended less long ago.
+    assert_eq!(old.prune_preview(&rules(), time(600)).unwrap().texts, []);
+    assert_eq!(new.prune_preview(&rules(), time(60)).unwrap().texts, []);
+
+    let pruned = new.prune(&act(601), &rules()).unwrap();
+    assert_eq!(pruned.texts, preview.texts);
+    let gone = |length| old.source_bytes("log", 0, length);
+    assert!(matches!(gone(1), Err(Error::Dropped { .. })), "{:?}", gone(1));
+    assert_eq!(facts(&old), 3);
+    store.maintain(0).unwrap();
+    assert_clean(&path);
+    assert!(disk_bytes(&path) > 9_000_000);
+
+    // What comes later stands by itself, whether it is taken back or not.
+    take(&old, &store, 602, &mut source, &noise(9, 70_000));
+    let later = || old.source_bytes("log", all, 70_000).unwrap();
+    assert_eq!(later(), &source[all as usize..]);
+    new.undo(&act(603), None).unwrap();
+    assert_eq!(old.source_bytes("log", 0, source.len() as u64).unwrap(), source);
+    new.redo(&act(604)).unwrap();
+    assert!(matches!(gone(1), Err(Error::Dropped { .. })));
+    assert_eq!(later(), &source[all as usize..]);
+
+    let due = time(604).plus_micros(UNDO_MICROS);
+    assert_eq!(store.sweep(due, time(604)).unwrap().prunings, 1);
+    store.maintain(0).unwrap();
+    store.compact().unwrap();
+    assert!(disk_bytes(&path) < 1_000_000, "{}", disk_bytes(&path));
+    assert_clean(&path);
+    let store = open(&path);
+    let (old, new) = (store.session("old").unwrap(), store.session("new").unwrap());
+    assert!(matches!(old.source_bytes("log", 5, 9), Err(Error::Dropped { .. })));
+    assert!(matches!(old.source_bytes("log", all - 1, 9), Err(Error::Dropped { .. })));
+    assert_eq!(old.source_bytes("log", all, 70_000).unwrap(), &source[all as usize..]);
+    assert_eq!(facts(&old), 4);
+    let again = new.undo(&act(605), pruned.operation.map(|id| id.to_string()).as_deref());
+    assert!(matches!(again, Err(Error::Conflict(_))), "{again:?}");
+
+    // What has grown since goes in its turn, and comes back up to where the first one reached.
+    take(&old, &store, 606, &mut source, &noise(10, 1000));
+    let now = time(2000);
+    let second = new.prune(&act(2000), &rules()).unwrap();
+    assert_eq!(second.texts.len(), 1);
+    assert_eq!(new.prune_preview(&rules(), now).unwrap().texts, [], "nothing is left of it");
+    new.undo(&act(2001), None).unwrap();
+    assert!(matches!(old.source_bytes("log", all - 1, 9), Err(Error::Dropped { .. })));
+    assert_eq!(old.source_bytes("log", all, 71_000).unwrap(), &source[all as usize..]);
+    store.maintain(0).unwrap();
+    assert_clean(&path);
+}
+
+#[test]
+fn a_store_with_dropped_transcripts_is_rebuilt_repaired_and_exchanged() {
+    for swept in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".forge");
+        let (store, old, new, mut source) = ended(&path);
+        let all = source.len() as u64;
+        new.prune(&act(601), &rules()).unwrap();
+        if swept {
+            store.sweep(time(602), time(602)).unwrap();
+        }
+        take(&old, &store, 603, &mut source, &noise(9, 70_000));
+        store.rebuild().unwrap();
+        let same = |old: &Session| {
+            let dropped = old.source_bytes("log", all - 1, 2);
+            assert!(matches!(dropped, Err(Error::Dropped { .. })), "{dropped:?}");
+            assert_eq!(old.source_bytes("log", all, 70_000).unwrap(), &source[all as usize..]);
+            assert_eq!(facts(old), 4);
+        };
+        same(&old);
+        assert_clean(&path);
+
+        let repaired = folder.path().join("repaired");
+        let done = Store::repair(&path, &repaired, time(700), None).unwrap();
+        assert_eq!(done.lost, Vec::<String>::new());
+        same(&open(&repaired).session("old").unwrap());
+        assert_clean(&repaired);
+
+        let mut bundle = Vec::new();
+        let range = |session: &Session| BundleRange { session: session.clone(), from: 0, to: None };
+        let mut write = |bytes: &[u8]| {
+            bundle.extend_from_slice(bytes);
+            Ok::<_, Error>(())
+        };
+        store.export_bundle(&[range(&old), range(&new)], &mut write).unwrap();
+        assert!(bundle.len() < 200_000, "{}", bundle.len());
+        let other = folder.path().join("other");
+        let into = Store::create(&other, Options::default()).unwrap();
+        into.import_bundle(&act(800), &mut Cursor::new(&bundle), None).unwrap();
+        same(&into.session("old").unwrap());
+        into.maintain(0).unwrap();
+        assert_clean(&other);
+        let twice = into.import_bundle(&act(801), &mut Cursor::new(&bundle), None).unwrap();
+        assert_eq!(twice.records, 0, "{twice:?}");
+        // Here the bytes are still known, or are gone likewise.
+        store.import_bundle(&act(802), &mut Cursor::new(&bundle), None).unwrap();
+        same(&old);
+    }
+}
+
+/// A store of three sessions: `s`, which ended long ago and has everything there is, one that ended with it and shares a
+/// large value, and one at work.
+fn three(path: &Path) -> (Store, Session, Session, Session) {
+    let store = create(path);
+    let old = history(&store);
+    let mut source = Vec::new();
+    take(&old, &store, 41, &mut source, &noise(1, 2_000_000));
+    old.create_branch(&act(42), "try", None, BranchMetadata::default()).unwrap();
+    old.switch(&act(42), "try", true).unwrap();
+    let shared = "shared ".repeat(2000);
+    revise(&old, 43, &[("big", Some(shared.clone()))]);
+    old.prune(&act(44), &bare()).unwrap();
+    revise(&old, 45, &[("n1", None)]);
+    let other = store.create_session(&act(600), NewSession::named("other")).unwrap();
+    revise(&other, 600, &[("big", Some(shared))]);
+    let work = store.create_session(&act(601), NewSession::named("work")).unwrap();
+    revise(&work, 601, &[("n", Some("at work".to_owned()))]);
+    store.maintain(0).unwrap();
+    (store, old, other, work)
+}
+
+fn names(store: &Store) -> Vec<String> {
+    store.sessions().unwrap().into_iter().map(|one| one.info.name).collect()
+}
+
+#[test]
+fn a_session_goes_comes_back_and_goes_for_good_while_the_others_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let (store, old, other, work) = three(&path);
+    let before = (all(&old), all(&other), all(&work));
+    let log = old.records(1, usize::MAX).unwrap();
+    let mut bundle = Vec::new();
+    let mut write = |bytes: &[u8]| {
+        bundle.extend_from_slice(bytes);
+        Ok::<_, Error>(())
+    };
+    let range = BundleRange { session: old.clone(), from: 0, to: None };
+    store.export_bundle(&[range], &mut write).unwrap();
+
+    let rules = Retention { sessions: Some(HOUR), texts: Some(HOUR), ..Retention::none() };
+    let preview = work.prune_preview(&rules, time(605)).unwrap();
+    let going: Vec<_> = preview.sessions.iter().map(|one| &*one.session).collect();
+    assert_eq!((going, preview.texts.len()), (vec!["s"], 0));
+    let pruned = work.prune(&act(605), &rules).unwrap();
+    assert_eq!(names(&store), ["other", "work"]);
+    assert!(matches!(store.session("s"), Err(Error::NotFound { .. })));
+    // Who had it open cannot go on in it.
+    let late = act(606);
+    let late = old.write(&late).checkpoint(NewCheckpoint::manual("late")).commit();
+    assert!(matches!(late, Err(Error::Conflict(_))), "{late:?}");
+    assert_clean(&path);
+    store.maintain(0).unwrap();
+    assert_clean(&path);
+
+    work.undo(&act(607), None).unwrap();
+    let again = store.session("s").unwrap();
+    assert_eq!(all(&again), before.0);
+    assert_eq!(again.records(1, usize::MAX).unwrap(), log);
+    assert_eq!(again.source_bytes("log", 0, 2_000_000).unwrap(), noise(1, 2_000_000));
+    work.redo(&act(608)).unwrap();
+    assert_eq!(names(&store), ["other", "work"]);
+    // Its name is free, and taken then.
+    let heir = store.create_session(&act(609), NewSession::named("s")).unwrap();
+    revise(&heir, 609, &[("n", Some("another".to_owned()))]);
+    let refused = work.undo(&act(610), pruned.operation.map(|id| id.to_string()).as_deref());
+    assert!(matches!(refused, Err(Error::Conflict(_))), "{refused:?}");
+
+    let swept = store.sweep(time(700), time(700)).unwrap();
+    assert!(swept.prunings >= 1 && swept.values > 0, "{swept:?}");
+    store.maintain(0).unwrap();
+    store.compact().unwrap();
+    assert!(disk_bytes(&path) < 600_000, "{}", disk_bytes(&path));
+    assert_clean(&path);
+    drop(store);
+    let store = open(&path);
+    assert_eq!(names(&store), ["other", "work", "s"]);
+    let state = |name: &str| all(&store.session(name).unwrap());
+    assert_eq!((state("other"), state("work")), (before.1.clone(), before.2.clone()));
+    store.rebuild().unwrap();
+    assert_clean(&path);
+    let repaired = folder.path().join("repaired");
+    let done = Store::repair(&path, &repaired, time(800), None).unwrap();
+    assert_eq!(done.lost, Vec::<String>::new());
+    assert_clean(&repaired);
+    assert_eq!(names(&open(&repaired)), ["other", "work", "s"]);
+
+    // From a copy it comes back under another name.
+    store.import_bundle(&act(900), &mut Cursor::new(&bundle), Some("s-again")).unwrap();
+    assert_eq!(all(&store.session("s-again").unwrap()), before.0);
+    assert_clean(&path);
+}
+
+#[test]
+fn a_session_that_is_at_work_or_named_by_rules_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, old, ..) = three(&folder.path().join(".forge"));
+    let rules = |age| Retention { sessions: Some(age), ..Retention::none() };
+    // The one that prunes, and the one that is current.
+    let going = old.prune_preview(&rules(HOUR), time(2000)).unwrap().sessions;
+    assert_eq!(going.iter().map(|one| &*one.session).collect::<Vec<_>>(), ["other"]);
+    let young = store.session("work").unwrap().prune_preview(&rules(24 * HOUR), time(602));
+    assert_eq!(young.unwrap().sessions, []);
+}
