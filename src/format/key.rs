@@ -1,6 +1,7 @@
 //! The index's tables and their keys: big-endian numbers and hashes, no text.
 
 use crate::backend::Table;
+use crate::backend::encrypted::Hidden;
 use crate::model::{
     BranchNumber, CheckpointId, Kind, ObjectId, OperationId, RevisionId, SessionNumber, Timestamp,
 };
@@ -68,6 +69,22 @@ pub const REFS: &[u8] = &[1];
 
 /// Where the totals stand in the table of counters.
 pub const TOTALS: &[u8] = &[2];
+
+/// What an encrypted store hides of the keys of a table: hashes of what is recorded, and ids.
+#[must_use]
+pub const fn hidden(table: Table) -> Option<Hidden> {
+    Some(match table {
+        OBJECT_NAMES | OPERATION_IDS => Hidden::new(0, 16),
+        // Ids are looked for by how they begin.
+        IDS => Hidden { bucket: 2, ..Hidden::new(0, 16) },
+        TAGS | HISTORY | BOOKMARKS | SEGMENTS | CHECKPOINT_KEYS => Hidden::new(4, 8),
+        FACT_IDS => Hidden::new(5, 8),
+        FACTS => Hidden::new(21, 8),
+        OPERATIONS => Hidden::new(12, 16),
+        PRUNINGS => Hidden::new(8, 16),
+        _ => return None,
+    })
+}
 
 /// Builds keys of tables.
 #[derive(Clone, Debug, Default)]

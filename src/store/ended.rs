@@ -1,7 +1,7 @@
 //! Sessions that ended long ago: dropping their transcripts and outputs, or all of them.
 
-use super::Store;
 use super::session::Session;
+use super::{Store, search};
 use crate::backend::{Snapshot, files};
 use crate::engine::blob;
 use crate::engine::live::View;
@@ -9,8 +9,7 @@ use crate::engine::refs::{in_sight, session as session_refs};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, RecordChange, SessionRefs};
-use crate::model::{OperationId, Retention, SessionId, SessionKind, SessionNumber, Timestamp};
-use std::path::PathBuf;
+use crate::model::{OperationId, Retention, SessionKind, SessionNumber, Timestamp};
 
 /// The bytes of a source that pruning drops, or dropped. Its facts stay, with the beginnings of their texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,15 +28,10 @@ pub struct DroppedSource {
 }
 
 impl Store {
-    /// Where the copy of a session's texts lies that a search makes.
-    pub(super) fn text_copy(&self, id: &SessionId) -> Option<PathBuf> {
-        self.path().map(|path| path.join("search").join(format!("{id}.text")))
-    }
-
     /// Removes the copy of a session's texts: it is made anew where it is needed.
     pub(super) fn forget_text_copy(&self, number: SessionNumber) -> Result<()> {
         let (refs, _) = self.engine.live.refs()?;
-        if let Some(path) = self.text_copy(&session_refs(&refs, number)?.info.id) {
+        if let Some(path) = search::collect::copy_of(self, &session_refs(&refs, number)?.info.id) {
             files::remove(&path)?;
         }
         Ok(())

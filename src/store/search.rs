@@ -5,7 +5,7 @@
 //! be deleted at any time, and is made again by the next search. Only a search brings it up to date, so no write waits
 //! for it. `docs/search.md` says why it is no index of words.
 
-mod collect;
+pub(super) mod collect;
 mod corpus;
 
 use super::stream::Resolve;

@@ -9,12 +9,13 @@ use crate::engine::refs::session as session_refs;
 use crate::error::{Error, Result};
 use crate::format::FactRow;
 use crate::format::key::{self, of};
-use crate::model::{Fact, Kind, TextRef, Value};
+use crate::model::{Fact, Kind, SessionId, TextRef, Value};
 use crate::store::Store;
 use crate::store::history::LogItem;
 use crate::store::session::Session;
 use crate::store::stream::Resolve;
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 /// Fields that say nothing a person would search for.
 const SILENT: [&str; 14] = [
@@ -35,15 +36,25 @@ const SILENT: [&str; 14] = [
 ];
 const RECORDS: usize = 500;
 
+/// What the copy of a session's texts is sealed or encrypted with.
+fn stamp_of(store: &Store, id: &SessionId) -> Stamp {
+    Stamp::new(store.engine.seals.key(), store.engine.cipher.as_ref(), id)
+}
+
+/// Where the copy of a session's texts lies that a search makes.
+pub(in crate::store) fn copy_of(store: &Store, id: &SessionId) -> Option<PathBuf> {
+    store.path().map(|path| path.join("search").join(stamp_of(store, id).file()))
+}
+
 /// The texts of a session as it is now; the copy beside the store is brought up to date where that can be done.
 pub(super) fn current(store: &Store, session: &Session, resolve: Resolve<'_>) -> Result<Corpus> {
     let view = session.view()?;
     let refs = session_refs(&view.refs, session.number)?;
     let now = Seen { facts: refs.facts, pages: refs.pages, sequence: refs.next_sequence };
-    let path = store.text_copy(&refs.info.id);
-    let stamp = Stamp::new(store.engine.seals.key(), &refs.info.id);
+    let stamp = stamp_of(store, &refs.info.id);
+    let path = copy_of(store, &refs.info.id);
     let (mut corpus, good) = match &path {
-        Some(path) => Corpus::read(path, stamp)?,
+        Some(path) => Corpus::read(path, &stamp)?,
         None => (Corpus::default(), 0),
     };
     if corpus.seen != now {
@@ -64,7 +75,7 @@ pub(super) fn current(store: &Store, session: &Session, resolve: Resolve<'_>) ->
         if let Some(path) = &path
             && !store.engine.options.read_only
             && !view.planned
-            && let Err(error) = corpus.write(path, good, stamp)
+            && let Err(error) = corpus.write(path, good, &stamp)
         {
             tracing::info!(%error, "the texts for searching were not kept");
         }

@@ -45,6 +45,14 @@ fn open(path: &Path) -> Result<Store, forge_store::error::Error> {
     Store::open(path, options)
 }
 
+/// The same as [`create`], encrypted.
+fn create_encrypted(path: &Path) {
+    let keyring = Some(path.with_file_name("keyring"));
+    let options = Options { keyring, encrypted: true, ..Options::default() };
+    let store = Store::create(path, options).unwrap();
+    store.create_session(&act(0), NewSession::named(SHARED)).unwrap();
+}
+
 /// A store with the session that all share.
 fn create(path: &Path) {
     let store = Store::create(path, Options::default()).unwrap();
