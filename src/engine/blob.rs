@@ -1,5 +1,6 @@
 //! Growing blobs: segments, each compressed with what precedes it.
 
+use super::live::View;
 use super::{cores, object};
 use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
@@ -76,6 +77,7 @@ struct Part<'a> {
 pub(crate) struct BlobCache(Mutex<Option<Cached>>);
 
 struct Cached {
+    purges: u64,
     session: SessionNumber,
     blob: String,
     start: u64,
@@ -87,7 +89,7 @@ impl BlobCache {
     /// the segments up to `offset + length`, if there is as much.
     pub(crate) fn read(
         &self,
-        view: &dyn Snapshot,
+        view: &View,
         session: SessionNumber,
         blob: &str,
         offset: u64,
@@ -96,7 +98,7 @@ impl BlobCache {
         let end = offset.saturating_add(length);
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*cached
-            && known.session == session
+            && (known.session, known.purges) == (session, view.refs.purges)
             && known.blob == blob
             && known.start <= offset
             && known.start + known.content.len() as u64 >= end
@@ -134,8 +136,13 @@ impl BlobCache {
             content.extend_from_slice(&part);
         }
         let content = Arc::new(content);
-        *cached =
-            Some(Cached { session, blob: blob.to_owned(), start, content: Arc::clone(&content) });
+        *cached = Some(Cached {
+            purges: view.refs.purges,
+            session,
+            blob: blob.to_owned(),
+            start,
+            content: Arc::clone(&content),
+        });
         Ok((start, content))
     }
 }

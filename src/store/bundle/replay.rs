@@ -435,7 +435,7 @@ impl<'a> Replay<'a> {
                 one(RecordChange::Unfolded { session, branch, last })
             }
             // It was told as what it had been.
-            Effect::Swept { .. } => Ok(Vec::new()),
+            Effect::Swept { .. } | Effect::Purged { .. } => Ok(Vec::new()),
             Effect::Schedule { .. } => {
                 let every_micros = self.schedules.pop().flatten();
                 one(RecordChange::Schedule { session, every_micros })
@@ -446,7 +446,10 @@ impl<'a> Replay<'a> {
     /// Passes over what is not wanted, so that what follows is known for what it is.
     fn pass(&mut self, effect: Effect, which: usize) -> Result<()> {
         match effect {
-            Effect::Revision { .. } | Effect::Facts { .. } | Effect::Swept { .. } => Ok(()),
+            Effect::Revision { .. }
+            | Effect::Facts { .. }
+            | Effect::Swept { .. }
+            | Effect::Purged { .. } => Ok(()),
             Effect::Folded { branch, first, last } => {
                 self.folded(branch, first, last);
                 Ok(())
