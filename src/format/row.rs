@@ -438,7 +438,7 @@ pub enum Effect {
     Purged {
         /// Why, as far as it was said.
         reason: Option<String>,
-        /// In how many places it stood.
+        /// How often it stood there.
         places: u64,
     },
 }

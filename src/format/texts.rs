@@ -86,6 +86,7 @@ pub fn rewrite_texts(
 }
 
 #[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test may panic")]
 mod tests {
     use super::super::codec::pack;
     use super::*;

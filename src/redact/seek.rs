@@ -96,7 +96,7 @@ mod tests {
     fn rules_find_what_they_find_elsewhere() {
         let token = format!("ghp_{}", "0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R");
         let seek = Seek::Rules(Redactor::new());
-        assert_eq!(found(&seek, &format!("token {token}.")), [token.clone()]);
+        assert_eq!(found(&seek, &format!("token {token}.")), vec![token.clone()]);
         assert_eq!(found(&seek, &serde_json::json!({ "t": token }).to_string()), [token]);
     }
 }

@@ -78,7 +78,8 @@ fn describe(effect: &Effect) -> String {
         }
         Effect::Purged { reason, places } => {
             let why = reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
-            format!("purged {places} places for good{why}")
+            let secrets = if *places == 1 { "secret" } else { "secrets" };
+            format!("purged {places} {secrets} for good{why}")
         }
     }
 }

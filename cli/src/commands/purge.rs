@@ -18,22 +18,21 @@ const MAX_BYTES: u64 = 64 << 10;
 /// Arguments of `forge purge`. Exit code 0: nothing of it is left within reach; 8: not yet, since somebody still holds files of
 /// before.
 #[derive(Debug, clap::Args)]
-#[group(id = "secret", required = true, multiple = true)]
 pub struct PurgeArgs {
     /// Read the secret from this file, a line break at its end left out; '-' is standard input
-    #[arg(value_name = "FILE", group = "secret")]
+    #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
 
     /// Take the secret from this environment variable
-    #[arg(long, value_name = "NAME", group = "secret")]
+    #[arg(long, value_name = "NAME")]
     pub env: Option<String>,
 
     /// Purge all that matches this regular expression
-    #[arg(long, value_name = "REGEX", group = "secret")]
+    #[arg(long, value_name = "REGEX")]
     pub pattern: Option<String>,
 
     /// Purge what the rules of 'forge redact' find in what is stored already
-    #[arg(long, group = "secret")]
+    #[arg(long)]
     pub rules: bool,
 
     /// Say where it stands, and change nothing
@@ -51,6 +50,10 @@ pub struct PurgeArgs {
 
 /// Does it.
 pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> {
+    if args.file.is_none() && args.env.is_none() && args.pattern.is_none() && !args.rules {
+        let said = "what is to be purged? Name a FILE with the secret, or '--env', '--pattern' or '--rules'";
+        return Err(CommandError::invalid(said));
+    }
     let mut secrets = BTreeSet::new();
     if let Some(file) = &args.file {
         secrets.insert(read(context, file)?);

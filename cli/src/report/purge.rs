@@ -174,8 +174,14 @@ impl Report for Purged {
         }
         self.left(screen);
         if self.done {
-            let (files, bytes) = (count(self.files, "file"), bytes(self.bytes));
-            screen.line(Tone::Good, &format!("It is in none of the store's {files} ({bytes})"));
+            let files = count(self.files, "file");
+            // Of little the bytes depend on chance.
+            let size = if self.bytes < 1_000_000 {
+                String::new()
+            } else {
+                format!(" ({})", bytes(self.bytes))
+            };
+            screen.line(Tone::Good, &format!("It is in none of the store's {files}{size}"));
             screen.line(
                 Tone::Dim,
                 "Freed blocks of the disk, backups, bundles and other files are out of reach: revoke it too",

@@ -54,7 +54,7 @@ fn what_cannot_be_looked_for_is_refused_and_nothing_is_changed() {
         (vec!["purge", "missing", "--yes"], "cannot read"),
         (vec!["purge", "--env", "NOT_SET_ANYWHERE", "--yes"], "is not set"),
         (vec!["purge", "--pattern", "(", "--yes"], "no regular expression"),
-        (vec!["purge", "--yes"], "required"),
+        (vec!["purge", "--yes"], "what is to be purged"),
     ] {
         let refused = environment.finished(&mut environment.command(&arguments));
         assert!(refused.code > 1, "{arguments:?}: {refused}");
