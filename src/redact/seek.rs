@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn what_matches_is_found_as_it_is_meant() {
         let seek = Seek::pattern(r#"key-[0-9]+(\\+n|\n)?x"#).unwrap();
-        assert_eq!(found(&seek, "a key-12345x key-1x"), ["key-12345x"]);
+        assert_eq!(found(&seek, "a key-12345x key-x"), ["key-12345x"]);
         assert_eq!(found(&seek, r#"{"a":"key-12345\nx"}"#), ["key-12345\nx"]);
         assert_eq!(found(&seek, r#"{"a":"key-12345\\nx"}"#), ["key-12345\nx"]);
         assert!(
