@@ -145,6 +145,9 @@ pub enum Error {
         /// What is missing: `key` or `witness`.
         missing: &'static str,
     },
+    /// The store is encrypted, and its key is not here.
+    #[error("the store is encrypted, and its key is not on this machine: it cannot be read")]
+    Encrypted,
     /// The folder is something else, or another version's.
     #[error(transparent)]
     Marker(#[from] MarkerError),
@@ -222,7 +225,7 @@ impl Error {
                 ErrorKind::Corrupt
             }
             Self::Backend(backend::Error::Breach { .. }) => ErrorKind::Forged,
-            Self::Unkeyed { .. } => ErrorKind::Unkeyed,
+            Self::Unkeyed { .. } | Self::Encrypted => ErrorKind::Unkeyed,
             Self::Held { .. } | Self::Backend(backend::Error::Busy { .. }) => ErrorKind::Locked,
             Self::ReadOnly { .. } | Self::Connected { .. } | Self::Backend(_) => {
                 ErrorKind::Unavailable

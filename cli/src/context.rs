@@ -67,6 +67,13 @@ impl Environment {
         let own = self.directory("XDG_STATE_HOME");
         own.or_else(|| Some(self.directory("HOME")?.join(".local/state")))
     }
+
+    /// Where the keys and witnesses of stores lie.
+    #[must_use]
+    pub fn keyring(&self) -> Option<PathBuf> {
+        let own = self.directory("FORGE_KEYRING");
+        own.or_else(|| Some(self.state_directory()?.join("forge/keyring")))
+    }
 }
 
 impl<const N: usize> From<[(&str, &str); N]> for Environment {
@@ -173,8 +180,7 @@ impl Context {
     /// Where the keys and witnesses of stores lie: `FORGE_KEYRING`, by default beside what programs keep for the user.
     #[must_use]
     pub fn keyring(&self) -> Option<PathBuf> {
-        let own = self.environment.directory("FORGE_KEYRING");
-        own.or_else(|| Some(self.environment.state_directory()?.join("forge/keyring")))
+        self.environment.keyring()
     }
 
     /// How the process ends if nothing went wrong.

@@ -259,6 +259,9 @@ impl From<store::Error> for CommandError {
             store::Error::Unkeyed { .. } => Some(
                 "'forge key import' brings the key from where it is; 'forge adopt' takes the store over".to_owned(),
             ),
+            store::Error::Encrypted => Some(
+                "'forge key import' brings the key from where it is; without it nobody reads the store".to_owned(),
+            ),
             store::Error::Backend(backend::Error::Breach { .. }) => Some(
                 "'forge verify' looks at all of it; go back to a backup, or keep it as it is with 'forge adopt'".to_owned(),
             ),

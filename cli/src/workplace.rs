@@ -89,6 +89,7 @@ pub fn options(context: &Context, access: Access) -> Options {
         read_only: access == Access::Read,
         redaction: redactor(context).map(Arc::new),
         keyring: context.keyring(),
+        encrypted: false,
     }
 }
 
@@ -130,7 +131,7 @@ pub fn session(context: &Context, store: &Store, need: Need) -> Result<Session, 
             found => found,
         };
     }
-    if let Some(process) = store.path().and_then(process::around) {
+    if let Some(process) = store.notes().as_deref().and_then(process::around) {
         let known = store.agent_session(&process.session)?;
         let session = match (known, need) {
             (Some(session), _) => Some(session),
@@ -172,18 +173,20 @@ pub fn agent_session(context: &Context, store: &Store) -> Result<String, Command
                 .hinted("'forge session list' shows whose each is")
         });
     }
-    store.path().and_then(process::around).map(|process| process.session).ok_or_else(|| {
-        CommandError::invalid("this is not called from an agent whose hooks run here")
-            .hinted("'--session' names the agent's own session, by the agent's id of it")
-    })
+    store.notes().as_deref().and_then(process::around).map(|process| process.session).ok_or_else(
+        || {
+            CommandError::invalid("this is not called from an agent whose hooks run here")
+                .hinted("'--session' names the agent's own session, by the agent's id of it")
+        },
+    )
 }
 
 /// Whether this is the agent's own id of its session.
 fn is_of_agent(context: &Context, store: &Store, name: &str) -> bool {
-    let around = store.path().and_then(process::around);
+    let around = store.notes().as_deref().and_then(process::around);
     let by_shell = context.environment.text("FORGE_SESSION") == Some(name);
     around.is_some_and(|process| process.session == name)
-        || (by_shell && process::is_noted(store.path(), name))
+        || (by_shell && process::is_noted(store.notes().as_deref(), name))
 }
 
 /// The session of an agent that has recorded nothing yet.

@@ -4,6 +4,8 @@
 //! stores, files ([`journal`]) and RocksDB ([`rocks`]) for everything else. A remote store fits the same contracts: an
 //! append at an expected position is an insert or a put-if-absent there.
 
+mod cipher;
+pub mod encrypted;
 mod error;
 pub(crate) mod files;
 pub mod journal;
@@ -12,6 +14,8 @@ pub mod rocks;
 mod seal;
 pub mod spool;
 
+pub(crate) use cipher::Place;
+pub use cipher::{CIPHER_BYTES, Cipher};
 pub use error::{Error, Holder};
 pub use seal::{Breach, SealKey, Seals};
 
@@ -344,7 +348,7 @@ pub trait Index: Send + Sync {
 }
 
 /// Writes the next generation of an index. Dropped without [`Applier::publish`], nothing has changed.
-pub trait Applier: Send {
+pub trait Applier: Send + Sync {
     /// What is written so far, on top of the newest generation.
     fn view(&self) -> &dyn Snapshot;
 

@@ -1,7 +1,7 @@
 //! The spool in a folder: one file for each write that waits for the append lock. See `docs/format.md`, "Spool".
 
 use super::seal::SEAL_BYTES;
-use super::{Breach, Error, SealKey, Seals, Spool, files};
+use super::{Breach, Cipher, Error, Place, SealKey, Seals, Spool, files};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
@@ -22,19 +22,44 @@ const ATTEMPTS: u32 = 100;
 pub struct SpoolFolder {
     folder: PathBuf,
     seals: Seals,
+    cipher: Option<Cipher>,
 }
 
 impl SpoolFolder {
     /// The spool in this folder.
     #[must_use]
     pub const fn new(folder: PathBuf) -> Self {
-        Self { folder, seals: Seals::Absent }
+        Self { folder, seals: Seals::Absent, cipher: None }
     }
 
     /// With these seals.
     #[must_use]
     pub fn with_seals(self, seals: Seals) -> Self {
         Self { seals, ..self }
+    }
+
+    /// With writes that are encrypted.
+    #[must_use]
+    pub fn with_cipher(self, cipher: Option<Cipher>) -> Self {
+        Self { cipher, ..self }
+    }
+
+    /// What a file of this name says, if it bears the seal it must.
+    fn shown(&self, name: &str, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
+        let bytes = self.unsealed(name, bytes)?;
+        let Some(cipher) = &self.cipher else { return Ok(bytes) };
+        cipher.open(Place::Waiting(name), &bytes)
+    }
+
+    /// What was put aside, as far as it can be shown; else its bytes as they are.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(crate) fn read_aside(&self, name: &str) -> Result<Vec<u8>, Error> {
+        let path = self.folder.join(format!("{name}.{SET_ASIDE}"));
+        let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
+        let shown = self.cipher.as_ref().and_then(|_| self.shown(name, bytes.clone()).ok());
+        Ok(shown.unwrap_or(bytes))
     }
 
     /// The bytes of a write without its seal, if that is as it must be.
@@ -130,7 +155,7 @@ impl Spool for SpoolFolder {
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         let path = self.folder.join(name);
         match std::fs::read(&path) {
-            Ok(bytes) => self.unsealed(name, bytes).map(Some),
+            Ok(bytes) => self.shown(name, bytes).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io("read", &path)(error)),
         }
@@ -139,7 +164,10 @@ impl Spool for SpoolFolder {
     fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         files::create_private_folder(&self.folder).map_err(Error::io("make", &self.folder))?;
         // The lock on the file goes with it, at the end.
-        let mut bytes = bytes.to_vec();
+        let mut bytes = match &self.cipher {
+            Some(cipher) => cipher.seal(Place::Waiting(name), bytes),
+            None => bytes.to_vec(),
+        };
         if let Some(key) = self.seals.key() {
             bytes.extend(trailer_of(key, name, &bytes));
         }
@@ -285,5 +313,25 @@ mod tests {
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
         let inside = folder_in(folder.path());
         assert_eq!((mode(&inside), mode(&inside.join(NAME))), (0o700, 0o600));
+    }
+
+    #[test]
+    fn an_encrypted_write_is_hidden_and_opens_under_its_name_with_its_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let cipher = |secret| Some(Cipher::new(&[secret; 32]));
+        let spool = |secret| SpoolFolder::new(folder.path().to_owned()).with_cipher(cipher(secret));
+        spool(1).put(NAME, b"what was meant").unwrap();
+        assert_eq!(spool(1).read(NAME).unwrap().unwrap(), b"what was meant");
+        let path = folder.path().join(NAME);
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(!bytes.windows(4).any(|four| four == b"what"));
+        assert!(matches!(spool(2).read(NAME), Err(Error::Breach { .. })));
+        let other = NAME.replace('0', "1");
+        std::fs::rename(&path, folder.path().join(&other)).unwrap();
+        assert!(matches!(spool(1).read(&other), Err(Error::Breach { .. })));
+        std::fs::rename(folder.path().join(&other), &path).unwrap();
+        spool(1).put_aside(NAME).unwrap();
+        assert_eq!(spool(1).read_aside(NAME).unwrap(), b"what was meant");
+        assert_eq!(spool(2).read_aside(NAME).unwrap(), bytes);
     }
 }

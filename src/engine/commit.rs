@@ -4,7 +4,7 @@
 use super::index::Placed;
 use super::live::{Live, View};
 use super::maintain::APPLY_BYTES;
-use crate::backend::{self, Appended, Position, Seals};
+use crate::backend::{self, Appended, Cipher, Position, Seals};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{
     Bytes, DeltaPart, Marker, ObjectKind, Record, RecordChange, Refs, seal, sealed_id,
@@ -29,6 +29,8 @@ pub struct Options {
     /// The folder, outside every store, where the keys and witnesses of stores lie by their ids. With it new stores are
     /// sealed, and the seals of those that have them are checked. See `docs/integrity.md`.
     pub keyring: Option<PathBuf>,
+    /// Whether a store that is made is encrypted, with a key in the keyring. See `docs/encryption.md`.
+    pub encrypted: bool,
 }
 
 /// What is known of the seals of an open store.
@@ -45,10 +47,10 @@ pub enum Standing {
 }
 
 impl Default for Options {
-    /// Five seconds, writable, everything stored as it comes, no seals.
+    /// Five seconds, writable, everything stored as it comes, no seals, not encrypted.
     fn default() -> Self {
         let lock_timeout = Duration::from_secs(5);
-        Self { lock_timeout, read_only: false, redaction: None, keyring: None }
+        Self { lock_timeout, read_only: false, redaction: None, keyring: None, encrypted: false }
     }
 }
 
@@ -75,6 +77,8 @@ pub(crate) struct Engine {
     pub(crate) options: Options,
     pub(crate) standing: Standing,
     pub(crate) seals: Seals,
+    /// What the store is encrypted with, if it is.
+    pub(crate) cipher: Option<Cipher>,
     pub(crate) heads: super::head::HeadCache,
     pub(crate) blobs: super::blob::BlobCache,
     /// How many records this process has committed.
@@ -110,7 +114,7 @@ impl Engine {
         live: Live,
         marker: Marker,
         options: Options,
-        (standing, seals): (Standing, Seals),
+        (standing, seals, cipher): (Standing, Seals, Option<Cipher>),
     ) -> Self {
         Self {
             live,
@@ -118,6 +122,7 @@ impl Engine {
             options,
             standing,
             seals,
+            cipher,
             heads: super::head::HeadCache::default(),
             blobs: super::blob::BlobCache::default(),
             commits: AtomicU64::new(0),

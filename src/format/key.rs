@@ -1,6 +1,7 @@
 //! The index's tables and their keys: big-endian numbers and hashes, no text.
 
 use crate::backend::Table;
+use crate::backend::encrypted::Hidden;
 use crate::model::{
     BranchNumber, CheckpointId, Kind, ObjectId, OperationId, SessionNumber, Timestamp,
 };
@@ -68,6 +69,22 @@ pub const REFS: &[u8] = &[1];
 
 /// Where the totals stand in the table of counters.
 pub const TOTALS: &[u8] = &[2];
+
+/// What an encrypted store hides of the keys of a table: hashes of what is recorded, and ids.
+#[must_use]
+pub const fn hidden(table: Table) -> Option<Hidden> {
+    Some(match table {
+        OBJECT_NAMES | OPERATION_IDS => Hidden::new(0, 16),
+        // Ids are looked for by how they begin.
+        IDS => Hidden { bucket: 2, ..Hidden::new(0, 16) },
+        TAGS | HISTORY | BOOKMARKS | SEGMENTS | CHECKPOINT_KEYS => Hidden::new(4, 8),
+        FACT_IDS => Hidden::new(5, 8),
+        FACTS => Hidden::new(21, 8),
+        OPERATIONS => Hidden::new(12, 16),
+        PRUNINGS => Hidden::new(8, 16),
+        _ => return None,
+    })
+}
 
 /// Builds keys of tables.
 #[derive(Clone, Debug, Default)]
@@ -212,6 +229,33 @@ mod tests {
         let key = |micros| of(1).time(Timestamp::from_micros(micros)).build();
         assert!(key(-2) < key(-1) && key(-1) < key(0) && key(0) < key(i64::MAX));
         assert_eq!(time_at(&key(-2), 4), Some(Timestamp::from_micros(-2)));
+    }
+
+    #[test]
+    fn what_is_hidden_of_keys_is_what_tells_of_what_is_recorded() {
+        let (time, id) = (Timestamp::from_micros(7), [0xab; 16]);
+        let fact = of(1).kind(Kind::Message);
+        let keys = [
+            (TAGS, of(1).text("x").time(time).number(2)),
+            (HISTORY, of(1).bytes(&text_hash("x")).branch(0).number(2)),
+            (BOOKMARKS, of(1).text("x")),
+            (SEGMENTS, of(1).text("x").number(0)),
+            (CHECKPOINT_KEYS, of(1).text("x")),
+            (FACTS, fact.clone().time(time).number(3).text("x").number(4)),
+            (FACT_IDS, fact.text("x").time(time).number(3).number(4)),
+            (OPERATIONS, of(1).number(96).bytes(&id)),
+            (PRUNINGS, KeyBuilder::new().time(time).bytes(&id)),
+            (OBJECT_NAMES, KeyBuilder::new().bytes(&id)),
+            (OPERATION_IDS, KeyBuilder::new().bytes(&id)),
+            (IDS, KeyBuilder::new().bytes(&id)),
+        ];
+        for (table, key) in &keys {
+            let (key, hidden) = (key.clone().build(), hidden(*table).unwrap());
+            let part = key.get(hidden.at..hidden.at + hidden.bytes).unwrap();
+            assert!(part == text_hash("x") || part == id, "{table:?}");
+        }
+        let others = (0..=u8::MAX).map(Table).filter(|table| hidden(*table).is_some());
+        assert_eq!(others.count(), keys.len());
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub struct KeyFile {
     pub store: [u8; 16],
     /// What its seals are made with.
     pub secret: [u8; 32],
+    /// What the store is encrypted with, if it is. It stays when the store is taken over.
+    pub cipher: Option<[u8; 32]>,
     /// Where the store ended, and when, as it was taken over: nobody vouches for what stands before. `None` for a store
     /// that was sealed from its beginning.
     pub adopted: Option<(u64, Timestamp)>,
@@ -37,8 +39,9 @@ impl KeyFile {
             .map_or_else(none, |(position, time)| format!("{position} {}", time.as_micros()));
         let witness =
             self.witness.map_or_else(none, |(position, hash)| format!("{position} {}", hex(&hash)));
+        let cipher = self.cipher.map_or_else(String::new, |it| format!("cipher {}\n", hex(&it)));
         let text = format!(
-            "{FIRST_LINE}\nstore {}\nsecret {}\nadopted {adopted}\nwitness {witness}\n",
+            "{FIRST_LINE}\nstore {}\nsecret {}\nadopted {adopted}\nwitness {witness}\n{cipher}",
             hex(&self.store),
             hex(&self.secret),
         );
@@ -74,7 +77,11 @@ impl KeyFile {
                 Some((position.parse().ok()?, unhex(hash)?))
             }
         };
-        Some(Self { store, secret, adopted, witness })
+        let cipher = match lines.next() {
+            None => None,
+            Some(line) => Some(unhex(line.strip_prefix("cipher ")?)?),
+        };
+        Some(Self { store, secret, cipher, adopted, witness })
     }
 }
 
@@ -83,16 +90,17 @@ mod tests {
     use super::*;
 
     fn plain() -> KeyFile {
-        KeyFile { store: [1; 16], secret: [2; 32], adopted: None, witness: None }
+        KeyFile { store: [1; 16], secret: [2; 32], cipher: None, adopted: None, witness: None }
     }
 
     #[test]
     fn a_key_file_comes_back_and_says_nothing_of_its_secret() {
         let adopted = Some((96, Timestamp::from_micros(1_700_000_000_000_000)));
         let full = KeyFile { adopted, witness: Some((7, [9; 32])), ..plain() };
-        for file in [plain(), full] {
+        let encrypted = KeyFile { cipher: Some([0xc2; 32]), ..plain() };
+        for file in [plain(), full, encrypted] {
             assert_eq!(KeyFile::decode(&file.encode()), Some(file.clone()));
-            assert!(!format!("{file:?}").contains("02"));
+            assert!(!format!("{file:?}").contains("02") && !format!("{file:?}").contains("c2"));
         }
     }
 
@@ -100,7 +108,7 @@ mod tests {
     fn a_key_file_has_the_golden_text() {
         let adopted = Some((96, Timestamp::from_micros(1_700_000_000_000_000)));
         let witness = Some((7, [9; 32]));
-        let file = KeyFile { store: [1; 16], secret: [2; 32], adopted, witness };
+        let file = KeyFile { adopted, witness, ..plain() };
         let (one, two, nine) = ("01".repeat(16), "02".repeat(32), "09".repeat(32));
         assert_eq!(
             file.encode(),
@@ -109,12 +117,20 @@ mod tests {
                  witness 7 {nine}\ncheck 6807c5d9cd679a1b\n"
             )
         );
+        let encrypted = KeyFile { cipher: Some([3; 32]), ..plain() };
+        let three = "03".repeat(32);
+        assert_eq!(
+            encrypted.encode(),
+            format!(
+                "forge seal key 1\nstore {one}\nsecret {two}\nadopted -\nwitness -\ncipher {three}\n\
+                 check 2527078e1b6eedda\n"
+            )
+        );
     }
 
     #[test]
     fn a_key_file_with_a_wrong_byte_is_none() {
-        let file = KeyFile { store: [1; 16], secret: [2; 32], adopted: None, witness: None };
-        let text = file.encode();
+        let text = KeyFile { cipher: Some([3; 32]), ..plain() }.encode();
         for place in 0..text.len() {
             let mut bytes = text.clone().into_bytes();
             bytes.iter_mut().skip(place).take(1).for_each(|byte| *byte ^= 1);

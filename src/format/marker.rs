@@ -8,9 +8,11 @@ pub const FORMAT_VERSION: (u32, u32) = (1, 0);
 const FIRST_LINE: &str = "forge store";
 /// Features of the format that this version knows. A store that requires another one is refused; one that names
 /// another optional one is read only.
-const KNOWN_FEATURES: &[&str] = &[SEALED];
+const KNOWN_FEATURES: &[&str] = &[SEALED, ENCRYPTED];
 /// The feature of a store whose records bear seals: optional, since who knows nothing of them can read, and must not write.
 const SEALED: &str = "sealed";
+/// The feature of a store whose content is encrypted: required, and only of a sealed one.
+const ENCRYPTED: &str = "encrypted";
 
 /// What FORMAT says.
 #[derive(Clone, PartialEq, Eq)]
@@ -127,6 +129,21 @@ impl Marker {
         self
     }
 
+    /// The same store with seals, encrypted.
+    #[must_use]
+    pub fn encrypted(mut self) -> Self {
+        if !self.is_encrypted() {
+            self.required.push(ENCRYPTED.to_owned());
+        }
+        self.sealed()
+    }
+
+    /// Whether what is in the store is encrypted.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.required.iter().any(|name| name == ENCRYPTED)
+    }
+
     /// Whether what is in the store bears seals.
     #[must_use]
     pub fn is_sealed(&self) -> bool {
@@ -187,6 +204,16 @@ mod tests {
         assert!(matches!(Marker::decode(&sharded.encode()), Err(MarkerError::Feature { .. })));
         let hinted = Marker { optional: vec!["hints".to_owned()], ..marker };
         assert!(!Marker::decode(&hinted.encode()).unwrap().is_writable());
+    }
+
+    #[test]
+    fn an_encrypted_store_requires_that_it_is_known_and_is_sealed() {
+        let marker = Marker::new([1; 16], [2; 32]).encrypted();
+        let text = marker.encode();
+        assert!(text.contains("\nrequired encrypted\noptional sealed\n"), "{text}");
+        let read = Marker::decode(&text).unwrap();
+        assert!(read.is_encrypted() && read.is_sealed() && read.is_writable());
+        assert!(!Marker::new([1; 16], [2; 32]).sealed().is_encrypted());
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Taking a store over, and carrying its key from one machine to another.
 
-use super::keyring::{Keyring, Trust, write_private};
+use super::keyring::{Keyring, Trust, cipher_of, write_private};
 use super::{FORMAT_FILE, JOURNAL_FOLDER, Options, Standing, Store, index, marker_of, private};
 use crate::backend::journal::{Journal, Mark};
 use crate::backend::spool::{SpoolFolder, folder_in};
-use crate::backend::{self, SealKey, Seals, Spool};
+use crate::backend::{self, Cipher, SealKey, Seals, Spool};
 use crate::engine::commit::random;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{KeyFile, Marker, Spooled, hex};
@@ -32,6 +32,8 @@ pub struct Adopted {
 pub struct KeyState {
     /// What is known of its seals.
     pub standing: Standing,
+    /// Whether it is encrypted.
+    pub encrypted: bool,
     /// The store's id, 32 hex digits.
     pub id: String,
     /// Where it ended, and when, as it was taken over.
@@ -49,7 +51,7 @@ impl Store {
     /// right, only the writes that wait without one are taken in.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the options name no keyring, [`Error::Backend`] if somebody else is at it, or if something is
+    /// [`Error::Invalid`] if the options name no keyring, [`Error::Encrypted`] if it is and its key is not here, [`Error::Backend`] if somebody else is at it, or if something is
     /// damaged: repair it first. A failure changes nothing that is read; another attempt goes on.
     pub fn adopt(path: &Path, options: &Options, now: Timestamp) -> Result<Adopted> {
         let Some(keyring) = Keyring::of(options) else {
@@ -70,10 +72,17 @@ impl Store {
             && is_right(path, options)?
         {
             let seals = Seals::Keyed(SealKey::new(&key.secret, &marker.id, &marker.key));
-            let waiting = seal_waiting(path, &seals)?;
+            let waiting = seal_waiting(path, &seals, cipher_of(path, &marker, &key)?.as_ref())?;
             let position = keyring.seen(&marker.id)?.map_or(0, |mark| mark.position);
             return Ok(Adopted { before, whole: false, position, waiting });
         }
+        // What it is encrypted with goes over: it stays as it is, and only its seals are made anew.
+        let known = keyring.key(&marker.id)?;
+        let (shared, cipher) = match &known {
+            Some(file) => (file.cipher, cipher_of(path, &marker, file)?),
+            None if marker.is_encrypted() => return Err(Error::Encrypted),
+            None => (None, None),
+        };
         let id = random()?;
         let secret = random()?;
         let seals = Seals::Keyed(SealKey::new(&secret, &id, &marker.key));
@@ -84,7 +93,7 @@ impl Store {
             let reason = "somebody else is bringing the index up to date: try again".to_owned();
             return Err(Error::Conflict(reason));
         }
-        let waiting = seal_waiting(path, &seals)?;
+        let waiting = seal_waiting(path, &seals, cipher.as_ref())?;
         // A copy of texts is made anew where it is needed.
         match fs::remove_dir_all(path.join("search")) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -93,7 +102,8 @@ impl Store {
             _ => {}
         }
         let position = end.position;
-        let file = KeyFile { store: id, secret, adopted: Some((position, now)), witness: None };
+        let adopted = Some((position, now));
+        let file = KeyFile { store: id, secret, cipher: shared, adopted, witness: None };
         keyring.add(&file, &end)?;
         keyring.note_place(path, &id);
         // From here on it is another store.
@@ -108,14 +118,17 @@ impl Store {
     /// [`Error::NoStore`], [`Error::Marker`]; [`backend::Error::Breach`] if the store is not the one that stood there.
     pub fn key_state(path: &Path, options: &Options) -> Result<KeyState> {
         let marker = marker_of(path)?;
-        let standing = Trust::of(path, &marker, options)?.standing;
+        let standing = match Trust::of(path, &marker, options) {
+            Err(Error::Encrypted) => Standing::NoKey,
+            trust => trust?.standing,
+        };
         let id = hex(&marker.id);
         let (mut adopted, mut witnessed) = (None, None);
         if let Some(keyring) = Keyring::of(options) {
             adopted = keyring.key(&marker.id)?.and_then(|file| file.adopted);
             witnessed = keyring.seen(&marker.id)?.map(|mark| mark.position);
         }
-        Ok(KeyState { standing, id, adopted, witnessed })
+        Ok(KeyState { standing, encrypted: marker.is_encrypted(), id, adopted, witnessed })
     }
 
     /// The key of the store in a folder, with what its witness has seen, as a text to be taken elsewhere.
@@ -174,13 +187,18 @@ fn is_right(path: &Path, options: &Options) -> Result<bool> {
 }
 
 /// Gives what waits in the spool the store's seal; what cannot be read stays as it is.
-fn seal_waiting(path: &Path, seals: &Seals) -> Result<u64> {
+fn seal_waiting(path: &Path, seals: &Seals, cipher: Option<&Cipher>) -> Result<u64> {
     let folder = folder_in(path);
-    let read = SpoolFolder::new(folder.clone()).with_seals(Seals::Unknown);
-    let sealed = SpoolFolder::new(folder.clone()).with_seals(seals.clone());
+    let spool =
+        |seals| SpoolFolder::new(folder.clone()).with_seals(seals).with_cipher(cipher.cloned());
+    let (read, sealed) = (spool(Seals::Unknown), spool(seals.clone()));
     let mut count = 0;
     for name in read.names()? {
-        let Some(bytes) = read.read(&name)? else { continue };
+        let bytes = match read.read(&name) {
+            Err(backend::Error::Breach { .. }) => continue,
+            bytes => bytes?,
+        };
+        let Some(bytes) = bytes else { continue };
         let is_sealed = matches!(sealed.read(&name), Ok(Some(_)));
         if !is_sealed && Spooled::decode(&bytes).is_ok() {
             sealed.put(&name, &bytes)?;

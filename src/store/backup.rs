@@ -1,7 +1,11 @@
 //! A copy of a whole store, while it is in use.
 
+use super::keyring::Trust;
 use super::verify::Outcome;
-use super::{FORMAT_FILE, IGNORE_FILE, INDEX_FOLDER, JOURNAL_FOLDER, Store, private, write_new};
+use super::{
+    FORMAT_FILE, IGNORE_FILE, INDEX_FOLDER, JOURNAL_FOLDER, Options, Store, marker_of, private,
+    write_new,
+};
 use crate::backend::spool::{SpoolFolder, folder_in};
 use crate::backend::{self, Position, Spool, journal, rocks};
 use crate::engine::verify::Depth;
@@ -24,12 +28,18 @@ pub struct Backed {
 
 impl Store {
     /// Copies the store in `from` to the folder `to`, which must not be there yet or be empty, while others write to it.
-    /// The copy holds all that was acknowledged before, and is one moment of the store. It is verified.
+    /// The copy holds all that was acknowledged before, and is one moment of the store. It is verified; one that is
+    /// encrypted with its key in this keyring, which the copy shares.
     ///
     /// # Errors
-    /// [`Error::NoStore`], [`Error::StoreExists`], [`Error::Invalid`] if the folder is not empty, [`Error::Corrupt`] if
-    /// the store is damaged, [`Error::Backend`].
-    pub fn backup(from: &Path, to: &Path, now: Timestamp) -> Result<Backed> {
+    /// [`Error::NoStore`], [`Error::StoreExists`], [`Error::Invalid`] if the folder is not empty, [`Error::Encrypted`]
+    /// if it is and its key is not in this keyring, [`Error::Corrupt`] if the store is damaged, [`Error::Backend`].
+    pub fn backup(
+        from: &Path,
+        to: &Path,
+        now: Timestamp,
+        keyring: Option<&Path>,
+    ) -> Result<Backed> {
         let format = fs::read(from.join(FORMAT_FILE));
         let format = format.map_err(|_| Error::NoStore { path: from.to_owned() })?;
         if to.join(FORMAT_FILE).exists() {
@@ -41,6 +51,9 @@ impl Store {
                 to.display()
             )));
         }
+        if keyring_lacks(from, keyring)? {
+            return Err(Error::Encrypted);
+        }
         let io = |action| backend::Error::io(action, to);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(io("make"))?;
         private(to, 0o700)?;
@@ -51,7 +64,7 @@ impl Store {
         // FORMAT makes the folder a store, so it comes last.
         write_new(&to.join(FORMAT_FILE), &format)?;
         fs::File::open(to).and_then(|folder| folder.sync_all()).map_err(io("sync"))?;
-        let verified = Self::verify(to, Depth::Quick, now, None)?;
+        let verified = Self::looked_at(to, Depth::Quick, now, (keyring, false))?;
         match (verified.outcome, verified.findings.first()) {
             (Outcome::Clean, _) | (_, None) => {}
             (_, Some(first)) => {
@@ -62,6 +75,15 @@ impl Store {
             }
         }
         Ok(Backed { position, waiting, revisions: verified.checked.revisions })
+    }
+}
+
+/// Whether the store is encrypted and its key is not there.
+fn keyring_lacks(from: &Path, keyring: Option<&Path>) -> Result<bool> {
+    let options = Options { keyring: keyring.map(Path::to_owned), ..Options::default() };
+    match Trust::unvouched(from, &marker_of(from)?, &options) {
+        Err(Error::Encrypted) => Ok(true),
+        trust => trust.map(|_| false),
     }
 }
 

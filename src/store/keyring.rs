@@ -8,7 +8,7 @@
 //! ```
 
 use crate::backend::journal::{Mark, Witness};
-use crate::backend::{self, Breach, SealKey, Seals, files};
+use crate::backend::{self, Breach, Cipher, SealKey, Seals, files};
 use crate::engine::commit::{Options, Standing};
 use crate::error::{Error, Result};
 use crate::format::{KeyFile, Marker, hex};
@@ -28,6 +28,8 @@ pub(super) struct Keyring {
 pub(super) struct Trust {
     pub(super) standing: Standing,
     pub(super) seals: Seals,
+    /// What the store is encrypted with, if it is.
+    pub(super) cipher: Option<Cipher>,
     pub(super) witness: Option<Witness>,
     /// Where is noted which files of the index were checked.
     pub(super) checked: Option<PathBuf>,
@@ -35,22 +37,45 @@ pub(super) struct Trust {
 
 impl Trust {
     const fn without(standing: Standing, seals: Seals) -> Self {
-        Self { standing, seals, witness: None, checked: None }
+        Self { standing, seals, cipher: None, witness: None, checked: None }
+    }
+
+    /// What is known of a store without its key.
+    fn unkeyed(marker: &Marker) -> Result<Self> {
+        match (marker.is_encrypted(), marker.is_sealed()) {
+            (true, _) => Err(Error::Encrypted),
+            (false, true) => Ok(Self::without(Standing::NoKey, Seals::Unknown)),
+            (false, false) => Ok(Self::without(Standing::Unsealed, Seals::Absent)),
+        }
+    }
+
+    /// What is known of this store if nothing is asked of its seals: of its key only what it is encrypted with.
+    ///
+    /// # Errors
+    /// [`Error::Encrypted`] if it is and its key is not here.
+    pub(super) fn unvouched(path: &Path, marker: &Marker, options: &Options) -> Result<Self> {
+        let file = match Keyring::of(options) {
+            Some(keyring) => keyring.key(&marker.id)?,
+            None => None,
+        };
+        let Some(file) = file.filter(|_| marker.is_encrypted()) else {
+            return Self::unkeyed(marker);
+        };
+        let cipher = cipher_of(path, marker, &file)?;
+        Ok(Self { cipher, ..Self::without(Standing::NoKey, Seals::Unknown) })
     }
 
     /// What is known of this store, at this place, by these options.
     ///
     /// # Errors
-    /// [`backend::Error::Breach`] if another store stood here, or this one had seals.
+    /// [`backend::Error::Breach`] if another store stood here, or this one had seals; [`Error::Encrypted`] if it is and its key is not
+    /// here.
     pub(super) fn of(path: &Path, marker: &Marker, options: &Options) -> Result<Self> {
-        let unkeyed = match marker.is_sealed() {
-            true => Self::without(Standing::NoKey, Seals::Unknown),
-            false => Self::without(Standing::Unsealed, Seals::Absent),
-        };
-        let Some(keyring) = Keyring::of(options) else { return Ok(unkeyed) };
+        let unkeyed = Self::unkeyed(marker);
+        let Some(keyring) = Keyring::of(options) else { return unkeyed };
         let Some(file) = keyring.key(&marker.id)? else {
             keyring.check_place(path, &marker.id)?;
-            return Ok(unkeyed);
+            return unkeyed;
         };
         if !marker.is_sealed() {
             let what = format!(
@@ -59,6 +84,7 @@ impl Trust {
             );
             return Err(backend::Error::Breach { breach: Breach::Unsealed, what }.into());
         }
+        let cipher = cipher_of(path, marker, &file)?;
         if !options.read_only {
             keyring.note_place(path, &marker.id);
         }
@@ -66,7 +92,23 @@ impl Trust {
         let witness = keyring.witness(&marker.id)?;
         let standing = if witness.is_some() { Standing::Sealed } else { Standing::NoWitness };
         let checked = Some(keyring.of_store(&marker.id).join(CHECKED));
-        Ok(Self { standing, seals: Seals::Keyed(key), witness, checked })
+        Ok(Self { standing, seals: Seals::Keyed(key), cipher, witness, checked })
+    }
+}
+
+/// What a store is encrypted with, of its key: both say whether it is.
+pub(super) fn cipher_of(path: &Path, marker: &Marker, file: &KeyFile) -> Result<Option<Cipher>> {
+    match (&file.cipher, marker.is_encrypted()) {
+        (Some(secret), true) => Ok(Some(Cipher::new(secret))),
+        (None, false) => Ok(None),
+        (known, _) => {
+            let (is, was) = if known.is_some() { ("not ", "") } else { ("", "not ") };
+            let what = format!(
+                "the store at {} is {is}encrypted, and its key says that it was {was}so",
+                path.display()
+            );
+            Err(backend::Error::Breach { breach: Breach::Replaced, what }.into())
+        }
     }
 }
 
@@ -87,6 +129,11 @@ impl Keyring {
 
     fn of_store(&self, store: &[u8; 16]) -> PathBuf {
         self.folder.join(hex(store))
+    }
+
+    /// Where others may note something about a store of which nothing may be seen in its own folder.
+    pub(super) fn notes(&self, store: &[u8; 16]) -> PathBuf {
+        self.of_store(store)
     }
 
     /// The key of a store, if it is here.

@@ -77,18 +77,19 @@ pub use undo::{OperationSummary, Undone};
 pub use verify::{Outcome, Verified};
 pub use write::{Committed, HeadClaims, NewCheckpoint, Write};
 
+use crate::backend::encrypted::EncryptedIndex;
 use crate::backend::journal::{Journal, Mark};
 use crate::backend::memory::{MemoryIndex, MemoryLog};
 use crate::backend::rocks::RocksIndex;
 use crate::backend::spool::{SpoolFolder, folder_in};
-use crate::backend::{self, Index, Log, Seals, Spool};
+use crate::backend::{self, Cipher, Index, Log, Seals, Spool};
 use crate::engine::checkpoint;
 use crate::engine::commit::{Durability, Engine, operation_id, random};
 use crate::engine::live::Live;
 use crate::engine::maintain::refs_record;
 use crate::engine::refs;
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{KeyFile, Marker, Record, RecordChange, Refs};
+use crate::format::{KeyFile, Marker, Record, RecordChange, Refs, key};
 use crate::model::{Checkpoint, OperationId, SessionKind, SessionNumber};
 use keyring::{Keyring, Trust};
 use std::fs;
@@ -131,7 +132,8 @@ impl Store {
     /// Makes a new store in a folder that is not there yet, or is empty.
     ///
     /// # Errors
-    /// [`Error::StoreExists`] if there is one; [`Error::Backend`] if the folder cannot be made.
+    /// [`Error::StoreExists`] if there is one; [`Error::Invalid`] if it is to be encrypted and the options name no
+    /// keyring; [`Error::Backend`] if the folder cannot be made.
     pub fn create(path: &Path, options: Options) -> Result<Self> {
         if path.join(FORMAT_FILE).exists() {
             return Err(Error::StoreExists { path: path.to_owned() });
@@ -144,47 +146,71 @@ impl Store {
                 path.display()
             )));
         }
+        let keyring = Keyring::of(&options);
+        if options.encrypted && keyring.is_none() {
+            return Err(Error::invalid("an encrypted store needs a folder for its key"));
+        }
         let io = |action| backend::Error::io(action, path);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("make"))?;
         private(path, 0o700)?;
         let mut marker = Marker::new(random()?, random()?);
-        if let Some(keyring) = Keyring::of(&options) {
-            let file =
-                KeyFile { store: marker.id, secret: random()?, adopted: None, witness: None };
+        if let Some(keyring) = keyring {
+            let cipher = options.encrypted.then(random).transpose()?;
+            let (store, secret) = (marker.id, random()?);
+            let file = KeyFile { store, secret, cipher, adopted: None, witness: None };
             keyring.add(&file, &Mark { position: 0, hash: [0; 32] })?;
             keyring.note_place(path, &marker.id);
-            marker = marker.sealed();
+            marker = if options.encrypted { marker.encrypted() } else { marker.sealed() };
         }
         let trust = Trust::of(path, &marker, &options)?;
         // The journal first: FORMAT makes the folder a store, so it comes last.
         let journal = Journal::create(&path.join(JOURNAL_FOLDER))?
-            .with_seals(trust.seals.clone(), trust.witness);
+            .with_seals(trust.seals.clone(), trust.witness)
+            .with_cipher(trust.cipher.clone());
         begin(&journal)?;
         write_new(&path.join(IGNORE_FILE), b"*\n")?;
         write_new(&path.join(FORMAT_FILE), marker.encode().as_bytes())?;
         fs::File::open(path).and_then(|folder| folder.sync_all()).map_err(io("sync"))?;
-        let index = index(path, &trust.seals, trust.checked);
-        let about = (trust.standing, trust.seals);
-        Ok(Self::assemble(Arc::new(journal), Arc::new(index), marker, options, about, Some(path)))
+        let index = shown_index(path, &trust.seals, trust.cipher.clone(), trust.checked);
+        let about = (trust.standing, trust.seals, trust.cipher);
+        Ok(Self::assemble(Arc::new(journal), index, marker, options, about, Some(path)))
     }
 
     /// Opens a store.
     ///
     /// # Errors
-    /// [`Error::NoStore`], [`Error::Marker`] if it is something else or another version's, [`Error::Backend`].
+    /// [`Error::NoStore`], [`Error::Marker`] if it is something else or another version's, [`Error::Encrypted`] if it is
+    /// and its key is not in the keyring, [`Error::Backend`].
     pub fn open(path: &Path, options: Options) -> Result<Self> {
         let marker = marker_of(path)?;
         let trust = Trust::of(path, &marker, &options)?;
+        Self::open_with(path, marker, options, trust)
+    }
+
+    /// Opens a store without asking anything of its seals: what is written waits in its spool until the store is taken
+    /// over. For one that is refused otherwise, and into which something must not be lost.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_unvouched(path: &Path, options: Options) -> Result<Self> {
+        let marker = marker_of(path)?;
+        let trust = Trust::unvouched(path, &marker, &options)?;
+        Self::open_with(path, marker, options, trust)
+    }
+
+    fn open_with(path: &Path, marker: Marker, options: Options, trust: Trust) -> Result<Self> {
         let folder = path.join(JOURNAL_FOLDER);
         let journal = if options.read_only {
             Journal::open_read_only(&folder)?
         } else {
             Journal::open(&folder)?
         };
-        let journal = journal.with_seals(trust.seals.clone(), trust.witness);
-        let index = index(path, &trust.seals, trust.checked);
-        let about = (trust.standing, trust.seals);
-        Ok(Self::assemble(Arc::new(journal), Arc::new(index), marker, options, about, Some(path)))
+        let journal = journal
+            .with_seals(trust.seals.clone(), trust.witness)
+            .with_cipher(trust.cipher.clone());
+        let index = shown_index(path, &trust.seals, trust.cipher.clone(), trust.checked);
+        let about = (trust.standing, trust.seals, trust.cipher);
+        Ok(Self::assemble(Arc::new(journal), index, marker, options, about, Some(path)))
     }
 
     /// Makes a store in memory, gone with the last clone: for tests and throw-away work.
@@ -204,7 +230,7 @@ impl Store {
         begin(&log)?;
         let marker = Marker::new(random()?, random()?);
         let index = MemoryIndex::default();
-        let about = (Standing::Unsealed, Seals::Absent);
+        let about = (Standing::Unsealed, Seals::Absent, None);
         Ok(Self::assemble(Arc::new(log), Arc::new(index), marker, options, about, None))
     }
 
@@ -213,13 +239,15 @@ impl Store {
         index: Arc<dyn Index>,
         marker: Marker,
         options: Options,
-        (standing, seals): (Standing, Seals),
+        (standing, seals, cipher): (Standing, Seals, Option<Cipher>),
         path: Option<&Path>,
     ) -> Self {
         let spool = path.map(|path| {
-            Arc::new(SpoolFolder::new(folder_in(path)).with_seals(seals.clone())) as Arc<dyn Spool>
+            let spool = SpoolFolder::new(folder_in(path)).with_seals(seals.clone());
+            Arc::new(spool.with_cipher(cipher.clone())) as Arc<dyn Spool>
         });
-        let engine = Engine::new(Live::new(log, index, spool), marker, options, (standing, seals));
+        let about = (standing, seals, cipher);
+        let engine = Engine::new(Live::new(log, index, spool), marker, options, about);
         Self { engine: Arc::new(engine), path: path.map(Path::to_owned) }
     }
 
@@ -229,10 +257,42 @@ impl Store {
         self.path.as_deref()
     }
 
+    /// Where others may note something about it: in its folder, or, since nothing may be seen there of one that is
+    /// encrypted, beside its key. `None` if it is in memory.
+    #[must_use]
+    pub fn notes(&self) -> Option<PathBuf> {
+        match self.engine.cipher {
+            None => self.path.clone(),
+            Some(_) => Some(Keyring::of(&self.engine.options)?.notes(&self.engine.marker.id)),
+        }
+    }
+
+    /// As [`Store::notes`], of the store in this folder, which need not be one that can be opened. `None` if it is
+    /// encrypted and there is nowhere else.
+    #[must_use]
+    pub fn notes_of(path: &Path, keyring: Option<&Path>) -> Option<PathBuf> {
+        match marker_of(path) {
+            Ok(marker) if marker.is_encrypted() => Some(Keyring::new(keyring?).notes(&marker.id)),
+            Ok(_) => Some(path.to_owned()),
+            // Rather nowhere than where it may be seen.
+            Err(_) => {
+                let text = fs::read(path.join(FORMAT_FILE)).unwrap_or_default();
+                let is_encrypted = String::from_utf8_lossy(&text).contains("encrypted");
+                (!is_encrypted).then(|| path.to_owned())
+            }
+        }
+    }
+
     /// What is known of its seals.
     #[must_use]
     pub fn standing(&self) -> Standing {
         self.engine.standing
+    }
+
+    /// Whether what it holds is encrypted.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.engine.cipher.is_some()
     }
 
     /// What a kept hash of somebody else's bytes is keyed with.
@@ -459,6 +519,20 @@ impl Store {
 /// The index in the folder of a store.
 fn index(path: &Path, seals: &Seals, checked: Option<PathBuf>) -> RocksIndex {
     RocksIndex::new(path.join(INDEX_FOLDER)).with_seals(seals, checked)
+}
+
+/// The same, with its rows as they were written.
+fn shown_index(
+    path: &Path,
+    seals: &Seals,
+    cipher: Option<Cipher>,
+    checked: Option<PathBuf>,
+) -> Arc<dyn Index> {
+    let index = index(path, seals, checked);
+    match cipher {
+        Some(cipher) => Arc::new(EncryptedIndex::new(index, cipher, key::hidden)),
+        None => Arc::new(index),
+    }
 }
 
 fn begin(log: &dyn Log) -> Result<()> {

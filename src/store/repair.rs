@@ -7,13 +7,13 @@ use super::{
 use crate::backend::journal::{self, Journal, Mark, Witness};
 use crate::backend::rocks;
 use crate::backend::spool::{SpoolFolder, folder_in};
-use crate::backend::{self, Index, Position, SealKey, Seals, Spool};
+use crate::backend::{self, Cipher, Position, SealKey, Seals, Spool, encrypted};
 use crate::engine::commit::random;
 use crate::engine::maintain::refs_record;
 use crate::engine::rebuild;
 use crate::engine::salvage::{Salvage, salvage};
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{KeyFile, Marker, MarkerError, Spooled, mend};
+use crate::format::{KeyFile, Marker, MarkerError, Spooled, key, mend};
 use crate::model::Timestamp;
 use std::fs;
 use std::io;
@@ -34,11 +34,19 @@ pub struct Repaired {
 }
 
 /// All that can be saved of the store in this folder. Writes nothing.
-pub(super) fn rescue(path: &Path, seals: &Seals, now: Timestamp) -> Result<Salvage> {
-    let index = rocks::rescue(&path.join(INDEX_FOLDER), seals)?;
+pub(super) fn rescue(
+    path: &Path,
+    (seals, cipher): (&Seals, Option<&Cipher>),
+    now: Timestamp,
+) -> Result<Salvage> {
+    let mender: journal::Mender<'_> = &|bytes, is_whole| mend(bytes, is_whole);
+    let mut index = rocks::rescue(&path.join(INDEX_FOLDER), seals)?;
+    if let Some(cipher) = cipher {
+        index = encrypted::rescued(index, cipher, key::hidden, mender);
+    }
     let breach = index.breach.clone();
     let folder = path.join(JOURNAL_FOLDER);
-    let (pieces, end) = journal::rescue(&folder, seals, &|bytes, is_whole| mend(bytes, is_whole))?;
+    let (pieces, end) = journal::rescue(&folder, seals, cipher, mender)?;
     let mut saved = salvage(index, pieces, end, now)?;
     if let Some(breach) = breach {
         saved
@@ -52,7 +60,7 @@ pub(super) fn rescue(path: &Path, seals: &Seals, now: Timestamp) -> Result<Salva
             saved.lost.push(format!("the store's own id and key ({text})"));
         }
     }
-    for (name, bytes) in spooled(path, seals)? {
+    for (name, bytes) in spooled(path, (seals, cipher))? {
         if Spooled::decode(&bytes).is_err() {
             saved.lost.push(format!("the write '{name}' in the spool"));
         }
@@ -82,9 +90,12 @@ fn marker(path: &Path) -> Result<String, Result<Mended>> {
 }
 
 /// The files of the spool by name, those that were put aside too, with a wrong bit put right.
-fn spooled(path: &Path, seals: &Seals) -> Result<Vec<(String, Vec<u8>)>> {
-    let folder = folder_in(path);
-    let spool = SpoolFolder::new(folder.clone()).with_seals(seals.clone());
+fn spooled(
+    path: &Path,
+    (seals, cipher): (&Seals, Option<&Cipher>),
+) -> Result<Vec<(String, Vec<u8>)>> {
+    let spool = SpoolFolder::new(folder_in(path)).with_seals(seals.clone());
+    let spool = spool.with_cipher(cipher.cloned());
     let mut found = Vec::new();
     for name in spool.names()? {
         match spool.read(&name) {
@@ -95,8 +106,7 @@ fn spooled(path: &Path, seals: &Seals) -> Result<Vec<(String, Vec<u8>)>> {
         }
     }
     for name in spool.set_aside()? {
-        let file = folder.join(format!("{name}.damaged"));
-        let bytes = fs::read(&file).map_err(backend::Error::io("read", &file))?;
+        let bytes = spool.read_aside(&name)?;
         found.push((name, bytes));
     }
     for (_, bytes) in &mut found {
@@ -108,46 +118,56 @@ fn spooled(path: &Path, seals: &Seals) -> Result<Vec<(String, Vec<u8>)>> {
     Ok(found)
 }
 
-/// What the old store's FORMAT says, or would say, and what seals it bears.
-fn beginning(from: &Path, keyring: Option<&Path>) -> Result<(Marker, Seals)> {
+/// What is known of a store's seals, and of what it is encrypted with.
+type Keys = (Seals, Option<Cipher>);
+
+/// What the old store's FORMAT says, or would say, and what is known of its keys.
+fn beginning(from: &Path, keyring: Option<&Path>) -> Result<(Marker, Keys)> {
     let text = match marker(from) {
         Ok(text) => text,
         Err(reason) => match reason? {
             (text, true) => text,
-            (_, false) => return Ok((Marker::new(random()?, random()?), Seals::Unknown)),
+            (_, false) => return Ok((Marker::new(random()?, random()?), (Seals::Unknown, None))),
         },
     };
     let marker = Marker::decode(&text)?;
     let options =
         Options { keyring: keyring.map(Path::to_owned), read_only: true, ..Options::default() };
     match Trust::of(from, &marker, &options) {
-        Ok(trust) => Ok((marker, trust.seals)),
-        Err(error) if error.kind() == ErrorKind::Forged => Ok((marker.sealed(), Seals::Unknown)),
+        Ok(trust) => Ok((marker, (trust.seals, trust.cipher))),
+        Err(error) if error.kind() == ErrorKind::Forged => {
+            let trust = Trust::unvouched(from, &marker, &options)?;
+            Ok((marker.sealed(), (Seals::Unknown, trust.cipher)))
+        }
         Err(error) => Err(error),
     }
 }
 
-/// The marker and the seals of the new store. A sealed one becomes another store: with a key of its own, if there is a
-/// keyring, else without seals. What was saved may not be all that the old one's witness saw.
+/// The marker and the keys of the new store. A sealed one becomes another store: with a key of its own, if there is a
+/// keyring, else without seals; an encrypted one is encrypted anew. What was saved may not be all that the old one's
+/// witness saw.
 fn anew(
     marker: Marker,
     keyring: Option<&Path>,
     end: Position,
     now: Timestamp,
-) -> Result<(Marker, (Seals, Option<Witness>))> {
+) -> Result<(Marker, Keys, Option<Witness>)> {
     if !marker.is_sealed() {
-        return Ok((marker, (Seals::Absent, None)));
+        return Ok((marker, (Seals::Absent, None), None));
     }
+    let is_encrypted = marker.is_encrypted();
     let marker = Marker::new(random()?, marker.key);
     let Some(keyring) = keyring.map(Keyring::new) else {
-        return Ok((marker, (Seals::Absent, None)));
+        return Ok((marker, (Seals::Absent, None), None));
     };
-    let secret = random()?;
-    let file = KeyFile { store: marker.id, secret, adopted: Some((end, now)), witness: None };
+    let (secret, cipher) = (random()?, is_encrypted.then(random).transpose()?);
+    let adopted = Some((end, now));
+    let file = KeyFile { store: marker.id, secret, cipher, adopted, witness: None };
     keyring.add(&file, &Mark { position: 0, hash: [0; 32] })?;
     let seals = Seals::Keyed(SealKey::new(&secret, &marker.id, &marker.key));
     let witness = keyring.witness(&marker.id)?;
-    Ok((marker.sealed(), (seals, witness)))
+    let marker = if is_encrypted { marker.encrypted() } else { marker.sealed() };
+    Ok((marker, (seals, cipher.as_ref().map(Cipher::new)), witness))
 }
 
 impl Store {
@@ -159,7 +179,7 @@ impl Store {
     /// A branch whose head cannot be made gets a new revision with the claims that are known.
     ///
     /// # Errors
-    /// [`Error::NoStore`], [`Error::Corrupt`] if nothing can be saved, [`Error::StoreExists`], [`Error::Backend`].
+    /// [`Error::NoStore`], [`Error::Encrypted`] if it is and its key is not in this keyring, [`Error::Corrupt`] if nothing can be saved, [`Error::StoreExists`], [`Error::Backend`].
     pub fn repair(
         from: &Path,
         to: &Path,
@@ -179,15 +199,14 @@ impl Store {
                 to.display()
             )));
         }
-        let (marker, seals) = beginning(from, keyring)?;
-        let saved = rescue(from, &seals, now)?;
-        let waiting_before = spooled(from, &seals)?;
-        let (marker, about) = anew(marker, keyring, saved.end, now)?;
-        let (seals, witness) = about;
+        let (marker, (seals, cipher)) = beginning(from, keyring)?;
+        let saved = rescue(from, (&seals, cipher.as_ref()), now)?;
+        let waiting_before = spooled(from, (&seals, cipher.as_ref()))?;
+        let (marker, (seals, cipher), witness) = anew(marker, keyring, saved.end, now)?;
         let io = |action| backend::Error::io(action, to);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(io("make"))?;
         private(to, 0o700)?;
-        let index = super::index(to, &seals, None);
+        let index = super::shown_index(to, &seals, cipher.clone(), None);
         let mut applier = index
             .try_applier()?
             .ok_or_else(|| Error::Conflict(format!("somebody else is at {}", to.display())))?;
@@ -198,10 +217,10 @@ impl Store {
             &to.join(JOURNAL_FOLDER),
             saved.end,
             &first,
-            seals.clone(),
+            (seals.clone(), cipher.clone()),
             witness,
         )?);
-        let spool = SpoolFolder::new(folder_in(to)).with_seals(seals);
+        let spool = SpoolFolder::new(folder_in(to)).with_seals(seals).with_cipher(cipher);
         let mut waiting = 0;
         for (name, bytes) in waiting_before {
             spool.put(&name, &bytes)?;

@@ -2,7 +2,7 @@
 
 use super::keyring::Trust;
 use super::repair::rescue;
-use super::{FORMAT_FILE, JOURNAL_FOLDER, Options, Standing, Store, Waiting, index};
+use super::{FORMAT_FILE, JOURNAL_FOLDER, Options, Standing, Store, Waiting, shown_index};
 use crate::backend::journal::Journal;
 use crate::engine::rebuild::Rebuilt;
 use crate::engine::verify::{Checked, Depth, Finding, Findings, chain};
@@ -44,6 +44,8 @@ pub struct Verified {
     pub waiting: Waiting,
     /// What is known of the store's seals: all that were looked at are right, unless a finding says otherwise.
     pub standing: Standing,
+    /// Whether it is encrypted.
+    pub encrypted: bool,
 }
 
 impl Store {
@@ -51,12 +53,23 @@ impl Store {
     /// can be opened as little as a sound one.
     ///
     /// # Errors
-    /// [`Error::NoStore`], [`Error::Marker`] if it is another version's: damage is no error here.
+    /// [`Error::NoStore`], [`Error::Marker`] if it is another version's, [`Error::Encrypted`] if it is and its key is not in
+    /// this keyring: damage is no error here.
     pub fn verify(
         path: &Path,
         depth: Depth,
         now: Timestamp,
         keyring: Option<&Path>,
+    ) -> Result<Verified> {
+        Self::looked_at(path, depth, now, (keyring, true))
+    }
+
+    /// As [`Store::verify`]; where it is not to be `vouched` for, nothing is asked of its seals and its witness.
+    pub(super) fn looked_at(
+        path: &Path,
+        depth: Depth,
+        now: Timestamp,
+        (keyring, vouched): (Option<&Path>, bool),
     ) -> Result<Verified> {
         let mut findings = Findings::default();
         let marker = match std::fs::read(path.join(FORMAT_FILE)) {
@@ -80,19 +93,22 @@ impl Store {
         let trust = match Trust::of(path, &marker, &options) {
             Err(error) if error.kind() == ErrorKind::Forged => {
                 findings.refused(FORMAT_FILE, &error);
-                Trust::of(path, &marker, &Options::default())?
+                Trust::unvouched(path, &marker, &options)?
             }
+            Ok(_) if !vouched => Trust::unvouched(path, &marker, &options)?,
             trust => trust?,
         };
-        let (standing, seals) = (trust.standing, trust.seals.clone());
+        let standing = trust.standing;
+        let (seals, cipher) = (trust.seals.clone(), trust.cipher.clone());
         let mut waiting = Waiting::default();
         match Journal::open_read_only(&path.join(JOURNAL_FOLDER)) {
             Err(error) => findings.stored("the journal", &chain(&error.into())),
             Ok(journal) => {
                 let journal = journal.with_seals(trust.seals.clone(), trust.witness);
+                let journal = journal.with_cipher(trust.cipher.clone());
                 // All of it is looked at anew, whatever was checked before.
-                let index = Arc::new(index(path, &trust.seals, None));
-                let about = (standing, trust.seals);
+                let index = shown_index(path, &trust.seals, trust.cipher.clone(), None);
+                let about = (standing, trust.seals, trust.cipher);
                 let store =
                     Self::assemble(Arc::new(journal), index, marker, options, about, Some(path));
                 store.engine.verify(depth, &mut findings);
@@ -118,13 +134,23 @@ impl Store {
         } else if found.iter().all(|finding| finding.derived) {
             Outcome::Repairable
         } else {
-            match rescue(path, &seals, now) {
+            match rescue(path, (&seals, cipher.as_ref()), now) {
                 Ok(rescued) => lost = rescued.lost,
                 Err(error) => lost.push(chain(&error)),
             }
             if lost.is_empty() { Outcome::Repairable } else { Outcome::Loss }
         };
-        Ok(Verified { outcome, findings: found, lost, checked, lost_before, waiting, standing })
+        let encrypted = cipher.is_some();
+        Ok(Verified {
+            outcome,
+            findings: found,
+            lost,
+            checked,
+            lost_before,
+            waiting,
+            standing,
+            encrypted,
+        })
     }
 
     /// Makes every derived table, and every full state, again from what is primary. `None` if somebody else is at the

@@ -1,9 +1,12 @@
 //! The conformance suites, on every backend.
 
+mod spread;
+
+use forge_store::backend::encrypted::{EncryptedIndex, Hidden};
 use forge_store::backend::journal::Journal;
 use forge_store::backend::memory::{MemoryIndex, MemoryLog};
 use forge_store::backend::rocks::RocksIndex;
-use forge_store::backend::{Batch, Direction, Index, Log, OBJECTS, Table};
+use forge_store::backend::{Batch, Cipher, Direction, Index, Log, OBJECTS, Table};
 use forge_testkit::conformance;
 use std::process::{Command, Stdio};
 
@@ -42,6 +45,33 @@ fn rocks_index_conforms() {
         let folder = tempfile::tempdir().unwrap();
         move || Box::new(RocksIndex::new(folder.path().join("index"))) as Box<dyn Index>
     });
+}
+
+#[test]
+fn encrypted_indexes_conform() {
+    let cipher = || Cipher::new(&[7; 32]);
+    conformance::index(200, || {
+        let index = MemoryIndex::default();
+        let hiding = move || EncryptedIndex::new(index.clone(), cipher(), |_| None);
+        move || Box::new(hiding()) as Box<dyn Index>
+    });
+    // Behind, before and around what stays.
+    let hidden = [
+        |table: Table| (table != OBJECTS).then_some(Hidden::new(0, 16)),
+        |table: Table| (table != OBJECTS).then_some(Hidden::new(2, 14)),
+        |table: Table| (table != OBJECTS).then_some(Hidden::new(1, 4)),
+        |table: Table| {
+            Some(Hidden { bucket: 2, ..Hidden::new(0, 16) }).filter(|_| table != OBJECTS)
+        },
+    ];
+    for hidden in hidden {
+        conformance::index(200, || {
+            let folder = tempfile::tempdir().unwrap();
+            let index = move || RocksIndex::new(folder.path().join("index"));
+            let hiding = move || EncryptedIndex::new(index(), cipher(), hidden);
+            move || Box::new(spread::Spread(hiding())) as Box<dyn Index>
+        });
+    }
 }
 
 const CRASHED_INDEX: &str = "FORGE_TEST_CRASHED_INDEX";

@@ -10,6 +10,8 @@ mod capture;
 mod crash;
 mod docs;
 #[cfg(test)]
+mod encryption;
+#[cfg(test)]
 mod fault;
 #[cfg(test)]
 mod golden;

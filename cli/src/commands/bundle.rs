@@ -146,6 +146,7 @@ fn kept(store: Option<&Path>, input: &mut dyn Read) -> std::io::Result<BufReader
 pub fn backup(args: &BackupArgs, context: &mut Context) -> Result<(), CommandError> {
     let to = context.cwd.join(&args.to);
     let from = context.store_directory()?;
-    let done = Store::backup(&from, &to, context.now)?;
+    let keyring = context.keyring();
+    let done = Store::backup(&from, &to, context.now, keyring.as_deref())?;
     context.out.emit(&Backed::new(&from, &to, done))
 }

@@ -7,6 +7,8 @@ use crate::hook::log;
 use crate::integration::agent::Place;
 use crate::report::doctor::Doctor;
 use crate::workplace::{self, Access};
+use forge_store::store::Store;
+use std::path::PathBuf;
 
 /// Says whether forge works here: 0 if nothing is wrong, 1 if something is.
 pub fn run(context: &mut Context) -> Result<(), CommandError> {
@@ -22,7 +24,9 @@ pub fn run(context: &mut Context) -> Result<(), CommandError> {
             store = Some(health);
             compactions = found;
             findings.extend(wrong);
-            lines = log::read(&log::of_store(&path))
+            let notes = Store::notes_of(&path, options.keyring.as_deref());
+            let log = notes.map_or_else(PathBuf::new, |notes| log::of_store(&notes));
+            lines = log::read(&log)
                 .map_err(|error| CommandError::io("cannot read the log of the hooks", error))?;
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {}

@@ -23,6 +23,10 @@ pub struct InitArgs {
     #[arg(long)]
     pub unsealed: bool,
 
+    /// Encrypt everything that is recorded; without the key, which lies outside the store, nobody reads it
+    #[arg(long, conflicts_with = "unsealed")]
+    pub encrypted: bool,
+
     /// Import what the agent has recorded here so far, without asking
     #[arg(long)]
     pub import: bool,
@@ -35,12 +39,14 @@ pub fn run(args: &InitArgs, context: &mut Context) -> Result<(), CommandError> {
     if args.unsealed {
         options.keyring = None;
     }
+    options.encrypted = args.encrypted;
     let store = Store::create(&path, options)?;
     let act = workplace::act(context, "init");
     let session = args.name.as_ref().map(|name| name.as_str().to_owned());
     if let Some(name) = &session {
         workplace::begin_session(context, &store, &act, NewSession::named(name.clone()))?;
     }
-    context.out.emit(&Initialised { path: path.display().to_string(), session })?;
+    let (path, encrypted) = (path.display().to_string(), store.is_encrypted());
+    context.out.emit(&Initialised { path, session, encrypted })?;
     super::import::offer(context, &store, args.import)
 }

@@ -37,6 +37,7 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
         generations: generations.len() as u64,
         old_generation_bytes: generations.iter().rev().skip(1).map(|(_, bytes)| bytes).sum(),
         spooled: count(&path.join("spool")),
+        encrypted: None,
         seals: None,
         witnessed: None,
         adopted_at: None,
@@ -84,7 +85,9 @@ pub fn examine(path: &Path, options: &Options) -> (StoreHealth, Vec<Compaction>,
         Ok(found) => compactions = found,
         Err(error) => findings.push(unusable(&error)),
     }
-    findings.extend(health.seals.and_then(about_seals));
+    // Of an encrypted one without its key the error has said it.
+    let told = health.encrypted == Some(true) && !health.opens;
+    findings.extend(health.seals.filter(|_| !told).and_then(about_seals));
     if health.tail_bytes.is_some_and(|bytes| bytes > LONG_TAIL_BYTES) {
         findings.push(Finding::advice(
             "store",
@@ -142,6 +145,7 @@ fn read(
 ) -> Result<Vec<Compaction>, CommandError> {
     let key = Store::key_state(path, options)?;
     health.seals = Some(word(key.standing));
+    health.encrypted = Some(key.encrypted);
     health.witnessed = key.witnessed;
     health.adopted_at = key.adopted.map(|(_, time)| time);
     let store = Store::open(path, Options { read_only: true, ..options.clone() })?;

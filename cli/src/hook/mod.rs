@@ -244,7 +244,10 @@ impl Call<'_> {
     /// has one, and by its process.
     fn tell_shell(&mut self, event: &Event, store: &Path) {
         let Some(session) = &event.session else { return };
-        process::note(store, event.agent, session);
+        let keyring = self.context.keyring();
+        if let Some(notes) = Store::notes_of(store, keyring.as_deref()) {
+            process::note(&notes, event.agent, session);
+        }
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         let file = self.context.environment.path("CLAUDE_ENV_FILE");
         let (Some(file), true) = (file, session.chars().all(plain)) else { return };
@@ -267,7 +270,9 @@ impl Call<'_> {
 
 /// Writes a line to the log of the store, else to the user's.
 fn note(environment: &Environment, store: Option<&Path>, line: &Line) {
-    let log = store.map(log::of_store).or_else(|| log::of_user(environment));
+    let keyring = environment.keyring();
+    let notes = store.and_then(|store| Store::notes_of(store, keyring.as_deref()));
+    let log = notes.as_deref().map(log::of_store).or_else(|| log::of_user(environment));
     // There is nobody left to tell.
     let _ = log.map(|log| log::append(&log, line));
 }

@@ -597,7 +597,7 @@ pub fn keep_aside(context: &Context, event: &Event, path: &Path) -> Result<bool,
     let store = match Store::open(path, options.clone()) {
         // Not even its key can be trusted to be its own: what is kept waits without a seal.
         Err(error) if error.kind() == forge_store::error::ErrorKind::Forged => {
-            Store::open(path, Options { keyring: None, ..options })?
+            Store::open_unvouched(path, options)?
         }
         opened => opened?,
     };

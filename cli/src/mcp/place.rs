@@ -52,7 +52,7 @@ pub(super) fn settle(
         return Ok(ChosenBy::Server);
     }
     let store = workplace::open(context, Access::Read)?;
-    let around = store.path().and_then(process::around);
+    let around = store.notes().as_deref().and_then(process::around);
     let agents = match &around {
         Some(process) => store.agent_session(&process.session)?,
         None => None,
@@ -86,7 +86,9 @@ pub(super) fn settled(
         return Ok(chosen_by);
     }
     let store = workplace::open(context, Access::Read)?;
-    let Some(process) = store.path().and_then(process::around) else { return Ok(chosen_by) };
+    let Some(process) = store.notes().as_deref().and_then(process::around) else {
+        return Ok(chosen_by);
+    };
     let agents = store.agent_session(&process.session)?;
     let is_agents = match agents {
         Some(agents) => agents.summary()?.info.name == session,

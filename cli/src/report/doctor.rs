@@ -88,6 +88,8 @@ pub struct StoreHealth {
     pub old_generation_bytes: u64,
     /// The entries that wait in the spool.
     pub spooled: u64,
+    /// Whether it is encrypted; null if it cannot be told.
+    pub encrypted: Option<bool>,
     /// What is known of its seals: `sealed`, `unsealed`, `no_key` or `no_witness`; null if it cannot be told.
     pub seals: Option<&'static str>,
     /// How far its witness has seen it, in bytes of its journal.
@@ -186,7 +188,8 @@ impl StoreHealth {
         screen.put(tone, state);
         let kib = self.bytes.div_ceil(1024);
         let files = self.files;
-        screen.line(Tone::Dim, &format!(" ({kib} KiB in {files} files)"));
+        let hidden = if self.encrypted == Some(true) { ", encrypted" } else { "" };
+        screen.line(Tone::Dim, &format!(" ({kib} KiB in {files} files{hidden})"));
         if let (Some(sessions), Some(tail)) = (self.sessions, self.tail_bytes) {
             let kib = tail.div_ceil(1024);
             let sessions_word = if sessions == 1 { "session" } else { "sessions" };

@@ -27,6 +27,8 @@ pub struct KeyShown {
     pub id: String,
     /// `sealed`, `unsealed`, `no_key` or `no_witness`.
     pub seals: &'static str,
+    /// Whether the store is encrypted.
+    pub encrypted: bool,
     /// Where keys and witnesses lie on this machine: for people only.
     #[serde(skip)]
     pub keyring: Option<String>,
@@ -46,6 +48,7 @@ impl KeyShown {
             path: path.display().to_string(),
             id: state.id,
             seals: word(state.standing),
+            encrypted: state.encrypted,
             keyring: keyring.map(|path| path.display().to_string()),
             witnessed: state.witnessed,
             adopted_at: state.adopted.map(|(_, time)| time),
@@ -66,6 +69,9 @@ impl Report for KeyShown {
             _ => (Tone::Bad, "sealed; its key is not here"),
         };
         screen.line(tone, &format!("  {line}"));
+        if self.encrypted {
+            screen.line(Tone::Plain, "  encrypted; without its key it cannot be read by anybody");
+        }
         if let Some(keyring) = &self.keyring {
             screen.line(Tone::Dim, &format!("  keys and witnesses lie in {keyring}"));
         }

@@ -60,6 +60,8 @@ pub struct Initialised {
     pub path: String,
     /// The session that was begun.
     pub session: Option<String>,
+    /// Whether what is recorded is encrypted.
+    pub encrypted: bool,
 }
 
 impl Report for Initialised {
@@ -67,6 +69,12 @@ impl Report for Initialised {
 
     fn human(&self, screen: &mut Screen) {
         screen.line(Tone::Plain, &format!("Made the store {}", self.path));
+        if self.encrypted {
+            screen.line(
+                Tone::Warning,
+                "It is encrypted. Without its key it cannot be read by anybody: keep a copy ('forge key export FILE')",
+            );
+        }
         if let Some(session) = &self.session {
             screen.put(Tone::Plain, "Began session ");
             screen.line(Tone::Id, session);

@@ -16,6 +16,8 @@ pub struct Verified {
     /// What is known of its seals: `sealed` (all that were looked at are right, unless a finding says otherwise),
     /// `unsealed`, `no_key` or `no_witness`.
     pub seals: &'static str,
+    /// Whether the store is encrypted.
+    pub encrypted: bool,
     /// Whether every object was read and every derived row compared.
     pub read_data: bool,
     /// Records of the journal that were looked at.
@@ -66,6 +68,7 @@ impl Verified {
                 store::Outcome::Forged => "forged",
             },
             seals: word(found.standing),
+            encrypted: found.encrypted,
             read_data,
             records: found.checked.records,
             revisions: found.checked.revisions,
@@ -95,7 +98,8 @@ impl Report for Verified {
             true => format!(", {} objects, {} derived rows", self.objects, self.rows),
             false => String::new(),
         };
-        screen.line(Tone::Plain, &format!("Checked {read}{deep} in {}", self.path));
+        let hidden = if self.encrypted { ", which is encrypted" } else { "" };
+        screen.line(Tone::Plain, &format!("Checked {read}{deep} in {}{hidden}", self.path));
         for one in &self.findings {
             screen.line(Tone::Plain, &format!("  {}: {}", one.place, one.problem));
         }

@@ -10,6 +10,7 @@ mod claims;
 mod client;
 mod config;
 mod doctor;
+mod encryption;
 mod environment;
 mod error;
 mod fact;

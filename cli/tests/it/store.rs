@@ -18,7 +18,7 @@ fn a_store_is_made_once() {
     ");
     assert_eq!(mode(&environment.path("project/.forge")), 0o700);
     assert_eq!(environment.read("project/.forge/.gitignore"), "*\n");
-    assert_snapshot!(environment.forge(["init", "--json", "--store", "../other", "--name", "one"]), @r#"{"schema":"forge.init/1","session":"one"}"#);
+    assert_snapshot!(environment.forge(["init", "--json", "--store", "../other", "--name", "one"]), @r#"{"schema":"forge.init/1","session":"one","encrypted":false}"#);
     assert_snapshot!(environment.forge(["init", "sub"]), @r"
     Made the store $ROOT/project/sub/.forge
     Next: forge hypothesis add 'what might explain the problem'

@@ -3,7 +3,7 @@
 use super::layout::{self, Kind, MAX_PAYLOAD_BYTES};
 use super::scan::{Cursor, Walk, damaged};
 use super::{Journal, held, segment};
-use crate::backend::{Appended, Error, Position, RecordHash, Tail};
+use crate::backend::{Appended, CIPHER_BYTES, Error, Place, Position, RecordHash, Tail};
 use std::io;
 use std::time::Duration;
 
@@ -95,12 +95,11 @@ impl Journal {
 
     pub(super) fn write_record(&self, tip: Cursor, payload: &[u8]) -> Result<Appended, Error> {
         let position = tip.end;
-        check_size(payload).map_err(Error::io("append to", &tip.segment.path))?;
+        self.check_size(payload).map_err(Error::io("append to", &tip.segment.path))?;
         self.remove_unlinked(&tip)?;
         let previous = tip.previous.unwrap_or_default();
         let synced = self.progress.known();
-        let (frame, hash) =
-            layout::encode(Kind::Record, position, synced, &previous, payload, &self.seals);
+        let (frame, hash) = self.frame_of(position, synced, &previous, payload);
         if let Err(error) = tip.segment.write_or_cut(position, &frame) {
             *held(&self.tip) = None;
             return Err(error);
@@ -109,13 +108,28 @@ impl Journal {
         *held(&self.tip) = Some(Cursor { segment: tip.segment, end, previous: Some(hash) });
         Ok(Appended { position, end, hash })
     }
-}
 
-/// Refuses a payload that no reader would take.
-pub(super) fn check_size(payload: &[u8]) -> io::Result<()> {
-    if payload.len() <= MAX_PAYLOAD_BYTES {
-        return Ok(());
+    /// The frame of a record, its payload encrypted where that is to be, and its hash.
+    pub(super) fn frame_of(
+        &self,
+        position: Position,
+        synced: Position,
+        previous: &RecordHash,
+        payload: &[u8],
+    ) -> (Vec<u8>, RecordHash) {
+        let hidden =
+            self.cipher.as_ref().map(|cipher| cipher.seal(Place::Record(position), payload));
+        let payload = hidden.as_deref().unwrap_or(payload);
+        layout::encode(Kind::Record, position, synced, previous, payload, &self.seals)
     }
-    let reason = format!("a record of {} bytes is too large; split it", payload.len());
-    Err(io::Error::new(io::ErrorKind::FileTooLarge, reason))
+
+    /// Refuses a payload that no reader would take.
+    pub(super) fn check_size(&self, payload: &[u8]) -> io::Result<()> {
+        let more = if self.cipher.is_some() { CIPHER_BYTES } else { 0 };
+        if payload.len() + more <= MAX_PAYLOAD_BYTES {
+            return Ok(());
+        }
+        let reason = format!("a record of {} bytes is too large; split it", payload.len());
+        Err(io::Error::new(io::ErrorKind::FileTooLarge, reason))
+    }
 }

@@ -32,7 +32,7 @@ pub(crate) use layout::Mark;
 pub use rescue::{Mender, Piece, rescue};
 pub(crate) use witness::Witness;
 
-use crate::backend::{Appended, Error, Log, Position, RecordHash, Seals, Tail};
+use crate::backend::{Appended, Cipher, Error, Log, Position, RecordHash, Seals, Tail};
 use lock::AppendLock;
 use mark::MarkFile;
 use scan::{Cursor, Walk};
@@ -53,6 +53,8 @@ pub struct Journal {
     lock: Option<AppendLock>,
     mark: MarkFile,
     seals: Seals,
+    /// What payloads are encrypted with, if they are.
+    cipher: Option<Cipher>,
     witness: Option<Witness>,
     /// The end of the journal as last seen under the append lock.
     tip: Mutex<Option<Cursor>>,
@@ -91,13 +93,14 @@ impl Journal {
         folder: &Path,
         start: Position,
         first: &[u8],
-        seals: Seals,
+        (seals, cipher): (Seals, Option<Cipher>),
         witness: Option<Witness>,
     ) -> Result<Self, Error> {
         segment::create_private_folder(folder).map_err(Error::io("create", folder))?;
         let lock = AppendLock::create(folder)?;
         let mark = MarkFile::open(folder, true)?;
-        let journal = Self::new(folder, Some(lock), mark)?.with_seals(seals, witness);
+        let journal = Self::new(folder, Some(lock), mark)?;
+        let journal = journal.with_seals(seals, witness).with_cipher(cipher);
         journal.begin_at(start, first)?;
         Ok(journal)
     }
@@ -141,6 +144,7 @@ impl Journal {
             lock,
             mark,
             seals: Seals::Absent,
+            cipher: None,
             witness: None,
             tip: Mutex::new(None),
             place: Mutex::new(None),
@@ -155,6 +159,11 @@ impl Journal {
         self
     }
 
+    /// With payloads that are encrypted.
+    pub(crate) fn with_cipher(self, cipher: Option<Cipher>) -> Self {
+        Self { cipher, ..self }
+    }
+
     /// What is known from outside: where it ended when it was last seen.
     fn last_seen(&self) -> Result<Option<Mark>, Error> {
         self.witness.as_ref().map_or(Ok(None), Witness::read)
@@ -165,7 +174,8 @@ impl Journal {
         let mark = self.mark.read()?;
         let witnessed = self.last_seen()?;
         let write = self.lock.is_some();
-        Ok(scan::Known { write, mark, witnessed, seals: self.seals.clone() })
+        let (seals, cipher) = (self.seals.clone(), self.cipher.clone());
+        Ok(scan::Known { write, mark, witnessed, seals, cipher })
     }
 
     /// The append lock, if this journal may write.

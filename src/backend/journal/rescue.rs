@@ -3,7 +3,7 @@
 use super::layout::{self, FRAME_MAGIC, HEADER_BYTES, Header, Kind};
 use super::mark::MarkFile;
 use super::segment;
-use crate::backend::{Error, Frame, Position, Seals};
+use crate::backend::{Cipher, Error, Frame, Place, Position, Seals};
 use std::fs;
 use std::path::Path;
 
@@ -32,6 +32,7 @@ pub type Mender<'a> = &'a dyn Fn(&mut [u8], &dyn Fn(&[u8]) -> bool) -> bool;
 pub fn rescue(
     folder: &Path,
     seals: &Seals,
+    cipher: Option<&Cipher>,
     mend: Mender<'_>,
 ) -> Result<(Vec<Piece>, Position), Error> {
     let synced = MarkFile::open(folder, false)?.position()?;
@@ -62,7 +63,11 @@ pub fn rescue(
                     durable = durable.max(header.synced);
                     at += usize::try_from(header.frame_bytes()).unwrap_or(usize::MAX);
                     end = frame.end;
-                    pieces.push(Piece::Record(frame, mended));
+                    pieces.push(match shown(frame, cipher) {
+                        Ok(frame) => Piece::Record(frame, mended),
+                        // Whole, and not written with this key.
+                        Err(_) => Piece::Lost { from: position, to: end },
+                    });
                 }
                 Some(_) => break,
                 None => {
@@ -79,6 +84,13 @@ pub fn rescue(
         end = durable;
     }
     Ok((pieces, end))
+}
+
+/// The record with what it says.
+fn shown(frame: Frame, cipher: Option<&Cipher>) -> Result<Frame, Error> {
+    let Some(cipher) = cipher else { return Ok(frame) };
+    let payload = cipher.open(Place::Record(frame.position), &frame.payload)?;
+    Ok(Frame { payload, ..frame })
 }
 
 /// The whole frame that stands at this byte.

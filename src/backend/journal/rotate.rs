@@ -1,6 +1,5 @@
 //! Beginning a segment, and removing those that are no longer needed.
 
-use super::append::check_size;
 use super::layout::{self, Kind};
 use super::scan::{self, Cursor, Walk};
 use super::segment::{self, Segment};
@@ -21,7 +20,7 @@ impl Journal {
         let _held = lock.acquire(timeout)?;
         let (tail, tip) = self.catch_up(from)?;
         let Some(payload) = first(&tail) else { return Ok(None) };
-        check_size(&payload).map_err(Error::io("rotate", &self.folder))?;
+        self.check_size(&payload).map_err(Error::io("rotate", &self.folder))?;
         if tip.end == tip.segment.start {
             // Nothing to end yet: the record begins the segment that is there.
             let appended = self.write_record(tip, &payload)?;
@@ -64,8 +63,7 @@ impl Journal {
         let path = self.folder.join(layout::segment_name(position));
         segment::remove(&path)?;
         let previous = tip.previous.unwrap_or_default();
-        let (frame, hash) =
-            layout::encode(Kind::Record, position, position, &previous, payload, &self.seals);
+        let (frame, hash) = self.frame_of(position, position, &previous, payload);
         let (end_frame, _) =
             layout::encode(Kind::End, position, position, &previous, &hash, &self.seals);
         let begun = self.write_first(position, &frame).and_then(|next| {
@@ -95,9 +93,9 @@ impl Journal {
 
     /// Writes the first record of a journal that begins at a position.
     pub(super) fn begin_at(&self, start: Position, payload: &[u8]) -> Result<(), Error> {
-        check_size(payload).map_err(Error::io("begin", &self.folder))?;
+        self.check_size(payload).map_err(Error::io("begin", &self.folder))?;
         let none = RecordHash::default();
-        let (frame, hash) = layout::encode(Kind::Record, start, start, &none, payload, &self.seals);
+        let (frame, hash) = self.frame_of(start, start, &none, payload);
         let segment = Arc::new(self.write_first(start, &frame)?);
         let end = start + frame.len() as u64;
         self.note(&Cursor { segment, end, previous: Some(hash) });

@@ -8,7 +8,7 @@
 
 use super::layout::{self, FRAME_MAGIC, Flaw, HEADER_BYTES, Header, Kind, Mark};
 use super::segment::{self, Segment, Window};
-use crate::backend::{Breach, Error, Frame, Position, RecordHash, Seals};
+use crate::backend::{Breach, Cipher, Error, Frame, Place, Position, RecordHash, Seals};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,6 +44,8 @@ pub(crate) struct Known {
     pub(crate) witnessed: Option<Mark>,
     /// What seals its records must bear.
     pub(crate) seals: Seals,
+    /// What their payloads are encrypted with, if they are.
+    pub(crate) cipher: Option<Cipher>,
 }
 
 /// A walk over the records from some position on.
@@ -153,8 +155,12 @@ impl Walk {
                 Err(flaw) => self.stop(flaw)?,
                 Ok((header, hash, payload)) if header.kind == Kind::Record => {
                     let end = position + header.frame_bytes();
-                    let frame = Frame { position, end, hash, payload: payload.to_vec() };
+                    let payload = payload.to_vec();
+                    let mut frame = Frame { position, end, hash, payload };
                     self.check(&frame)?;
+                    if let Some(cipher) = &self.known.cipher {
+                        frame.payload = cipher.open(Place::Record(position), &frame.payload)?;
+                    }
                     self.cursor.end = end;
                     self.cursor.previous = Some(hash);
                     return Ok(Some(frame));

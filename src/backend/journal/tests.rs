@@ -1,7 +1,9 @@
 //! Tests of the journal inside one process.
 
+mod encrypted;
+
 use super::*;
-use crate::backend::Appended;
+use crate::backend::{Appended, CIPHER_BYTES};
 use layout::{HEADER_BYTES, Mark};
 use proptest::prelude::*;
 use std::fs;

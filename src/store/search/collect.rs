@@ -40,10 +40,11 @@ pub(super) fn current(store: &Store, session: &Session, resolve: Resolve<'_>) ->
     let view = session.view()?;
     let refs = session_refs(&view.refs, session.number)?;
     let now = Seen { facts: refs.facts, pages: refs.pages, sequence: refs.next_sequence };
-    let path = store.path().map(|path| path.join("search").join(format!("{}.text", refs.info.id)));
-    let stamp = Stamp::new(store.engine.seals.key(), &refs.info.id);
+    let (key, cipher) = (store.engine.seals.key(), store.engine.cipher.as_ref());
+    let stamp = Stamp::new(key, cipher, &refs.info.id);
+    let path = store.path().map(|path| path.join("search").join(stamp.file()));
     let (mut corpus, good) = match &path {
-        Some(path) => Corpus::read(path, stamp)?,
+        Some(path) => Corpus::read(path, &stamp)?,
         None => (Corpus::default(), 0),
     };
     if corpus.seen != now {
@@ -64,7 +65,7 @@ pub(super) fn current(store: &Store, session: &Session, resolve: Resolve<'_>) ->
         if let Some(path) = &path
             && !store.engine.options.read_only
             && !view.planned
-            && let Err(error) = corpus.write(path, good, stamp)
+            && let Err(error) = corpus.write(path, good, &stamp)
         {
             tracing::info!(%error, "the texts for searching were not kept");
         }

@@ -1,10 +1,11 @@
 //! The copy of a session's texts: blocks that are only added, each with its hash. Whatever cannot be read is made again.
 
-use crate::backend::{self, SealKey};
+use crate::backend::{self, Cipher, Place, SealKey};
 use crate::error::{Error, Result};
-use crate::format::{pack_derived, unpack_bytes};
+use crate::format::{hex, pack_derived, unpack_bytes};
 use crate::model::{Kind, OperationId, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -54,21 +55,48 @@ struct Block {
     text: String,
 }
 
-/// What a block's hash is keyed with: in a sealed store with its key and the session, so that nobody else makes one.
-#[derive(Clone, Copy)]
-pub(super) struct Stamp(Option<[u8; 32]>);
+/// What a block's hash is keyed with: in a sealed store with its key and the session, so that nobody else makes one. In an
+/// encrypted one its content is encrypted too.
+#[derive(Clone)]
+pub(super) struct Stamp {
+    key: Option<[u8; 32]>,
+    cipher: Option<Cipher>,
+    session: SessionId,
+}
 
 impl Stamp {
     /// Of a session's copy.
-    pub(super) fn new(key: Option<&SealKey>, session: &SessionId) -> Self {
+    pub(super) fn new(key: Option<&SealKey>, cipher: Option<&Cipher>, session: &SessionId) -> Self {
         let keyed = |key: &SealKey| blake3::keyed_hash(key.copies(), session.as_bytes()).into();
-        Self(key.map(keyed))
+        Self { key: key.map(keyed), cipher: cipher.cloned(), session: *session }
+    }
+
+    /// The name of the file: it says of which session it is only where that may be seen.
+    pub(super) fn file(&self) -> String {
+        let Some(cipher) = &self.cipher else { return format!("{}.text", self.session) };
+        let name = cipher.name(&[b"texts of ", self.session.as_bytes()]);
+        let short = name.first_chunk::<16>().expect("16 of 32 bytes");
+        format!("{}.text", hex(short))
+    }
+
+    /// Content as it stands in the file, in a block that begins at this byte.
+    fn hide(&self, at: u64, content: Vec<u8>) -> Vec<u8> {
+        match &self.cipher {
+            Some(cipher) => cipher.seal(Place::Copy(self.session.as_bytes(), at), &content),
+            None => content,
+        }
+    }
+
+    /// Content as it was before that.
+    fn show<'c>(&self, at: u64, content: &'c [u8]) -> Option<Cow<'c, [u8]>> {
+        let Some(cipher) = &self.cipher else { return Some(Cow::Borrowed(content)) };
+        cipher.open(Place::Copy(self.session.as_bytes(), at), content).ok().map(Cow::Owned)
     }
 
     /// The hash of the content of a block that begins at this byte of the file.
-    fn hash(self, at: u64, content: &[u8]) -> blake3::Hash {
-        let Some(key) = self.0 else { return blake3::hash(content) };
-        let mut hasher = blake3::Hasher::new_keyed(&key);
+    fn hash(&self, at: u64, content: &[u8]) -> blake3::Hash {
+        let Some(key) = &self.key else { return blake3::hash(content) };
+        let mut hasher = blake3::Hasher::new_keyed(key);
         hasher.update(&at.to_le_bytes()).update(content);
         hasher.finalize()
     }
@@ -86,7 +114,7 @@ pub(super) struct Corpus {
 
 impl Corpus {
     /// What is in a file, as far as it can be read; nothing if there is none.
-    pub(super) fn read(path: &Path, stamp: Stamp) -> Result<(Self, u64)> {
+    pub(super) fn read(path: &Path, stamp: &Stamp) -> Result<(Self, u64)> {
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -134,7 +162,7 @@ impl Corpus {
 
     /// Adds to the file what is not in it yet, behind its first `good` bytes. Nobody waits: where somebody else is at
     /// it, it is left to them.
-    pub(super) fn write(&self, path: &Path, good: u64, stamp: Stamp) -> Result<()> {
+    pub(super) fn write(&self, path: &Path, good: u64, stamp: &Stamp) -> Result<()> {
         let io = |action| backend::Error::io(action, path);
         if let Some(folder) = path.parent() {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io("make"))?;
@@ -184,7 +212,7 @@ impl Corpus {
     }
 }
 
-fn next_is_whole(file: &mut File, at: u64, stamp: Stamp) -> bool {
+fn next_is_whole(file: &mut File, at: u64, stamp: &Stamp) -> bool {
     let mut rest = Vec::new();
     file.seek(SeekFrom::Start(at)).is_ok()
         && file.read_to_end(&mut rest).is_ok()
@@ -192,7 +220,7 @@ fn next_is_whole(file: &mut File, at: u64, stamp: Stamp) -> bool {
 }
 
 /// The first block of these bytes of the file, and what follows; `None` if it is not whole.
-fn block(bytes: &[u8], at: u64, stamp: Stamp) -> Option<(Block, &[u8])> {
+fn block<'b>(bytes: &'b [u8], at: u64, stamp: &Stamp) -> Option<(Block, &'b [u8])> {
     let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
     let (length, hash) = head.split_at_checked(4)?;
     let length = u32::from_le_bytes(length.try_into().ok()?) as usize;
@@ -200,14 +228,15 @@ fn block(bytes: &[u8], at: u64, stamp: Stamp) -> Option<(Block, &[u8])> {
     if !stamp.hash(at, content).as_bytes().starts_with(hash) {
         return None;
     }
-    let plain = zstd::decode_all(content).ok()?;
+    let plain = zstd::decode_all(&*stamp.show(at, content)?).ok()?;
     Some((unpack_bytes("texts for searching", &plain).ok()?, behind))
 }
 
-fn put(block: &Block, at: u64, stamp: Stamp, out: &mut Vec<u8>) -> Result<()> {
+fn put(block: &Block, at: u64, stamp: &Stamp, out: &mut Vec<u8>) -> Result<()> {
     let plain = pack_derived(block);
     let content = zstd::encode_all(plain.as_slice(), ZSTD_LEVEL)
         .map_err(|error| Error::Internal(format!("texts cannot be compressed: {error}")))?;
+    let content = stamp.hide(at, content);
     let length = u32::try_from(content.len())
         .map_err(|_| Error::Internal("a block of texts is too large".to_owned()))?;
     out.extend_from_slice(&length.to_le_bytes());

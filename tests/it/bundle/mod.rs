@@ -276,7 +276,7 @@ fn a_backup_beside_a_writer_has_all_that_was_acknowledged_and_is_whole() {
         for round in 0..6 {
             note(&session, &format!("R{round}"), "acknowledged");
             let to = folder.path().join(format!("copy {round}"));
-            let done = Store::backup(&path, &to, NOW).unwrap();
+            let done = Store::backup(&path, &to, NOW, None).unwrap();
             let verified = Store::verify(&to, Depth::ReadData, NOW, None).unwrap();
             assert_eq!((verified.findings, verified.checked.revisions), (vec![], done.revisions));
             let copy = Store::open(&to, Options::default()).unwrap().session("s").unwrap();
@@ -284,7 +284,7 @@ fn a_backup_beside_a_writer_has_all_that_was_acknowledged_and_is_whole() {
             let key = Key::new(Kind::Note, format!("R{round}"));
             assert!(state.claims().entry(&key).unwrap().is_some(), "round {round}");
             note(&copy, "mine", "a copy is a store");
-            let error = Store::backup(&path, &to, NOW).unwrap_err();
+            let error = Store::backup(&path, &to, NOW, None).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
         }
     });

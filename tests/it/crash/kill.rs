@@ -3,7 +3,7 @@
 use super::child::Task;
 use super::oracle::Oracle;
 use super::work::Planted;
-use super::{WAIT, create};
+use super::{WAIT, create, create_encrypted};
 use crate::fault::{Numbers, count, run};
 use forge_store::store::Depth;
 use std::path::Path;
@@ -73,8 +73,16 @@ pub(super) fn listen(lines: &Receiver<String>, wanted: u64, oracle: &mut Oracle)
 
 #[test]
 fn what_was_said_before_a_kill_is_there_whatever_was_going_on() {
-    let mut numbers = Numbers::announced("crash kill");
-    let kills = count("FORGE_CRASH_KILLS", 500);
+    kills("crash kill", count("FORGE_CRASH_KILLS", 500), create);
+}
+
+#[test]
+fn what_was_said_before_a_kill_is_there_in_an_encrypted_store_too() {
+    kills("crash kill, encrypted", count("FORGE_CRASH_KILLS", 500).div_ceil(5), create_encrypted);
+}
+
+fn kills(test: &str, kills: u64, create: impl Fn(&Path)) {
+    let mut numbers = Numbers::announced(test);
     let mut heard = 0;
     let rounds = kills.div_ceil(WRITERS);
     for begin in (0..rounds).step_by(ROUNDS_A_STORE as usize) {
@@ -92,6 +100,6 @@ fn what_was_said_before_a_kill_is_there_whatever_was_going_on() {
         }
         heard += oracle.heard;
     }
-    eprintln!("crash kill: {} kills, {heard} acknowledged, 0 lost", rounds * WRITERS);
+    eprintln!("{test}: {} kills, {heard} acknowledged, 0 lost", rounds * WRITERS);
     assert!(heard > kills);
 }

@@ -20,7 +20,7 @@ mod work;
 
 use forge_store::model::Timestamp;
 use forge_store::store::{Act, NewSession, Options, Store};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longer than anything here takes; only a fault makes anybody wait so long.
@@ -34,7 +34,20 @@ fn act(second: u64) -> Act {
 }
 
 fn open(path: &Path) -> Result<Store, forge_store::error::Error> {
-    Store::open(path, Options { lock_timeout: WAIT, ..Options::default() })
+    Store::open(path, Options { lock_timeout: WAIT, keyring: keyring(path), ..Options::default() })
+}
+
+/// Where the key of the store lies, if it has one.
+fn keyring(path: &Path) -> Option<PathBuf> {
+    Some(path.with_file_name("keyring")).filter(|keyring| keyring.exists())
+}
+
+/// The same as [`create`], encrypted.
+fn create_encrypted(path: &Path) {
+    let keyring = Some(path.with_file_name("keyring"));
+    let options = Options { keyring, encrypted: true, ..Options::default() };
+    let store = Store::create(path, options).unwrap();
+    store.create_session(&act(0), NewSession::named(SHARED)).unwrap();
 }
 
 /// A store with the session that all share.

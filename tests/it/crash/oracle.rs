@@ -122,7 +122,8 @@ impl Oracle {
             .map_err(|error| format!("it takes nothing: {error}"))?;
         self.notes.insert(id);
         drop((shared, store));
-        let verified = Store::verify(path, depth, act(1).now, None).map_err(said)?;
+        let verified = Store::verify(path, depth, act(1).now, super::keyring(path).as_deref())
+            .map_err(said)?;
         match verified.outcome {
             Outcome::Clean => Ok(()),
             outcome => Err(format!("{outcome:?}: {:?}", verified.findings)),

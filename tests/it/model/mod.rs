@@ -168,6 +168,11 @@ fn a_store_in_memory_equals_full_copies_of_every_moment() {
 }
 
 #[test]
+fn an_encrypted_store_equals_full_copies_of_every_moment() {
+    proptest!(cases(12), |(steps in steps())| run::run(&mut run::Place::encrypted(), &steps));
+}
+
+#[test]
 fn a_store_in_files_equals_full_copies_of_every_moment() {
     proptest!(cases(24), |(steps in steps())| run::run(&mut run::Place::files(), &steps));
 }

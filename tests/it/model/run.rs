@@ -18,31 +18,42 @@ use tempfile::TempDir;
 pub(super) struct Place {
     pub(super) store: Store,
     folder: Option<TempDir>,
+    options: Options,
 }
 
 impl Place {
     pub(super) fn memory() -> Self {
-        Self { store: Store::in_memory().unwrap(), folder: None }
+        Self { store: Store::in_memory().unwrap(), folder: None, options: Options::default() }
     }
 
     pub(super) fn files() -> Self {
+        Self::made(tempfile::tempdir().unwrap(), Options::default())
+    }
+
+    pub(super) fn encrypted() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(".forge");
-        Self { store: Store::create(&path, Options::default()).unwrap(), folder: Some(folder) }
+        let keyring = Some(folder.path().join("keyring"));
+        Self::made(folder, Options { keyring, encrypted: true, ..Options::default() })
+    }
+
+    fn made(folder: TempDir, options: Options) -> Self {
+        let store = Store::create(&folder.path().join(".forge"), options.clone()).unwrap();
+        Self { store, folder: Some(folder), options }
     }
 
     /// Everything is what it says of itself.
     fn check(&self) {
         if let Some(folder) = &self.folder {
             let path = folder.path().join(".forge");
-            let verified = Store::verify(&path, Depth::ReadData, time(0), None).unwrap();
+            let keyring = self.options.keyring.as_deref();
+            let verified = Store::verify(&path, Depth::ReadData, time(0), keyring).unwrap();
             assert_eq!(verified.findings, []);
         }
     }
 
     pub(super) fn reopen(&mut self) {
         if let Some(folder) = &self.folder {
-            self.store = Store::open(&folder.path().join(".forge"), Options::default()).unwrap();
+            self.store = Store::open(&folder.path().join(".forge"), self.options.clone()).unwrap();
         }
     }
 }

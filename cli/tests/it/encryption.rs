@@ -1,0 +1,138 @@
+//! An encrypted store end to end: nothing that a person or an agent's hook recorded can be seen in its folder.
+
+use crate::environment::{Environment, Output};
+use crate::hook::call;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const KEYRING: &str = "home/.local/state/forge/keyring";
+
+#[test]
+fn the_page_on_encryption_holds() {
+    crate::page::holds("encryption.md");
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+/// The files of a folder in whose names or bytes this stands.
+fn showing(folder: &Path, text: &str) -> Vec<PathBuf> {
+    let shows = |bytes: &[u8]| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+    let mut found = files(folder);
+    found
+        .retain(|file| shows(&fs::read(file).unwrap()) || shows(file.to_string_lossy().as_bytes()));
+    found
+}
+
+/// What people and hooks do in a project.
+fn worked<const N: usize>(init: [&str; N]) -> Environment {
+    let environment = Environment::new();
+    environment.forge(init).success();
+    environment.forge(["hypothesis", "add", "zebra-idea", "--id", "zebra-h"]).success();
+    environment
+        .forge(["checkpoint", "create", "zebra-checkpoint", "--tags", "zebra-tag"])
+        .success();
+    let event = serde_json::json!({
+        "session_id": "zebra-agent-session",
+        "hook_event_name": "PostToolUse",
+        "cwd": environment.path("project"),
+        "tool_name": "Bash",
+        "tool_use_id": "zebra-call",
+        "tool_input": {"command": "echo zebra-command"},
+        "tool_response": {"stdout": "zebra-output", "stderr": "", "interrupted": false},
+    });
+    call(&environment, "claude-code", "PostToolUse", &event.to_string());
+    let event = serde_json::json!({
+        "session_id": "zebra-agent-session",
+        "hook_event_name": "PreCompact",
+        "trigger": "auto",
+        "cwd": environment.path("project"),
+    });
+    call(&environment, "claude-code", "PreCompact", &event.to_string());
+    // That they work in the agent's session is said each time.
+    let worked = |output: Output| {
+        assert_eq!(output.code, 0, "{output}");
+        output.stdout
+    };
+    assert!(worked(environment.forge(["search", "zebra"])).contains("zebra-command"));
+    worked(environment.forge(["maintain"]));
+    worked(environment.forge(["note", "add", "zebra-late"]));
+    environment
+}
+
+#[test]
+fn nothing_that_was_recorded_is_seen_in_the_folder_of_an_encrypted_store() {
+    let environment = worked(["init", "--encrypted", "--name", "zebra-effort"]);
+    let store = environment.path("project/.forge");
+    assert_eq!(showing(&store, "zebra"), Vec::<PathBuf>::new());
+    assert!(environment.forge(["doctor", "--json"]).json()["store"]["encrypted"] == true);
+    assert!(environment.forge(["verify", "--read-data", "--json"]).json()["encrypted"] == true);
+    assert!(environment.forge(["key", "show", "--json"]).json()["encrypted"] == true);
+    // What hooks note lies beside the key.
+    assert!(!showing(&environment.path(KEYRING), "zebra-agent-session").is_empty());
+    assert!(!store.join("log").exists() && !store.join("agents").exists());
+}
+
+/// What the test above looks for can be found.
+#[test]
+fn it_is_seen_in_the_folder_of_a_store_that_is_not_encrypted() {
+    let environment = worked(["init", "--name", "zebra-effort"]);
+    let store = environment.path("project/.forge");
+    for text in ["zebra-late", "zebra-agent-session", "zebra-tag", "zebra-effort"] {
+        assert!(!showing(&store, text).is_empty(), "{text}");
+    }
+    assert!(store.join("log/hooks.jsonl").exists());
+    assert!(environment.forge(["doctor", "--json"]).json()["store"]["encrypted"] == false);
+}
+
+fn without_key(environment: &Environment, args: &[&str]) -> Output {
+    let mut command = environment.command(args);
+    command.env("FORGE_KEYRING", environment.path("elsewhere"));
+    environment.finished(&mut command)
+}
+
+#[test]
+fn without_its_key_every_command_says_so_and_nothing_changes() {
+    let environment = worked(["init", "--encrypted"]);
+    let store = environment.path("project/.forge");
+    let contents = || files(&store).iter().map(|file| fs::read(file).unwrap()).collect::<Vec<_>>();
+    let before = contents();
+    let commands: [&[&str]; 9] = [
+        &["note", "list"],
+        &["note", "add", "more"],
+        &["checkpoint", "create", "more"],
+        &["search", "zebra"],
+        &["verify"],
+        &["rebuild"],
+        &["repair", "to"],
+        &["backup", "to"],
+        &["adopt"],
+    ];
+    for command in commands {
+        let refused = without_key(&environment, command);
+        assert_eq!(refused.code, 7, "{command:?}: {refused}");
+        assert!(refused.stderr.contains("the store is encrypted, and its key is not"), "{refused}");
+        assert!(refused.stderr.contains("'forge key import'"), "{refused}");
+    }
+    let doctor = without_key(&environment, &["doctor"]);
+    assert_eq!(doctor.code, 1, "{doctor}");
+    assert!(doctor.stdout.contains("'forge key import' brings the key"), "{doctor}");
+    assert!(contents() == before);
+    environment.forge(["key", "export", "store.key"]).success();
+    assert_eq!(without_key(&environment, &["key", "import", "store.key"]).code, 0);
+    assert!(without_key(&environment, &["note", "list"]).stdout.contains("zebra-late"));
+}
+
+#[test]
+fn an_encrypted_store_without_seals_is_no_choice() {
+    let environment = Environment::new();
+    let refused = environment.forge(["init", "--encrypted", "--unsealed"]);
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(!environment.path("project/.forge").exists());
+}

@@ -1,0 +1,181 @@
+//! The one room that hides and shows what an encrypted store holds. See `docs/encryption.md`.
+//!
+//! AES-256-GCM-SIV (RFC 8452). Its nonce is made of the place at which something stands, so it takes up no room and needs no
+//! random numbers. A place that is written twice, also in two copies of a store, uses its nonce twice: this
+//! construction then tells whether the same was written, and nothing else.
+
+use super::{Breach, Error, Position, Table};
+use aes_gcm_siv::aead::{Aead as _, KeyInit as _, Payload};
+use aes_gcm_siv::{Aes256GcmSiv, Key};
+use std::fmt;
+use std::sync::Arc;
+
+/// Bytes that what is hidden takes more than what is not.
+pub const CIPHER_BYTES: usize = 16;
+const NONCE_BYTES: usize = 12;
+
+/// Where something stands: what is hidden for one place opens at no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place<'a> {
+    /// The payload of a record.
+    Record(Position),
+    /// The value of a row under its key on disk.
+    Row(Table, &'a [u8]),
+    /// A write that waits, by its name.
+    Waiting(&'a str),
+    /// A block of the copy of a session's texts: the session's id and where it begins.
+    Copy(&'a [u8], u64),
+}
+
+impl Place<'_> {
+    /// What stands for it: no two places share theirs.
+    fn bytes(self) -> Vec<u8> {
+        match self {
+            Self::Record(position) => [&[1][..], &position.to_le_bytes()].concat(),
+            Self::Row(table, key) => [&[2, table.0], key].concat(),
+            Self::Waiting(name) => [&[3], name.as_bytes()].concat(),
+            Self::Copy(session, at) => [&[4], &at.to_le_bytes()[..], session].concat(),
+        }
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Record(position) => write!(out, "the record at position {position}"),
+            Self::Row(table, _) => write!(out, "a row of table {} of the index", table.0),
+            Self::Waiting(name) => write!(out, "the write '{name}' in the spool"),
+            Self::Copy(_, at) => write!(out, "the copy of texts at byte {at}"),
+        }
+    }
+}
+
+/// What a store is encrypted with. Cheap to clone.
+#[derive(Clone)]
+pub struct Cipher(Arc<Keys>);
+
+struct Keys {
+    content: Aes256GcmSiv,
+    nonces: [u8; 32],
+    names: [u8; 32],
+}
+
+impl Cipher {
+    /// The keys made of a store's secret for encryption.
+    #[must_use]
+    pub fn new(secret: &[u8; 32]) -> Self {
+        let derive = |purpose: &str| blake3::derive_key(purpose, secret);
+        let content = derive("forge content of an encrypted store, version 1");
+        Self(Arc::new(Keys {
+            content: Aes256GcmSiv::new(&Key::<Aes256GcmSiv>::from(content)),
+            nonces: derive("forge nonces of an encrypted store, version 1"),
+            names: derive("forge names of an encrypted store, version 1"),
+        }))
+    }
+
+    fn nonce(&self, place: &[u8]) -> [u8; NONCE_BYTES] {
+        let hash = blake3::keyed_hash(&self.0.nonces, place);
+        *hash.as_bytes().first_chunk().expect("12 of 32 bytes")
+    }
+
+    /// Hides what stands at a place.
+    #[must_use]
+    pub(crate) fn seal(&self, place: Place<'_>, plain: &[u8]) -> Vec<u8> {
+        let aad = place.bytes();
+        let nonce = self.nonce(&aad).into();
+        let hidden = self.0.content.encrypt(&nonce, Payload { msg: plain, aad: &aad });
+        hidden.expect("only what is longer than 64 GiB is refused")
+    }
+
+    /// Shows what was hidden for this place, or says that it is not that.
+    ///
+    /// # Errors
+    /// [`Error::Breach`].
+    pub(crate) fn open(&self, place: Place<'_>, hidden: &[u8]) -> Result<Vec<u8>, Error> {
+        let aad = place.bytes();
+        let nonce = self.nonce(&aad).into();
+        let plain = self.0.content.decrypt(&nonce, Payload { msg: hidden, aad: &aad });
+        plain.map_err(|_| {
+            let what = format!("{place} does not open with the store's key");
+            Error::Breach { breach: Breach::Altered, what }
+        })
+    }
+
+    /// What stands for a name, or for a hash that tells what it is of, where that may not be seen.
+    pub(crate) fn name(&self, parts: &[&[u8]]) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0.names);
+        parts.iter().for_each(|part| {
+            hasher.update(part);
+        });
+        hasher.finalize().into()
+    }
+}
+
+impl fmt::Debug for Cipher {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Cipher")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACES: [Place<'_>; 6] = [
+        Place::Record(7),
+        Place::Record(8),
+        Place::Row(Table(7), b"key"),
+        Place::Row(Table(8), b"key"),
+        Place::Waiting("key"),
+        Place::Copy(b"key", 7),
+    ];
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    #[test]
+    fn what_is_hidden_opens_at_its_place_with_its_key_and_nowhere_else() {
+        let cipher = Cipher::new(&[1; 32]);
+        for place in PLACES {
+            let hidden = cipher.seal(place, b"forge");
+            assert_eq!(hidden.len(), 5 + CIPHER_BYTES);
+            assert_eq!(cipher.open(place, &hidden).unwrap(), b"forge");
+            let other = Cipher::new(&[2; 32]);
+            assert!(matches!(other.open(place, &hidden), Err(Error::Breach { .. })));
+            for elsewhere in PLACES.into_iter().filter(|other| *other != place) {
+                assert!(cipher.open(elsewhere, &hidden).is_err(), "{place} at {elsewhere}");
+            }
+            for bit in 0..hidden.len() * 8 {
+                let mut wrong = hidden.clone();
+                wrong[bit / 8] ^= 1 << (bit % 8);
+                assert!(cipher.open(place, &wrong).is_err(), "bit {bit}");
+            }
+            assert!(cipher.open(place, &hidden[..CIPHER_BYTES - 1]).is_err());
+        }
+        assert_eq!(format!("{cipher:?}"), "Cipher");
+    }
+
+    /// Made by other implementations of AES-GCM-SIV and blake3, from what `docs/format.md` says.
+    #[test]
+    fn what_is_hidden_has_the_golden_bytes() {
+        let cipher = Cipher::new(&[1; 32]);
+        assert_eq!(
+            hex(&cipher.seal(Place::Record(0x1122), b"forge")),
+            "1a4abb14a74207546baa0cf2b7178674147ca81ba5"
+        );
+        assert_eq!(
+            hex(&cipher.seal(Place::Row(Table(2), b"key"), b"forge")),
+            "126afd9d643af101dcbce3487dcdff23e803b3bf34"
+        );
+        assert_eq!(hex(&cipher.name(&[b"na", b"me"])[..8]), "901ea5bffe02ab2a");
+    }
+
+    #[test]
+    fn the_same_at_one_place_looks_the_same_and_at_two_it_does_not() {
+        let cipher = Cipher::new(&[1; 32]);
+        let [first, second] = [7, 8].map(|at| cipher.seal(Place::Record(at), &[0; 64]));
+        assert_eq!(first, cipher.seal(Place::Record(7), &[0; 64]));
+        assert!(first.iter().zip(&second).filter(|(a, b)| a == b).count() < 16);
+    }
+}

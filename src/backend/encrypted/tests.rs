@@ -1,0 +1,187 @@
+use super::*;
+use crate::backend::OBJECTS;
+use crate::backend::memory::MemoryIndex;
+use proptest::prelude::*;
+
+const PLAIN: Table = Table(2);
+const BUCKETED: Table = Table(5);
+const LEADING: Table = Table(1);
+const BETWEEN: Table = Table(10);
+const TRAILING: Table = Table(16);
+
+fn hidden(table: Table) -> Option<Hidden> {
+    match table {
+        BUCKETED => Some(Hidden { bucket: 2, ..Hidden::new(0, 4) }),
+        LEADING => Some(Hidden::new(0, 4)),
+        BETWEEN | TRAILING => Some(Hidden::new(2, 4)),
+        _ => None,
+    }
+}
+
+fn cipher() -> Cipher {
+    Cipher::new(&[1; 32])
+}
+
+fn encrypted(inner: &MemoryIndex) -> EncryptedIndex<MemoryIndex> {
+    EncryptedIndex::new(inner.clone(), cipher(), hidden)
+}
+
+fn write(index: &dyn Index, position: Position, rows: &[(Table, Vec<u8>, Vec<u8>)]) {
+    let mut applier = index.try_applier().unwrap().unwrap();
+    let rows = rows.iter().map(|(table, key, value)| (*table, key.clone(), Some(value.clone())));
+    applier.write(Batch { rows: rows.collect() }).unwrap();
+    applier.publish(position).unwrap();
+}
+
+fn inner_rows(inner: &MemoryIndex, table: Table) -> Vec<Row> {
+    let snapshot = inner.snapshot().unwrap();
+    snapshot.scan(table, &[], &[], Direction::Ascending, usize::MAX).unwrap()
+}
+
+/// Rows of a table: parts of keys that are often alike.
+fn key(table: Table) -> impl Strategy<Value = Vec<u8>> {
+    let few = || prop_oneof![Just(0_u8), Just(1), Just(0x80), Just(0xfe), Just(0xff)];
+    let length = match table {
+        LEADING | BUCKETED => 4..5,
+        BETWEEN => 8..9,
+        TRAILING => 6..7,
+        _ => 3..4,
+    };
+    proptest::collection::vec(few(), length)
+}
+
+fn bound() -> impl Strategy<Value = Vec<u8>> {
+    let few = prop_oneof![Just(0_u8), Just(1), Just(2), Just(0x80), Just(0xfe), Just(0xff)];
+    proptest::collection::vec(few, 0..9)
+}
+
+fn table() -> impl Strategy<Value = Table> {
+    prop_oneof![Just(PLAIN), Just(BUCKETED), Just(LEADING), Just(BETWEEN), Just(TRAILING)]
+}
+
+fn row() -> impl Strategy<Value = (Table, Vec<u8>, Vec<u8>)> {
+    table().prop_flat_map(|table| {
+        (Just(table), key(table), proptest::collection::vec(any::<u8>(), 0..20))
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_scan_shows_what_a_plain_index_shows(
+        rows in proptest::collection::vec(row(), 0..200),
+        asked in proptest::collection::vec((table(), bound(), bound(), any::<bool>(), 0_usize..9), 60),
+    ) {
+        let (plain, inner) = (MemoryIndex::default(), MemoryIndex::default());
+        let hiding = encrypted(&inner);
+        write(&plain, 1, &rows);
+        write(&hiding, 1, &rows);
+        let (expected, found) = (plain.snapshot().unwrap(), hiding.snapshot().unwrap());
+        for (table, from, to, ascending, limit) in asked {
+            let limit = if limit == 8 { usize::MAX } else { limit };
+            let direction = if ascending { Direction::Ascending } else { Direction::Descending };
+            prop_assert_eq!(
+                found.scan(table, &from, &to, direction, limit).unwrap(),
+                expected.scan(table, &from, &to, direction, limit).unwrap(),
+                "{:?} {:?} {:?} {:?} {}", table, from, to, direction, limit
+            );
+        }
+        for (table, key, _) in &rows {
+            prop_assert_eq!(found.get(*table, key).unwrap(), expected.get(*table, key).unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_large_group_that_is_read_page_by_page_is_read_ahead_and_whole() {
+    let inner = MemoryIndex::default();
+    let index = encrypted(&inner);
+    let key = |number: u32| (number.wrapping_mul(2_654_435_761)).to_be_bytes().to_vec();
+    let rows: Vec<_> = (0..5_000).map(|n| (LEADING, key(n), n.to_be_bytes().to_vec())).collect();
+    write(&index, 1, &rows);
+    let snapshot = index.snapshot().unwrap();
+    let all = snapshot.scan(LEADING, &[], &[], Direction::Ascending, usize::MAX).unwrap();
+    assert!(all.len() == 5_000 && all.is_sorted());
+    for page in [1, 7, 1_000, 4_999, 5_000] {
+        let (mut paged, mut from) = (Vec::new(), Vec::new());
+        loop {
+            let rows = snapshot.scan(LEADING, &from, &[], Direction::Ascending, page).unwrap();
+            let Some((last, _)) = rows.last() else { break };
+            from = [last.as_slice(), &[0]].concat();
+            paged.extend(rows);
+            if page == 1 && paged.len() == 400 {
+                break;
+            }
+        }
+        assert_eq!(paged, all[..paged.len()], "pages of {page}");
+        assert!(page == 1 || paged.len() == all.len());
+    }
+    // What was read ahead is not what an applier has written since.
+    let mut applier = index.try_applier().unwrap().unwrap();
+    let first = applier.view().scan(LEADING, &[], &[], Direction::Ascending, 2).unwrap();
+    let gone = vec![(LEADING, first[1].0.clone(), None)];
+    applier.write(Batch { rows: gone }).unwrap();
+    let next = applier.view().scan(LEADING, &first[0].0, &[], Direction::Ascending, 2).unwrap();
+    assert_eq!(next, [all[0].clone(), all[2].clone()]);
+}
+
+#[test]
+fn nothing_of_a_row_that_is_hidden_stands_in_what_lies_below() {
+    let inner = MemoryIndex::default();
+    let rows = [
+        (BETWEEN, b"aaIIIIzz".to_vec(), b"a value of a row".to_vec()),
+        (BETWEEN, b"bbIIIIzz".to_vec(), b"a value of a row".to_vec()),
+        (OBJECTS, b"number".to_vec(), b"a value of a row".to_vec()),
+    ];
+    write(&encrypted(&inner), 1, &rows);
+    let below = [inner_rows(&inner, BETWEEN), inner_rows(&inner, OBJECTS)].concat();
+    for (key, value) in &below {
+        assert!(!key.windows(4).any(|bytes| bytes == b"IIII"));
+        assert!(!value.windows(4).any(|bytes| bytes == b"IIII" || bytes == b"valu"));
+    }
+    let [first, second, number] = below.as_slice() else { panic!("{below:?}") };
+    assert_eq!(
+        (&first.0[..2], &first.0[6..], &second.0[..2]),
+        (&b"aa"[..], &b"zz"[..], &b"bb"[..])
+    );
+    assert_ne!(first.0[2..6], second.0[2..6], "the same in two places looks different");
+    assert_eq!(number.0, b"number");
+}
+
+#[test]
+fn rows_that_were_swapped_changed_or_sealed_with_another_key_are_errors() {
+    let inner = MemoryIndex::default();
+    let rows = [
+        (BETWEEN, b"aaIIIIzz".to_vec(), b"one".to_vec()),
+        (BETWEEN, b"aaJJJJzz".to_vec(), b"two".to_vec()),
+    ];
+    write(&encrypted(&inner), 1, &rows);
+    let below = inner_rows(&inner, BETWEEN);
+    let (one, other) = (&below[0], &below[1]);
+    let swapped =
+        [(BETWEEN, one.0.clone(), other.1.clone()), (BETWEEN, other.0.clone(), one.1.clone())];
+    let mut flipped = one.1.clone();
+    flipped[3] ^= 1;
+    let edits = [swapped.to_vec(), vec![(BETWEEN, one.0.clone(), flipped)]];
+    for edit in edits {
+        write(&inner, 2, &edit);
+        let snapshot = encrypted(&inner).snapshot().unwrap();
+        let error = snapshot.scan(BETWEEN, &[], &[], Direction::Ascending, 9).unwrap_err();
+        let said = "a row of table 10 of the index does not open with the store's key (altered)";
+        assert_eq!(error.to_string(), said);
+        write(&inner, 3, &[(BETWEEN, one.0.clone(), one.1.clone())]);
+    }
+    write(&inner, 4, &[(BETWEEN, other.0.clone(), other.1.clone())]);
+    assert!(encrypted(&inner).snapshot().unwrap().get(BETWEEN, b"aaIIIIzz").unwrap().is_some());
+    let another = EncryptedIndex::new(inner, Cipher::new(&[2; 32]), |_| None);
+    assert!(another.snapshot().unwrap().scan(BETWEEN, &[], &[], Direction::Ascending, 9).is_err());
+}
+
+#[test]
+fn a_key_that_is_too_short_to_be_hidden_is_refused_and_is_nobodys() {
+    let index = encrypted(&MemoryIndex::default());
+    let mut applier = index.try_applier().unwrap().unwrap();
+    let rows = vec![(BETWEEN, b"short".to_vec(), Some(vec![1]))];
+    assert!(applier.write(Batch { rows }).is_err());
+    assert_eq!(applier.view().get(BETWEEN, b"short").unwrap(), None);
+    assert_eq!(applier.view().get_many(BETWEEN, &[b"short".to_vec()]).unwrap(), [None]);
+}

@@ -1,0 +1,113 @@
+//! An index that spreads keys out to at least sixteen bytes and keeps their order, so that keys of any length can be
+//! hidden in part.
+
+use forge_store::backend::{
+    Applier, Batch, Direction, Error, Index, Position, Row, Snapshot, Table,
+};
+use std::sync::Arc;
+
+pub(super) struct Spread<I>(pub(super) I);
+
+struct Shown(Arc<dyn Snapshot>);
+struct Written(Box<dyn Applier>);
+
+/// Each byte behind a one, zeros behind the last: an end is before everything that goes on.
+fn spread(key: &[u8]) -> Vec<u8> {
+    let mut long: Vec<u8> = key.iter().flat_map(|byte| [1, *byte]).collect();
+    let length = (long.len() + 1).max(16);
+    long.resize(length, 0);
+    long
+}
+
+fn gathered(long: &[u8]) -> Vec<u8> {
+    long.chunks(2).take_while(|pair| pair[0] == 1).map(|pair| pair[1]).collect()
+}
+
+fn get(inner: &dyn Snapshot, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    inner.get(table, &spread(key))
+}
+
+fn scan(
+    inner: &dyn Snapshot,
+    table: Table,
+    (from, to): (&[u8], &[u8]),
+    direction: Direction,
+    limit: usize,
+) -> Result<Vec<Row>, Error> {
+    let from = if from.is_empty() { Vec::new() } else { spread(from) };
+    let to = if to.is_empty() { Vec::new() } else { spread(to) };
+    let rows = inner.scan(table, &from, &to, direction, limit)?;
+    Ok(rows.into_iter().map(|(key, value)| (gathered(&key), value)).collect())
+}
+
+impl<I: Index> Index for Spread<I> {
+    fn snapshot(&self) -> Result<Arc<dyn Snapshot>, Error> {
+        Ok(Arc::new(Shown(self.0.snapshot()?)))
+    }
+
+    fn position(&self) -> Result<Position, Error> {
+        self.0.position()
+    }
+
+    fn try_applier(&self) -> Result<Option<Box<dyn Applier>>, Error> {
+        Ok(self.0.try_applier()?.map(|inner| Box::new(Written(inner)) as Box<dyn Applier>))
+    }
+}
+
+impl Snapshot for Shown {
+    fn position(&self) -> Position {
+        self.0.position()
+    }
+
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        get(&*self.0, table, key)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Row>, Error> {
+        scan(&*self.0, table, (from, to), direction, limit)
+    }
+}
+
+impl Snapshot for Written {
+    fn position(&self) -> Position {
+        self.0.view().position()
+    }
+
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        get(self.0.view(), table, key)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Row>, Error> {
+        scan(self.0.view(), table, (from, to), direction, limit)
+    }
+}
+
+impl Applier for Written {
+    fn view(&self) -> &dyn Snapshot {
+        self
+    }
+
+    fn write(&mut self, batch: Batch) -> Result<(), Error> {
+        let rows = batch.rows.into_iter();
+        let rows = rows.map(|(table, key, value)| (table, spread(&key), value)).collect();
+        self.0.write(Batch { rows })
+    }
+
+    fn publish(self: Box<Self>, position: Position) -> Result<(), Error> {
+        self.0.publish(position)
+    }
+}

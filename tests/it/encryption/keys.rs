@@ -1,0 +1,205 @@
+//! The key of an encrypted store: missing, another's, carried elsewhere, and the store taken over, copied and repaired.
+
+use super::{MARK, Place, act, files, note, plant, search, time};
+use forge_store::error::{Error, ErrorKind};
+use forge_store::store::{
+    Depth, NewCheckpoint, NewSession, Options, Outcome, Session, Standing, Store,
+};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// An encrypted store with something in its index, in its journal and in its spool.
+pub(super) fn place() -> Place {
+    let place = Place::new(true);
+    let store = place.open();
+    let session = plant(&store);
+    assert!(store.maintain(0).unwrap());
+    session.write(&act(50)).change(note("zebra-late", "behind the index")).commit().unwrap();
+    drop((session, store));
+    place
+}
+
+impl Place {
+    fn elsewhere(&self) -> Options {
+        Options { keyring: Some(self.root.path().join("elsewhere")), ..Options::default() }
+    }
+
+    fn key(&self) -> PathBuf {
+        let folders = fs::read_dir(self.keyring()).unwrap().map(|entry| entry.unwrap().path());
+        folders.into_iter().map(|folder| folder.join("key")).find(|key| key.exists()).unwrap()
+    }
+}
+
+/// All claims that are held.
+fn read(session: &Session) -> Result<String, Error> {
+    let point = session.head()?;
+    session.check(&point)?;
+    let state = session.state(&point)?;
+    let entries = state.claims().entries().collect::<Result<Vec<_>, _>>()?;
+    Ok(format!("{entries:?}"))
+}
+
+fn said(path: &Path, options: Options) -> Result<String, Error> {
+    read(&Store::open(path, options)?.session("zebra-session")?)
+}
+
+fn assert_clean(path: &Path, keyring: &Path) {
+    let found = Store::verify(path, Depth::ReadData, time(0), Some(keyring)).unwrap();
+    assert_eq!((found.findings, found.outcome), (vec![], Outcome::Clean));
+    assert!(found.encrypted);
+}
+
+#[test]
+fn an_encrypted_store_needs_a_keyring_and_says_what_it_is() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("store");
+    let options = Options { encrypted: true, ..Options::default() };
+    assert!(Store::create(&path, options).is_err());
+    assert!(!path.exists());
+    let place = place();
+    assert!(place.open().is_encrypted());
+    let format = fs::read_to_string(place.path().join("FORMAT")).unwrap();
+    assert!(format.contains("\nrequired encrypted\noptional sealed\n"), "{format}");
+    let state = Store::key_state(&place.path(), &place.options()).unwrap();
+    assert!(state.encrypted && state.standing == Standing::Sealed);
+    assert!(!Place::new(false).open().is_encrypted());
+}
+
+#[test]
+fn without_its_key_nothing_is_read_and_everything_says_why() {
+    let place = place();
+    let before: Vec<_> = files(&place.path()).iter().map(|path| fs::read(path).unwrap()).collect();
+    for options in [place.elsewhere(), Options::default()] {
+        let keyring = options.keyring.as_deref();
+        let to = place.root.path().join("to");
+        let errors = [
+            Store::open(&place.path(), options.clone()).map(drop),
+            Store::verify(&place.path(), Depth::Quick, time(0), keyring).map(drop),
+            Store::backup(&place.path(), &to, time(0), keyring).map(drop),
+            Store::repair(&place.path(), &to, time(0), keyring).map(drop),
+            Store::adopt(&place.path(), &place.elsewhere(), time(0)).map(drop),
+            Store::export_key(&place.path(), &options).map(drop),
+        ];
+        for (number, error) in errors.into_iter().enumerate() {
+            let error = error.expect_err(&number.to_string());
+            assert_eq!(error.kind(), ErrorKind::Unkeyed, "{number}: {error}");
+        }
+        assert!(!to.exists());
+        let state = Store::key_state(&place.path(), &options).unwrap();
+        assert_eq!((state.standing, state.encrypted), (Standing::NoKey, true));
+    }
+    let after: Vec<_> = files(&place.path()).iter().map(|path| fs::read(path).unwrap()).collect();
+    assert!(before == after);
+}
+
+#[test]
+fn the_key_is_carried_to_where_the_store_goes() {
+    let place = place();
+    let known = said(&place.path(), place.options()).unwrap();
+    let text = Store::export_key(&place.path(), &place.options()).unwrap();
+    Store::import_key(&text, &place.elsewhere()).unwrap();
+    assert_eq!(said(&place.path(), place.elsewhere()).unwrap(), known);
+    assert_clean(&place.path(), place.elsewhere().keyring.as_deref().unwrap());
+}
+
+#[test]
+fn a_store_that_is_taken_over_is_read_with_the_key_it_had() {
+    let place = place();
+    let known = said(&place.path(), place.options()).unwrap();
+    let copy = place.root.path().join("copy");
+    let backed = Store::backup(&place.path(), &copy, time(60), Some(&place.keyring())).unwrap();
+    assert!(backed.revisions > 10);
+    // The original goes on: the copy is an older one by then.
+    Store::open(&place.path(), place.options())
+        .unwrap()
+        .create_session(&act(61), NewSession::named("zebra-later"))
+        .unwrap();
+    assert_eq!(said(&copy, place.options()).unwrap_err().kind(), ErrorKind::Forged);
+    let done = Store::adopt(&copy, &place.options(), time(62)).unwrap();
+    assert!(done.whole);
+    assert_eq!(said(&copy, place.options()).unwrap(), known);
+    let session = Store::open(&copy, place.options()).unwrap().session("zebra-session").unwrap();
+    session.write(&act(63)).change(note("zebra-more", "it goes on")).commit().unwrap();
+    assert!(session.store().maintain(0).unwrap());
+    assert!(search(session.store()) > 0);
+    drop(session);
+    for path in [place.path(), copy] {
+        assert_clean(&path, &place.keyring());
+    }
+}
+
+#[test]
+fn what_a_hook_keeps_beside_a_store_that_is_refused_is_hidden_and_taken_in_with_it() {
+    let place = place();
+    let copy = place.root.path().join("copy");
+    Store::backup(&place.path(), &copy, time(60), Some(&place.keyring())).unwrap();
+    place.open().create_session(&act(61), NewSession::named("zebra-later")).unwrap();
+    assert_eq!(said(&copy, place.options()).unwrap_err().kind(), ErrorKind::Forged);
+    let refused = Store::open_unvouched(&copy, place.options()).unwrap();
+    let hook = act(62);
+    let aside = refused.aside(&hook, NewSession::imported("zebra-kept")).unwrap();
+    aside.checkpoint(NewCheckpoint::manual("zebra-aside")).keep().unwrap();
+    drop(refused);
+    let waiting = fs::read_dir(copy.join("spool")).unwrap().next().unwrap().unwrap();
+    let bytes = fs::read(waiting.path()).unwrap();
+    assert!(!bytes.windows(MARK.len()).any(|part| part == MARK.as_bytes()));
+    assert!(Store::open_unvouched(&copy, place.elsewhere()).is_err());
+    let done = Store::adopt(&copy, &place.options(), time(63)).unwrap();
+    assert_eq!((done.whole, done.waiting), (true, 1));
+    let store = Store::open(&copy, place.options()).unwrap();
+    store.drain().unwrap();
+    assert_eq!(store.session("zebra-kept").unwrap().summary().unwrap().checkpoints, 1);
+}
+
+#[test]
+fn a_repaired_store_is_encrypted_anew() {
+    let place = place();
+    let known = said(&place.path(), place.options()).unwrap();
+    // A byte of the index is wrong: what stood there is made again from the rest, or was in a derived row.
+    let table = files(&place.path())
+        .into_iter()
+        .find(|path| path.extension().is_some_and(|it| it == "sst"));
+    let table = table.unwrap();
+    let mut bytes = fs::read(&table).unwrap();
+    bytes[300] ^= 4;
+    fs::write(&table, bytes).unwrap();
+    assert_eq!(said(&place.path(), place.options()).unwrap_err().kind(), ErrorKind::Forged);
+    let to = place.root.path().join("to");
+    let done = Store::repair(&place.path(), &to, time(60), Some(&place.keyring())).unwrap();
+    assert!(done.mended > 0 || done.lost.len() == 1, "{done:?}");
+    assert_eq!(said(&to, place.options()).unwrap(), known);
+    assert_clean(&to, &place.keyring());
+    for file in files(&to) {
+        let bytes = fs::read(file).unwrap();
+        assert!(!bytes.windows(MARK.len()).any(|part| part == MARK.as_bytes()));
+    }
+}
+
+#[test]
+fn a_key_that_is_not_the_stores_and_a_marker_that_was_changed_are_refused_by_name() {
+    let place = place();
+    let text = fs::read_to_string(place.key()).unwrap();
+    let file = |from: &str, to: String| {
+        let before = text.split("check ").next().unwrap().replace(from, &to);
+        let check = &blake3::hash(before.as_bytes()).to_hex()[..16];
+        fs::write(place.key(), format!("{before}check {check}\n")).unwrap();
+    };
+    let line = text.lines().find(|line| line.starts_with("cipher ")).unwrap();
+    file(line, format!("cipher {}", "7".repeat(64)));
+    let error = said(&place.path(), place.options()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Forged);
+    assert!(error.to_string().contains("does not open with the store's key"), "{error}");
+    file(&format!("{line}\n"), String::new());
+    let error = said(&place.path(), place.options()).unwrap_err();
+    assert!(error.to_string().contains("its key says that it was not so"), "{error}");
+    fs::write(place.key(), &text).unwrap();
+    // Without the feature what comes next would be written in plain.
+    let path = place.path().join("FORMAT");
+    let marker = fs::read_to_string(&path).unwrap();
+    let before = marker.split("check ").next().unwrap().replace("required encrypted", "required ");
+    let check = &blake3::hash(before.as_bytes()).to_hex()[..16];
+    fs::write(&path, format!("{before}check {check}\n")).unwrap();
+    let error = said(&place.path(), place.options()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Forged);
+    assert!(error.to_string().contains("not encrypted, and its key says that it was"), "{error}");
+}

@@ -1,0 +1,169 @@
+//! A store that is encrypted: nothing of what was recorded can be seen in its files, everything works as in any other, and
+//! without its key nothing does. `docs/encryption.md` says the same in words.
+
+mod keys;
+mod rot;
+mod seen;
+
+use crate::store::{act, note, time};
+use forge_store::model::{
+    AutoTrigger, BranchMetadata, BranchStatus, Fact, Key, Kind, Origin, SessionKind, Value,
+};
+use forge_store::redact::{Ending, Form};
+use forge_store::store::{
+    Bookmark, ClaimChange, NewCheckpoint, NewSession, Options, Query, Session, Store, Taken,
+};
+use forge_store::systems::run::{Run, StepRecord};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Every text that is planted begins so.
+const MARK: &str = "zebra";
+
+/// A store and, outside of it, its key.
+struct Place {
+    root: tempfile::TempDir,
+    encrypted: bool,
+}
+
+impl Place {
+    fn new(encrypted: bool) -> Self {
+        let place = Self { root: tempfile::tempdir().unwrap(), encrypted };
+        Store::create(&place.path(), place.options()).unwrap();
+        place
+    }
+
+    fn path(&self) -> PathBuf {
+        self.root.path().join(".forge")
+    }
+
+    fn keyring(&self) -> PathBuf {
+        self.root.path().join("keyring")
+    }
+
+    fn options(&self) -> Options {
+        let keyring = Some(self.keyring());
+        Options { keyring, encrypted: self.encrypted, ..Options::default() }
+    }
+
+    fn open(&self) -> Store {
+        Store::open(&self.path(), self.options()).unwrap()
+    }
+}
+
+fn fact(kind: Kind, id: &str, minute: i64, value: Value) -> Fact {
+    let (at, origin) = (time(minute), Origin::Imported);
+    Fact { kind, id: id.to_owned(), at, origin, place: 7, recorded_at: at, value }
+}
+
+/// Everything that a store can hold, each text and name with the mark; in the journal.
+fn plant(store: &Store) -> Session {
+    let new = NewSession {
+        agent: Some("zebra-agent".to_owned()),
+        agent_session: Some("zebra-agent-session".to_owned()),
+        ..NewSession::named("zebra-session")
+    };
+    let session = store.create_session(&act(0), new).unwrap();
+    let long = "0123456789abcdef zebra-blob ".repeat(300);
+    session.write(&act(1)).change(note("zebra-claim", "zebra-said")).commit().unwrap();
+    session.write(&act(2)).change(note("zebra-large", &long)).commit().unwrap();
+    let third = act(3);
+    let mut write = session.write(&third);
+    let text = write.text(&"a line of zebra-output\n".repeat(1000));
+    let output = Value::from([("command", "zebra-command".into()), ("stdout_preview", text)]);
+    write.fact(fact(Kind::Command, "zebra-fact", 3, output)).commit().unwrap();
+    let said = |text: &str| Value::from([("text", text.into())]);
+    session
+        .write(&act(4))
+        .fact(fact(Kind::Message, "zebra-m", 4, said("zebra-message")))
+        .commit()
+        .unwrap();
+    let named = NewCheckpoint::manual("zebra-checkpoint").tags(["zebra-tag"]);
+    session
+        .write(&act(5))
+        .change(note("zebra-claim", "zebra-other"))
+        .checkpoint(named)
+        .commit()
+        .unwrap();
+    session.write(&act(6)).event(AutoTrigger::GapFilled).commit().unwrap();
+    let metadata =
+        BranchMetadata { hypothesis: Some("zebra-hypothesis".to_owned()), ..Default::default() };
+    session.create_branch(&act(7), "zebra-branch", None, metadata).unwrap();
+    session.switch(&act(8), "zebra-branch", false).unwrap();
+    session.write(&act(9)).change(note("zebra-aside", "zebra-aside")).commit().unwrap();
+    session.switch(&act(10), "main", true).unwrap();
+    session
+        .update_branch(&act(11), "zebra-branch", |status, metadata| {
+            *status = BranchStatus::Abandoned;
+            metadata.results.push("zebra-result".to_owned());
+        })
+        .unwrap();
+    session.write(&act(12)).change(note("zebra-taken", "zebra-taken")).commit().unwrap();
+    session.undo(&act(13), None).unwrap();
+    let lines = "a zebra-line of a transcript\n".repeat(400);
+    let taken = Taken {
+        bookmark: Bookmark::default(),
+        bytes: store.clean(lines.as_bytes(), Form::Plain, Ending::End),
+        lines: 400,
+        keep: true,
+        facts: vec![fact(Kind::Prompt, "zebra-prompt", 14, said("zebra-asked"))],
+        ..Taken::default()
+    };
+    session.take(&act(14), store.new_operation().unwrap(), "zebra-source", taken).unwrap();
+    store.sync().unwrap();
+    for minute in 20..28 {
+        // Enough to be replayed for a full state to be kept.
+        let notes =
+            (0..60).map(|id| note(&format!("zebra-{id}"), &format!("zebra {minute} ").repeat(400)));
+        session.write(&act(minute)).changes(notes).commit().unwrap();
+    }
+    session
+}
+
+/// What is written by others than a debugging session, and what waits.
+fn plant_more(place: &Place, store: &Store) {
+    let run = Run::open_or_create(store, &act(30), "zebra-run").unwrap();
+    run.start(&act(30), Some(&Value::from([("input", "zebra-input".into())]))).unwrap();
+    let step = StepRecord {
+        item: "zebra-item".to_owned(),
+        step: "zebra-step".to_owned(),
+        output: "zebra-step-output".to_owned(),
+        ..StepRecord::default()
+    };
+    run.record(&act(31), &step).unwrap();
+    let kept = NewSession { kind: SessionKind::Thread, ..NewSession::imported("zebra-thread") };
+    let thread = store.create_session(&act(32), kept).unwrap();
+    let value = Value::from([("text", "zebra-kept".into())]);
+    thread
+        .write(&act(33))
+        .change(ClaimChange::put(Key::new(Kind::ThreadMessage, "zebra-1"), value))
+        .commit()
+        .unwrap();
+    let lock = fs::File::open(place.path().join("journal/append.lock")).unwrap();
+    lock.lock().unwrap();
+    let options = Options { lock_timeout: Duration::from_millis(20), ..place.options() };
+    let session = Store::open(&place.path(), options).unwrap().session("zebra-session").unwrap();
+    let waits = ClaimChange::add(
+        Key::new(Kind::Note, "zebra-waits"),
+        Value::from([("text", "zebra-waiting".into())]),
+    );
+    assert!(session.write(&act(40)).change(waits).commit().unwrap().spooled);
+}
+
+/// Makes the copy of texts.
+fn search(store: &Store) -> usize {
+    let sessions = [store.session("zebra-session").unwrap()];
+    let hits = store.search(&sessions, &Query::parse(MARK).unwrap(), &|_, _| None).unwrap();
+    hits.total as usize
+}
+
+/// The files of a folder, and theirs.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found
+}

@@ -1,0 +1,168 @@
+//! What can be seen in the files of a store by somebody without its key.
+
+use super::{MARK, Place, Store, act, files, plant, plant_more, search, time};
+use forge_store::format::{entity_hash, key::text_hash};
+use forge_store::model::{Key, Kind, Retention};
+use forge_store::store::{CheckpointFilter, Depth, LogItem, Outcome, Session};
+use std::collections::BTreeSet;
+use std::fs;
+
+/// Texts that a store without encryption shows somewhere.
+const TEXTS: [&str; 22] = [
+    "zebra-agent",
+    "zebra-agent-session",
+    "zebra-aside",
+    "zebra-branch",
+    "zebra-checkpoint",
+    "zebra-claim",
+    "zebra-hypothesis",
+    "zebra-input",
+    "zebra-item",
+    "zebra-kept",
+    "zebra-large",
+    "zebra-m",
+    "zebra-message",
+    "zebra-result",
+    "zebra-run",
+    "zebra-said",
+    "zebra-session",
+    "zebra-source",
+    "zebra-step-output",
+    "zebra-tag",
+    "zebra-thread",
+    "zebra-waiting",
+];
+
+/// Texts that stand there compressed. What begins what is compressed, and rows, is looked for instead.
+const PACKED: [&str; 4] = ["zebra-asked", "zebra-command", "zebra-fact", "zebra-prompt"];
+const BEGINNINGS: [&[u8]; 4] = [b"fOb1", b"fRw1", b"fRv1", b"\x28\xb5\x2f\xfd"];
+
+/// Hashes and ids by what they are of: they tell whoever guesses what is there, or has seen them elsewhere.
+fn ids(session: &Session) -> Vec<(String, Vec<u8>)> {
+    let head = session.head().unwrap();
+    let info = session.summary().unwrap().info;
+    let mut ids = vec![("the session".to_owned(), info.id.as_bytes().to_vec())];
+    for item in session.log(&head, 100).unwrap() {
+        ids.push(match item {
+            LogItem::Revision(it) => {
+                (format!("revision {}", it.sequence), it.id.as_bytes().to_vec())
+            }
+            LogItem::Checkpoint(it) => {
+                (format!("checkpoint {}", it.sequence), it.id.as_bytes().to_vec())
+            }
+        });
+    }
+    for operation in session.operations(100).unwrap() {
+        ids.push((format!("operation {}", operation.verb), operation.id.as_bytes().to_vec()));
+    }
+    for text in ["zebra-tag", "zebra-fact", "zebra-source"] {
+        ids.push((format!("the hash of {text}"), text_hash(text).to_vec()));
+    }
+    let claim = Key::new(Kind::Note, "zebra-claim");
+    let key = [&[claim.kind.code()], claim.id.as_bytes()].concat();
+    ids.push(("the hash of a claim".to_owned(), entity_hash(&info.id, &key).to_vec()));
+    let output = blake3::hash("a line of zebra-output\n".repeat(1000).as_bytes());
+    ids.push(("the hash of an output".to_owned(), output.as_bytes()[..16].to_vec()));
+    // Keys on disk leave out what they share with the one before.
+    ids.iter_mut().for_each(|(_, id)| drop(id.drain(..2)));
+    ids
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What is seen of the store now, and in which file.
+fn look(place: &Place, ids: &[(String, Vec<u8>)], seen: &mut Seen) {
+    let texts = TEXTS
+        .iter()
+        .chain(&PACKED)
+        .chain([&MARK])
+        .map(|text| ((*text).to_owned(), text.as_bytes().to_vec()));
+    let ids = ids.iter().flat_map(|(what, id)| {
+        let hex = hex(id);
+        [
+            (what.clone(), id.clone()),
+            (format!("{what} in hex"), hex.clone().into_bytes()),
+            (format!("{what} in HEX"), hex.to_uppercase().into_bytes()),
+        ]
+    });
+    let needles: Vec<_> = texts.chain(ids).collect();
+    for path in files(&place.path()) {
+        let bytes = fs::read(&path).unwrap();
+        let name = path.strip_prefix(place.path()).unwrap().display().to_string();
+        for (what, needle) in &needles {
+            // The name of a file says something too; what waits is named by its operation, which is a random number.
+            let named = !name.starts_with("spool") && times(name.as_bytes(), needle) > 0;
+            if named || times(&bytes, needle) > 0 {
+                seen.what.insert((what.clone(), name.clone()));
+            }
+        }
+        for (count, beginning) in seen.beginnings.iter_mut().zip(BEGINNINGS) {
+            *count += times(&bytes, beginning);
+        }
+    }
+}
+
+fn times(bytes: &[u8], needle: &[u8]) -> usize {
+    bytes.windows(needle.len()).filter(|part| part[0] == needle[0] && *part == needle).count()
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// What, and in which file.
+    what: BTreeSet<(String, String)>,
+    /// How often each of the beginnings.
+    beginnings: [usize; BEGINNINGS.len()],
+}
+
+/// What is seen of a store of its life: in the journal, in the spool and in the copy of texts, in the index, after all
+/// was written anew, and after something was pruned.
+fn seen(encrypted: bool) -> Seen {
+    let place = Place::new(encrypted);
+    let mut seen = Seen::default();
+    let store = place.open();
+    let session = plant(&store);
+    let ids = ids(&session);
+    look(&place, &ids, &mut seen);
+    plant_more(&place, &store);
+    assert!(search(&store) > 20);
+    look(&place, &ids, &mut seen);
+    store.drain().unwrap();
+    assert!(store.maintain(0).unwrap());
+    look(&place, &ids, &mut seen);
+    let retention = Retention { last: 1, manual: false, revisions: 0, ..Retention::none() };
+    session.prune(&act(60), &retention).unwrap();
+    assert!(store.maintain(0).unwrap() && store.compact().unwrap());
+    assert!(store.rebuild().unwrap().is_some());
+    look(&place, &ids, &mut seen);
+    let checkpoints = session.checkpoints(&CheckpointFilter::default()).unwrap();
+    assert_eq!(checkpoints.len(), 1);
+    drop((session, store));
+    let found =
+        Store::verify(&place.path(), Depth::ReadData, time(70), Some(&place.keyring())).unwrap();
+    assert_eq!((found.findings, found.outcome), (vec![], Outcome::Clean));
+    assert_eq!(found.encrypted, encrypted);
+    seen
+}
+
+#[test]
+fn nothing_that_was_recorded_is_seen_in_any_file_of_an_encrypted_store() {
+    let seen = seen(true);
+    assert!(seen.what.is_empty(), "{seen:#?}");
+    // Four bytes stand somewhere among some megabytes by chance, now and then.
+    assert!(seen.beginnings.iter().all(|count| *count < 3), "{:?}", seen.beginnings);
+}
+
+/// What the test above looks for can be found.
+#[test]
+fn all_of_it_is_seen_in_a_store_that_is_not_encrypted() {
+    let Seen { what, beginnings } = seen(false);
+    let seen: BTreeSet<_> = what.into_iter().map(|(what, _)| what).collect();
+    assert!(beginnings.iter().all(|count| *count > 20), "{beginnings:?}");
+    let place = Place::new(false);
+    let all = ids(&plant(&place.open())).into_iter().map(|(what, _)| what);
+    let missing: Vec<_> =
+        TEXTS.into_iter().map(str::to_owned).chain(all).filter(|it| !seen.contains(it)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
