@@ -23,6 +23,8 @@ pub const EXIT_FORGED: u8 = 6;
 /// The key of the store, or its witness, is not here: what was read is vouched for by nobody, what was to be written was
 /// refused.
 pub const EXIT_UNKEYED: u8 = 7;
+/// Done as far as it goes now, and not yet whole: somebody still holds what is to go.
+pub const EXIT_NOT_YET: u8 = 8;
 /// A bug in forge.
 pub const EXIT_INTERNAL: u8 = 70;
 

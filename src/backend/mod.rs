@@ -328,6 +328,15 @@ pub trait Index: Send + Sync {
         Ok(None)
     }
 
+    /// Removes older generations that nobody reads, and gives the folders of those that somebody does. Nothing happens while
+    /// somebody else applies.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the folder cannot be listed.
+    fn tidy(&self) -> Result<Vec<std::path::PathBuf>, Error> {
+        Ok(Vec::new())
+    }
+
     /// Rewrites what is stored so that it takes the least room and nothing overwritten is left in it. `false` if
     /// somebody else is applying, or if there is nothing to do.
     ///

@@ -1,7 +1,9 @@
 //! Growing blobs: segments, each compressed with what precedes it.
 
 use super::cores;
+use super::live::View;
 use super::object::{self, DROPPED_OBJECT};
+use super::refs::session as session_refs;
 use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
@@ -77,6 +79,7 @@ struct Part<'a> {
 pub(crate) struct BlobCache(Mutex<Option<Cached>>);
 
 struct Cached {
+    purges: u64,
     session: SessionNumber,
     blob: String,
     start: u64,
@@ -88,19 +91,20 @@ impl BlobCache {
     /// and at least what stands in the segments up to `offset + length`, if there is as much.
     pub(crate) fn read(
         &self,
-        (view, dropped): (&dyn Snapshot, u64),
+        view: &View,
         session: SessionNumber,
         blob: &str,
         offset: u64,
         length: u64,
     ) -> Result<(u64, Arc<Vec<u8>>)> {
+        let dropped = session_refs(&view.refs, session)?.dropped(blob);
         if offset < dropped {
             return Err(Error::Dropped { blob: blob.to_owned() });
         }
         let end = offset.saturating_add(length);
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*cached
-            && known.session == session
+            && (known.session, known.purges) == (session, view.refs.purges)
             && known.blob == blob
             && known.start <= offset
             && known.start + known.content.len() as u64 >= end
@@ -141,8 +145,13 @@ impl BlobCache {
             content.extend_from_slice(&part);
         }
         let content = Arc::new(content);
-        *cached =
-            Some(Cached { session, blob: blob.to_owned(), start, content: Arc::clone(&content) });
+        *cached = Some(Cached {
+            purges: view.refs.purges,
+            session,
+            blob: blob.to_owned(),
+            start,
+            content: Arc::clone(&content),
+        });
         Ok((start, content))
     }
 }

@@ -36,7 +36,20 @@ struct Remembered {
 
 /// What is remembered of the heads of branches.
 #[derive(Default)]
-pub(crate) struct HeadCache(Mutex<HashMap<(SessionNumber, BranchNumber), Remembered>>);
+pub(crate) struct HeadCache(Mutex<Heads>);
+
+#[derive(Default)]
+struct Heads {
+    branches: HashMap<(SessionNumber, BranchNumber), Remembered>,
+    /// How often a secret had been purged by then.
+    purges: u64,
+}
+
+impl Heads {
+    fn of(&mut self, session: SessionNumber, branch: BranchNumber) -> &mut Remembered {
+        self.branches.entry((session, branch)).or_default()
+    }
+}
 
 impl HeadCache {
     /// The entries of these keys at a branch's head.
@@ -49,8 +62,12 @@ impl HeadCache {
         keys: &[Vec<u8>],
     ) -> Result<Vec<Option<EntryBytes>>> {
         let Some(head) = head else { return Ok(vec![None; keys.len()]) };
-        let mut branches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = branches.entry((session, branch)).or_default();
+        let mut heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A purge changes what a head holds and no id.
+        if heads.purges != desk.refs.purges {
+            *heads = Heads { purges: desk.refs.purges, ..Heads::default() };
+        }
+        let known = heads.of(session, branch);
         if known.head != Some(head.id) {
             known.follow(desk, session, branch)?;
         }
@@ -106,8 +123,8 @@ impl HeadCache {
         to: RevisionId,
         changes: &[Triple],
     ) {
-        let mut branches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = branches.entry((session, branch)).or_default();
+        let mut heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = heads.of(session, branch);
         if known.head != from {
             return;
         }

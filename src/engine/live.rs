@@ -250,6 +250,10 @@ impl Live {
         } else {
             self.catch_up(&mut known)?;
         }
+        if self.is_outgrown(&known)? {
+            *known = Known::default();
+            self.catch_up(&mut known)?;
+        }
         Ok(Arc::clone(&known.refs))
     }
 
@@ -316,9 +320,15 @@ impl Live {
         self.written()
     }
 
-    /// Whether the tail is long and a newer generation holds part of it.
+    /// Whether a newer generation should be read: the tail is long, or a secret was purged from what this one holds.
     fn is_outgrown(&self, known: &Known) -> Result<bool> {
-        Ok(known.end - known.start > LONG_TAIL_BYTES && self.index.position()? > known.start)
+        let begun = known.records.first().and_then(|first| first.record.changes.first());
+        let purged = match begun {
+            Some(RecordChange::Refs(refs)) => refs.purges < known.refs.purges,
+            _ => known.refs.purges > 0,
+        };
+        let outgrown = purged || known.end - known.start > LONG_TAIL_BYTES;
+        Ok(outgrown && self.index.position()? > known.start)
     }
 
     fn catch_up(&self, known: &mut Known) -> Result<()> {

@@ -18,6 +18,7 @@ pub(crate) mod materialize;
 pub(crate) mod merge;
 pub(crate) mod object;
 pub(crate) mod opened;
+pub(crate) mod purge;
 pub(crate) mod rebuild;
 pub(crate) mod refs;
 pub(crate) mod retain;

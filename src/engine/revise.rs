@@ -5,8 +5,8 @@ use super::refs::{effective, session};
 use crate::error::{Error, Result};
 use crate::format::{
     Body, Bytes, Delta, DeltaChange, DeltaPart, EntryBytes, Head, Header, ObjectKind, Parent,
-    RecordChange, Refs, Reset, Side, added_at, encode_key, encode_value, entry_hash, seal,
-    seal_raw,
+    RecordChange, Refs, Reset, Side, added_at, encode_key, encode_value, entry_hash, has_value,
+    seal, seal_raw,
 };
 use crate::model::claim;
 use crate::model::{
@@ -95,6 +95,8 @@ pub(crate) struct Place<'a> {
 /// A delta that is ready, for as long as the head stays what it was.
 pub(crate) struct Sealed {
     head: Option<RevisionId>,
+    /// How often a secret had been purged: the same head holds something else after that.
+    purges: u64,
     blobs: Vec<RecordChange>,
     parts: Vec<DeltaPart>,
     delta: ObjectId,
@@ -112,7 +114,8 @@ pub(crate) fn plan(
     memo: &mut Option<Sealed>,
 ) -> Result<Option<Planned>> {
     let head = session(&desk.refs, place.session)?.branch(place.branch)?.head;
-    if memo.as_ref().is_none_or(|memo| memo.head != head.map(|head| head.id)) {
+    let now = (head.map(|head| head.id), desk.refs.purges);
+    if memo.as_ref().is_none_or(|memo| (memo.head, memo.purges) != now) {
         *memo = seal_changes(desk, place, head.as_ref(), changes)?;
     }
     let Some(sealed) = memo else { return Ok(None) };
@@ -153,6 +156,7 @@ pub(crate) fn plan_merge(
 fn unchanged(head: Option<&Head>, digest: Digest, count: u64) -> Sealed {
     Sealed {
         head: head.map(|head| head.id),
+        purges: 0,
         blobs: Vec::new(),
         parts: Vec::new(),
         delta: list_id(&[]),
@@ -204,7 +208,8 @@ fn seal_changes(
     check_references(desk, place, head, &wanted, &entries)?;
     let (blobs, parts, delta) = seal_delta(&entries, &mut random)?;
     let entries = entries.into();
-    Ok(Some(Sealed { head: head.map(|head| head.id), blobs, parts, delta, digest, count, entries }))
+    let (head, purges) = (head.map(|head| head.id), desk.refs.purges);
+    Ok(Some(Sealed { head, purges, blobs, parts, delta, digest, count, entries }))
 }
 
 fn check_expected(change: &ClaimChange, present: bool) -> Result<()> {
@@ -232,6 +237,13 @@ fn new_entry(
         }
         (None, None) => place.time,
     };
+    if let Some(old) = old
+        && has_value(old, value)
+        && self::added_at(old).is_ok_and(|time| time == added_at)
+    {
+        // Equal, and maybe purged: then its bytes are others than those of this value.
+        return Ok(Some(old.into()));
+    }
     Ok(Some(encode_value(added_at, value)))
 }
 
@@ -402,7 +414,7 @@ fn plan_on(
         additions.into_iter().map(|(key, entry)| (key, None, Some(entry))).collect();
     let (blobs, parts, delta) = seal_delta(&entries, &mut salts)?;
     let head_id = head.map(|head| head.id);
-    let sealed = Sealed { head: head_id, blobs, parts, delta, digest, count, entries };
+    let sealed = Sealed { head: head_id, purges: 0, blobs, parts, delta, digest, count, entries };
     finish(refs, place, head, &sealed, reset, &[], salt)
 }
 
@@ -416,7 +428,7 @@ fn finish(
     salt: [u8; 16],
 ) -> Result<Planned> {
     let session = session(refs, place.session)?;
-    let body = Body { salt, operation: place.operation.clone() }.encode();
+    let body = Body { salt, operation: place.operation.clone(), stands_for: None }.encode();
     let own = head.map(|head| Parent { sequence: head.sequence, id: head.id });
     let header = Header {
         session: session.info.id,

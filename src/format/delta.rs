@@ -67,14 +67,40 @@ impl ChangeRange {
 }
 
 const VERSION: u8 = 1;
+/// The version of a delta that stands for another one, whose name follows.
+const STANDS_FOR: u8 = 2;
 
 impl Delta {
     /// The bytes of this delta behind 16 random ones, so that the hash of a dropped delta cannot be used to guess it.
     #[must_use]
     pub fn encode(&self, salt: [u8; 16]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(32 + self.changes.len() * 64);
+        self.encode_as(salt, None)
+    }
+
+    /// As [`Delta::encode`], of a delta that stands for the one of this name, from which a secret was purged.
+    #[must_use]
+    pub fn encode_for(&self, salt: [u8; 16], name: &ObjectId) -> Vec<u8> {
+        self.encode_as(salt, Some(name))
+    }
+
+    /// The name by which a revision knows a delta of these bytes: that of the one it stands for, if it stands for one.
+    #[must_use]
+    pub fn name(bytes: &[u8]) -> ObjectId {
+        let stands_for = bytes.get(16..).and_then(|rest| rest.strip_prefix(&[STANDS_FOR]));
+        let name = stands_for.and_then(|rest| rest.first_chunk::<32>()).copied();
+        ObjectId::from_bytes(name.unwrap_or_else(|| *blake3::hash(bytes).as_bytes()))
+    }
+
+    fn encode_as(&self, salt: [u8; 16], name: Option<&ObjectId>) -> Vec<u8> {
+        let mut out = Vec::with_capacity(64 + self.changes.len() * 64);
         out.extend_from_slice(&salt);
-        out.push(VERSION);
+        match name {
+            None => out.push(VERSION),
+            Some(name) => {
+                out.push(STANDS_FOR);
+                out.extend_from_slice(name.as_bytes());
+            }
+        }
         put_varint(&mut out, self.changes.len() as u64);
         for change in &self.changes {
             put_bytes(&mut out, &change.key);
@@ -130,8 +156,12 @@ impl Delta {
             return Err(reader.error("it is too large"));
         }
         reader.take(16)?;
-        if reader.byte()? != VERSION {
-            return Err(reader.error("unknown version"));
+        match reader.byte()? {
+            VERSION => {}
+            STANDS_FOR => {
+                reader.take(32)?;
+            }
+            _ => return Err(reader.error("unknown version")),
         }
         let count = reader.length()?;
         let mut changes = Vec::with_capacity(count.min(1 << 16));
@@ -198,6 +228,24 @@ mod tests {
         fn any_bytes_decode_or_fail_cleanly(bytes: Vec<u8>) {
             let _ = Delta::decode(&bytes);
         }
+    }
+
+    #[test]
+    fn a_delta_that_stands_for_another_has_that_ones_name() {
+        let delta = |entry: &[u8]| Delta {
+            changes: vec![DeltaChange {
+                key: b"k".to_vec(),
+                old: Side::Absent,
+                new: Side::Inline(entry.into()),
+            }],
+        };
+        let old = delta(b"with a secret").encode([1; 16]);
+        let name = Delta::name(&old);
+        assert_eq!(name.as_bytes(), blake3::hash(&old).as_bytes());
+        let new = delta(b"without").encode_for([2; 16], &name);
+        assert_eq!(Delta::decode(&new).unwrap(), delta(b"without"));
+        assert_eq!(Delta::name(&new), name);
+        assert_eq!(Delta::name(&delta(b"again").encode_for([3; 16], &Delta::name(&new))), name);
     }
 
     #[test]

@@ -49,8 +49,52 @@ pub fn encode_value(added_at: Timestamp, value: &Value) -> EntryBytes {
     bytes.into()
 }
 
+/// Begins an entry from which a secret was purged: a zero written longer than any time is. What the entry adds to the digest
+/// of its state follows (32 bytes), then the entry without the secret.
+const PURGED: [u8; 2] = [0x80, 0];
+
+/// What a purged entry adds to digests: what it added before.
+fn kept_term(entry: &[u8]) -> Option<[u8; 32]> {
+    entry.strip_prefix(&PURGED).and_then(|rest| rest.first_chunk::<32>()).copied()
+}
+
+/// The entry itself, of a purged one too.
+fn plain(entry: &[u8]) -> &[u8] {
+    match kept_term(entry) {
+        Some(_) => entry.get(PURGED.len() + 32..).unwrap_or_default(),
+        None => entry,
+    }
+}
+
+/// An entry with its value's bytes made others by `rewrite`, which keeps their length; it adds to digests what it added before,
+/// so no digest changes. `None` if `rewrite` changes nothing. `key` is the key that it had.
+#[must_use]
+pub fn purge_entry(
+    key: &[u8],
+    entry: &[u8],
+    rewrite: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
+) -> Option<EntryBytes> {
+    let value = rewrite(value_bytes(entry))?;
+    Some(stand_in(key, entry, Some(&value)))
+}
+
+/// The same entry under another key: it adds to digests what it added under this one.
+#[must_use]
+pub fn rekey_entry(key: &[u8], entry: &[u8]) -> EntryBytes {
+    stand_in(key, entry, None)
+}
+
+fn stand_in(key: &[u8], entry: &[u8], value: Option<&[u8]>) -> EntryBytes {
+    let term = entry_hash(key, entry);
+    let plain = plain(entry);
+    let old = value_bytes(entry);
+    let time = plain.get(..plain.len() - old.len()).unwrap_or_default();
+    [&PURGED, term.as_slice(), time, value.unwrap_or(old)].concat().into()
+}
+
 /// The bytes of an entry without those of its time: equal values have equal bytes.
 fn value_bytes(entry: &[u8]) -> &[u8] {
+    let entry = plain(entry);
     let time = entry.iter().take_while(|byte| **byte >= 0x80).count() + 1;
     entry.get(time..).unwrap_or_default()
 }
@@ -86,7 +130,7 @@ impl io::Write for Unwritten<'_> {
 /// # Errors
 /// If it does not begin with one.
 pub fn added_at(entry: &[u8]) -> Result<Timestamp, DecodeError> {
-    Reader::new("entry", entry).signed().map(Timestamp::from_micros)
+    Reader::new("entry", plain(entry)).signed().map(Timestamp::from_micros)
 }
 
 /// The entry these bytes stand for.
@@ -94,15 +138,18 @@ pub fn added_at(entry: &[u8]) -> Result<Timestamp, DecodeError> {
 /// # Errors
 /// If they are not an entry.
 pub fn decode_entry(bytes: &[u8]) -> Result<Entry, DecodeError> {
-    let mut reader = Reader::new("entry", bytes);
+    let mut reader = Reader::new("entry", plain(bytes));
     let added_at = Timestamp::from_micros(reader.signed()?);
     let value = reader.take(reader.remaining())?;
     Ok(Entry { added_at, value: unpack("value", value)? })
 }
 
-/// What an entry adds to the digest of its state.
+/// What an entry adds to the digest of its state; one from which a secret was purged, what it added before.
 #[must_use]
 pub fn entry_hash(key: &[u8], entry: &[u8]) -> [u8; 32] {
+    if let Some(term) = kept_term(entry) {
+        return term;
+    }
     let mut hasher = blake3::Hasher::new_keyed(ENTRY_CONTEXT);
     hasher.update(&(key.len() as u64).to_le_bytes());
     hasher.update(key);
@@ -164,6 +211,35 @@ mod tests {
         assert!(!has_value(&longer, &value("as it was")));
         assert!(!has_value(b"", &Value::Null));
         assert!(added_at(b"").is_err());
+    }
+
+    #[test]
+    fn a_purged_entry_adds_to_digests_what_it_added_before_and_reads_as_its_new_value() {
+        let key = encode_key(&Key::new(Kind::Note, "N1"));
+        let value = |text: &str| Value::from([("text", text.into())]);
+        let time = Timestamp::from_micros(1_700_000_000_000_000);
+        let entry = encode_value(time, &value("hunter22"));
+        let purge = |entry: &[u8], to: &str| {
+            purge_entry(&key, entry, |_| Some(super::super::codec::pack(&value(to)))).unwrap()
+        };
+        let once = purge(&entry, "purgedxx");
+        let twice = purge(&once, "again-xx");
+        let moved = rekey_entry(&key, &twice);
+        for (purged, text) in [(&once, "purgedxx"), (&twice, "again-xx"), (&moved, "again-xx")] {
+            assert_eq!(entry_hash(&key, purged), entry_hash(&key, &entry));
+            assert_eq!(entry_hash(b"another key", purged), entry_hash(&key, &entry));
+            let read = decode_entry(purged).unwrap();
+            assert_eq!((read.added_at, read.value), (time, value(text)));
+            assert_eq!(added_at(purged).unwrap(), time);
+            assert!(has_value(purged, &value(text)) && !has_value(purged, &value("hunter22")));
+        }
+        assert_eq!(once.len(), twice.len());
+        assert!(purge_entry(&key, &entry, |_| None).is_none());
+        // No time is written so: every one begins with another byte, or goes on.
+        for time in [0, -1, 1, 63, 64, -64, -65, i64::MAX, i64::MIN] {
+            let entry = encode_value(Timestamp::from_micros(time), &Value::Null);
+            assert_eq!(kept_term(&entry), None);
+        }
     }
 
     #[test]

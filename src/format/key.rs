@@ -239,6 +239,33 @@ mod tests {
     }
 
     #[test]
+    fn what_is_hidden_of_keys_is_what_tells_of_what_is_recorded() {
+        let (time, id) = (Timestamp::from_micros(7), [0xab; 16]);
+        let fact = of(1).kind(Kind::Message);
+        let keys = [
+            (TAGS, of(1).text("x").time(time).number(2)),
+            (HISTORY, of(1).bytes(&text_hash("x")).branch(0).number(2)),
+            (BOOKMARKS, of(1).text("x")),
+            (SEGMENTS, of(1).text("x").number(0)),
+            (CHECKPOINT_KEYS, of(1).text("x")),
+            (FACTS, fact.clone().time(time).number(3).text("x").number(4)),
+            (FACT_IDS, fact.text("x").time(time).number(3).number(4)),
+            (OPERATIONS, of(1).number(96).bytes(&id)),
+            (PRUNINGS, KeyBuilder::new().time(time).bytes(&id)),
+            (OBJECT_NAMES, KeyBuilder::new().bytes(&id)),
+            (OPERATION_IDS, KeyBuilder::new().bytes(&id)),
+            (IDS, KeyBuilder::new().bytes(&id)),
+        ];
+        for (table, key) in &keys {
+            let (key, hidden) = (key.clone().build(), hidden(*table).unwrap());
+            let part = key.get(hidden.at..hidden.at + hidden.bytes).unwrap();
+            assert!(part == text_hash("x") || part == id, "{table:?}");
+        }
+        let others = (0..=u8::MAX).map(Table).filter(|table| hidden(*table).is_some());
+        assert_eq!(others.count(), keys.len());
+    }
+
+    #[test]
     fn the_end_of_a_prefix_is_behind_all_keys_with_it() {
         assert_eq!(of(u32::MAX).end(), Vec::<u8>::new());
         assert_eq!(of(7).branch(u32::MAX).end(), of(8).build());

@@ -22,6 +22,7 @@ mod record;
 mod refs;
 mod row;
 mod spooled;
+mod texts;
 
 pub use bundle::{
     BUNDLE_HEADER_BYTES, BUNDLE_VERSION, Begun, BundleChain, BundleContents, BundleEnd,
@@ -33,7 +34,7 @@ pub(crate) use codec::{pack as pack_derived, unpack as unpack_bytes};
 pub use delta::{ChangeRange, Delta, DeltaChange, Side, SideRange};
 pub use entry::{
     EntryBytes, added_at, decode_entry, decode_key, encode_entry, encode_key, encode_value,
-    entity_hash, entry_hash, has_value,
+    entity_hash, entry_hash, has_value, purge_entry, rekey_entry,
 };
 pub use event::{
     BranchEvent, CheckpointEvent, Event, EventError, EventLine, OfBranch, Put, Remove,
@@ -54,6 +55,7 @@ pub use record::{Body, Bytes, DeltaPart, Record, RecordChange};
 pub use refs::{BookmarkRef, BranchChange, BranchRefs, DroppedText, Gone, Head, Refs, SessionRefs};
 pub use row::{
     BookmarkRow, CheckpointRow, CleanedRow, Effect, FactRow, FoldRow, KeyframeChunk, KeyframeRow,
-    OperationRow, RefsRow, RevisionRow, SegmentRow, SequenceRow, TotalsRow,
+    OperationRow, RefsRow, RevisionRow, SegmentRow, SequenceRow, TotalsRow, rewrite_row,
 };
 pub use spooled::{Spooled, SpooledCheckpoint, SpooledNote, SpooledPage};
+pub use texts::{rewrite_texts, texts};

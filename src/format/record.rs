@@ -433,6 +433,9 @@ pub struct Body {
     pub salt: [u8; 16],
     /// What it is part of.
     pub operation: Operation,
+    /// The hash of the body it stands for, from which a secret was purged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stands_for: Option<ObjectId>,
 }
 
 impl Body {
@@ -448,5 +451,12 @@ impl Body {
     /// If they are not a body.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         unpack("revision body", bytes)
+    }
+
+    /// The hash by which a revision knows a body of these bytes: that of the one it stands for, if it stands for one.
+    #[must_use]
+    pub fn name(bytes: &[u8]) -> ObjectId {
+        let stands_for = Self::decode(bytes).ok().and_then(|body| body.stands_for);
+        stands_for.unwrap_or_else(|| ObjectId::from_bytes(*blake3::hash(bytes).as_bytes()))
     }
 }

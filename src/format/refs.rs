@@ -136,4 +136,12 @@ pub struct Refs {
     pub pinned: Option<SessionNumber>,
     /// The session last worked in by a person or a hook.
     pub last_used: Option<SessionNumber>,
+    /// How often a secret was purged: whoever remembers content from before forgets it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub purges: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

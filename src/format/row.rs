@@ -50,6 +50,17 @@ pub(super) fn unwrap_as<'a>(
     Ok(content)
 }
 
+/// The bytes of a row whose content `rewrite` has changed; `None` if it changes nothing.
+///
+/// # Errors
+/// If the row is damaged.
+pub fn rewrite_row(
+    bytes: &[u8],
+    rewrite: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
+) -> Result<Option<Vec<u8>>, DecodeError> {
+    Ok(rewrite(unwrap("row", bytes)?).map(|content| wrap(&content)))
+}
+
 macro_rules! packed_row {
     ($name:ident, $what:literal) => {
         impl $name {
@@ -452,6 +463,13 @@ pub enum Effect {
         checkpoints: Vec<(u64, CheckpointId)>,
         /// How many revisions.
         revisions: u64,
+    },
+    /// Purged a secret from what the session holds: nothing takes that back.
+    Purged {
+        /// Why, as far as it was said.
+        reason: Option<String>,
+        /// How often it stood there.
+        places: u64,
     },
 }
 

@@ -7,14 +7,20 @@
 
 mod credential;
 mod judge;
+mod known;
 mod naming;
 mod rule;
 mod scan;
+mod seek;
 #[cfg(test)]
 mod tests;
 mod value;
 
+pub(crate) use known::Masking;
+pub use known::{Known, MIN_SECRET_BYTES, Sighting, Unfit};
 pub use rule::{Rule, kinds, rules};
+pub(crate) use seek::Collector;
+pub use seek::Seek;
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -7,7 +7,6 @@ use crate::backend::Snapshot;
 use crate::engine::blob;
 use crate::engine::fact::{self, KnownFact};
 use crate::engine::object;
-use crate::engine::refs::session as session_refs;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, Bytes, CleanedRow, ObjectKind};
@@ -234,9 +233,8 @@ impl Session {
     /// [`Error::Corrupt`] if it is not there; as every read.
     pub fn blob_bytes(&self, blob: &str, offset: u64, length: u64) -> Result<Vec<u8>> {
         let view = self.view()?;
-        let dropped = session_refs(&view.refs, self.number)?.dropped(blob);
         let (start, content) =
-            self.store.engine.blobs.read((&view, dropped), self.number, blob, offset, length)?;
+            self.store.engine.blobs.read(&view, self.number, blob, offset, length)?;
         let begin = usize::try_from(offset - start).unwrap_or(usize::MAX);
         let end = begin.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
         content

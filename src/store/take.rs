@@ -13,8 +13,8 @@ use crate::engine::object;
 use crate::engine::refs::session as session_refs;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{Record, RecordChange, SegmentRow, SessionRefs};
-use crate::model::{Fact, OperationId};
+use crate::format::{Record, RecordChange, Refs, SegmentRow};
+use crate::model::{Fact, OperationId, SessionNumber};
 
 /// A further part of a source, with what it means.
 #[derive(Debug, Default)]
@@ -47,6 +47,8 @@ pub(crate) struct Taking {
     from: u64,
     /// Segments that were written ahead.
     parts: Vec<RecordChange>,
+    /// How often a secret had been purged: what precedes a segment may be another text after that.
+    purges: u64,
 }
 
 /// Segments of at most this much go into one record with their bookmark.
@@ -62,7 +64,11 @@ impl Taking {
     }
 
     /// Whether the source is still where it was.
-    fn check_bookmark(&self, session: &SessionRefs) -> Result<()> {
+    fn check_bookmark(&self, refs: &Refs, session: SessionNumber) -> Result<()> {
+        let session = session_refs(refs, session)?;
+        if refs.purges != self.purges {
+            return Err(self.overtaken());
+        }
         let known = session.bookmarks.iter().find(|known| known.source == self.source);
         if known.map_or(0, |known| known.bytes) == self.from {
             Ok(())
@@ -74,10 +80,11 @@ impl Taking {
     /// As [`Taking::check_bookmark`], and whether what was written ahead still stands.
     pub(crate) fn check(
         &self,
-        session: &SessionRefs,
+        refs: &Refs,
+        session: SessionNumber,
         view: impl FnOnce() -> Result<View>,
     ) -> Result<()> {
-        self.check_bookmark(session)?;
+        self.check_bookmark(refs, session)?;
         if self.parts.is_empty() {
             return Ok(());
         }
@@ -123,7 +130,9 @@ impl Session {
         if taken.keep && begins {
             bookmark.blob = self.new_blob(source, taken.again)?;
         }
-        let mut taking = Taking { source: source.to_owned(), from: bookmark.bytes, parts: vec![] };
+        let purges = self.store.engine.live.refs()?.0.purges;
+        let from = bookmark.bytes;
+        let mut taking = Taking { source: source.to_owned(), from, parts: vec![], purges };
         if begins && taken.again {
             taking.from = self.bookmark(source)?.map_or(0, |known| known.bytes);
         }
@@ -168,7 +177,7 @@ impl Session {
         if length > 0 {
             let engine = &self.store.engine;
             let (start, known) =
-                engine.blobs.read((&view, dropped), self.number, &bookmark.blob, from, length)?;
+                engine.blobs.read(&view, self.number, &bookmark.blob, from, length)?;
             let begin = usize::try_from(from - start).unwrap_or(usize::MAX);
             let end = begin.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
             before = known.get(begin..end).map(<[u8]>::to_vec).ok_or_else(|| {
@@ -191,7 +200,7 @@ impl Session {
         operation_of_parts.id = operation;
         for segment in segments {
             self.store.engine.commit(Durability::Later, &mut |desk| {
-                taking.check_bookmark(session_refs(&desk.refs, self.number)?)?;
+                taking.check_bookmark(&desk.refs, self.number)?;
                 let changes = vec![segment.clone()];
                 Ok((Some(Record { operation: operation_of_parts.clone(), changes }), ()))
             })?;

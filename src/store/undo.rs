@@ -82,7 +82,17 @@ fn describe(effect: &Effect) -> String {
             let checkpoints = checkpoints.len();
             format!("pruned {checkpoints} checkpoints and {revisions} revisions for good")
         }
+        Effect::Purged { reason, places } => {
+            let why = reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
+            let secrets = if *places == 1 { "secret" } else { "secrets" };
+            format!("purged {places} {secrets} for good{why}")
+        }
     }
+}
+
+/// Whether nothing takes this back.
+const fn is_final(effect: &Effect) -> bool {
+    matches!(effect, Effect::Swept { .. } | Effect::Purged { .. })
 }
 
 /// What an undo or a redo did.
@@ -215,7 +225,7 @@ impl Session {
                     && row.takes_back.is_none()
                     && row.taken_back_by.is_none()
                     && !row.effects.is_empty()
-                    && !row.effects.iter().any(|effect| matches!(effect, Effect::Swept { .. }))
+                    && !row.effects.iter().any(is_final)
             })
             .ok_or_else(|| Error::not_found("operation", "to take back"))
     }
@@ -224,7 +234,8 @@ impl Session {
         // Redos are passed over on the way to the undo before them; any other verb ends what can be redone.
         for row in self.operation_rows(view, usize::MAX)? {
             let Some(first) = row.takes_back else {
-                if row.operation.author == Author::Hook || row.effects.is_empty() {
+                let purged = |effect: &Effect| matches!(effect, Effect::Purged { .. });
+                if row.operation.author == Author::Hook || row.effects.iter().all(purged) {
                     continue;
                 }
                 break;
@@ -358,6 +369,11 @@ impl Session {
                     retain::check_pruning(view, &pruning)?;
                     let (of, blob, bytes) = (*of, blob.clone(), *bytes);
                     changes.push(RecordChange::TextDropped { session, of, blob, bytes, pruning });
+                }
+                Effect::Purged { .. } => {
+                    return Err(Error::Conflict(
+                        "what was purged is gone for good: a purge cannot be taken back".to_owned(),
+                    ));
                 }
                 Effect::Swept { .. } => {
                     return Err(Error::Conflict(format!(

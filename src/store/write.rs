@@ -500,7 +500,7 @@ impl<'a> Write<'a> {
         let number = self.session.number;
         let session = session_refs(&desk.refs, number)?;
         if let Some(taking) = &self.taking {
-            taking.check(session, || desk.view())?;
+            taking.check(&desk.refs, self.session.number, || desk.view())?;
         }
         let branch = match &self.branch {
             None => session.current_branch,

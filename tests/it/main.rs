@@ -29,6 +29,8 @@ mod program;
 #[cfg(test)]
 mod prune;
 #[cfg(test)]
+mod purge;
+#[cfg(test)]
 mod recover;
 mod redact;
 #[cfg(test)]

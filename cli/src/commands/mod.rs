@@ -35,6 +35,7 @@ pub mod note;
 pub mod program;
 pub mod progress;
 pub mod prune;
+pub mod purge;
 pub mod recover;
 pub mod redact;
 pub mod run;
@@ -139,6 +140,8 @@ pub enum Command {
     Export(export::ExportCommand),
     /// Print a text without the secrets that would not be stored
     Redact(redact::RedactArgs),
+    /// Take a secret out of all that is stored, for good (exit code 8: not yet)
+    Purge(purge::PurgeArgs),
     /// Take what a coding agent tells its hook on stdin; always ends well
     Hook(hook::HookArgs),
     /// Make forge part of a coding agent, and take it out again
@@ -224,6 +227,7 @@ impl Command {
             Self::Import(command) => import::run(command, context),
             Self::Export(command) => export::run(command, context),
             Self::Redact(args) => redact::run(args, context),
+            Self::Purge(args) => purge::run(args, context),
             Self::Compaction(command) => compaction::run(command, context),
             Self::Hook(args) => hook::run(args, context),
             Self::Hooks(command) => hooks::run(command, context),

@@ -21,6 +21,7 @@ pub mod moment;
 pub mod program;
 pub mod progress;
 pub mod prune;
+pub mod purge;
 pub mod recover;
 pub mod redact;
 pub mod restore;

@@ -29,6 +29,7 @@ mod page;
 mod program;
 mod progress;
 mod prune;
+mod purge;
 mod recover;
 mod redact;
 mod reference;

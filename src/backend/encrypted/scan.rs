@@ -180,8 +180,8 @@ struct Groups<'a> {
 impl Groups<'_> {
     /// Takes a row; whether the next one is wanted.
     fn take(&mut self, row: Row) -> bool {
-        let begins = |row: &Row| row.0.get(..self.hidden.at).map(<[u8]>::to_vec);
-        if self.group.last().is_some_and(|last| begins(last) != begins(&row)) {
+        let at = self.hidden.at;
+        if self.group.last().is_some_and(|last| last.0.get(..at) != row.0.get(..at)) {
             self.close();
             if self.found.len() == self.range.limit {
                 return false;

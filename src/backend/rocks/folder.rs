@@ -204,6 +204,17 @@ impl Folder {
         Ok(())
     }
 
+    /// The folders of generations older than the newest, and of those on their way out.
+    pub(super) fn older(&self) -> Result<Vec<PathBuf>, Error> {
+        let names = self.names()?;
+        let newest = names.iter().filter_map(|name| Generation::parse(name)).max();
+        let is_older = |name: &&String| {
+            let generation = Generation::parse(name);
+            name.starts_with(RETIRED) || generation.is_some_and(|one| Some(one) != newest)
+        };
+        Ok(names.iter().filter(is_older).map(|name| self.path(name)).collect())
+    }
+
     /// Renamed first, so that a generation is whole for as long as it has its name.
     fn retire(&self, generation: Generation) {
         let lease = self.lease(generation);

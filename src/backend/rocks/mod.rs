@@ -130,6 +130,13 @@ impl Index for RocksIndex {
         Ok(Some(Box::new(applier)))
     }
 
+    fn tidy(&self) -> Result<Vec<PathBuf>, Error> {
+        if let Some(_lock) = self.folder.try_lock()? {
+            self.folder.tidy()?;
+        }
+        self.folder.older()
+    }
+
     fn try_anew(&self) -> Result<Option<Box<dyn Applier>>, Error> {
         let Some(lock) = self.folder.try_lock()? else { return Ok(None) };
         let applier = self.applier(lock, Compaction::AsNeeded, false)?;

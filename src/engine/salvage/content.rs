@@ -10,7 +10,8 @@ use crate::engine::rows::Rows;
 use crate::error::Result;
 use crate::format::key::{self, of};
 use crate::format::{
-    BookmarkRow, Effect, Header, ObjectKind, OperationRow, RevisionRow, SegmentRow, sealed_id,
+    BookmarkRow, Delta, Effect, Header, ObjectKind, OperationRow, RevisionRow, SegmentRow, open,
+    sealed_id,
 };
 use crate::model::ObjectId;
 use std::collections::HashMap;
@@ -85,6 +86,10 @@ impl Salvage {
         derive::each(&self.view(), key::OBJECTS, |place, sealed| {
             if let Ok(id) = sealed_id(sealed) {
                 let number = key::last_number(place).unwrap_or(0);
+                // One that stands for another is known by the name of that one.
+                let stands_for =
+                    open(ObjectKind::Delta, sealed).map(|content| Delta::name(&content));
+                let id = stands_for.unwrap_or(id);
                 names.insert(id, number);
                 numbers.insert(number, id);
             }

@@ -111,9 +111,8 @@ fn replay(view: &View, parts: &[u64], digest: Digest, count: u64) -> Result<Repl
     let (mut digest, mut count) = (digest, count);
     let mut names = Vec::new();
     for part in parts {
-        let sealed = object::sealed(view, *part)?;
-        names.push(sealed_id(&sealed).map_err(Error::corrupt("a delta"))?);
         let content = object::content(view, ObjectKind::Delta, *part)?;
+        names.push(Delta::name(&content));
         let delta = Delta::decode(&content).map_err(Error::corrupt("a delta"))?;
         for change in &delta.changes {
             let side = |side: &Side| -> Result<Option<EntryBytes>> { lookup::bytes(view, side) };

@@ -6,7 +6,7 @@ use crate::engine::derive::each;
 use crate::engine::live::View;
 use crate::error::Result;
 use crate::format::key::{self, of};
-use crate::format::{Header, RefsRow, RevisionRow};
+use crate::format::{Body, Header, RefsRow, RevisionRow};
 use crate::model::SessionNumber;
 use std::collections::HashMap;
 
@@ -42,7 +42,7 @@ pub(super) fn history(view: &View, findings: &mut Findings) -> Result<()> {
                 {
                     findings.stored(format!("revision #{sequence}"), &"it is another one's row");
                 }
-                if blake3::hash(&row.body).as_bytes() != header.body.as_bytes() {
+                if Body::name(&row.body) != header.body {
                     findings
                         .stored(format!("the body of revision #{sequence}"), &"its hash differs");
                 }

@@ -10,7 +10,7 @@ use crate::engine::revise::list_id;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{
-    BundleContents, BundleEnd, Bytes, Delta, DeltaPart, EntryBytes, Head, Header, ItemKind,
+    Body, BundleContents, BundleEnd, Bytes, Delta, DeltaPart, EntryBytes, Head, Header, ItemKind,
     ObjectKind, Page, Record, RecordChange, Refs, Reset, SequenceRow, Side, decode_entry,
     decode_key, entry_hash, open, sealed_id, sealed_kind,
 };
@@ -327,7 +327,7 @@ impl Judge<'_> {
         }
         let to = (header.digest, header.count);
         let (names, sum) = self.changes(delta, from)?;
-        let own_body = blake3::hash(body).as_bytes() == header.body.as_bytes();
+        let own_body = Body::name(body) == header.body;
         if list_id(&names) == header.delta && own_body {
             if sum.is_some_and(|sum| sum != to) {
                 return Err(wrong("its delta does not lead to its digest"));
@@ -355,8 +355,8 @@ impl Judge<'_> {
     ) -> Result<(Vec<ObjectId>, Option<Sum>)> {
         let (mut names, mut sum) = (Vec::new(), from);
         for part in delta {
-            let (id, content) = self.part(ObjectKind::Delta, part)?;
-            names.push(id);
+            let (_, content) = self.part(ObjectKind::Delta, part)?;
+            names.push(Delta::name(&content));
             let delta = Delta::decode(&content).map_err(Error::corrupt("a delta"))?;
             for change in &delta.changes {
                 decode_key(&change.key).map_err(Error::corrupt("a claim"))?;
@@ -487,7 +487,6 @@ impl Judge<'_> {
             let dropped = session_refs(&view.refs, here)?.dropped(&name.1);
             let from = from.max(dropped);
             let length = to.saturating_sub(from);
-            let view: (&dyn crate::backend::Snapshot, u64) = (view, dropped);
             let (start, bytes) = store.engine.blobs.read(view, here, &name.1, from, length)?;
             let begin = usize::try_from(from - start).unwrap_or(usize::MAX);
             let end = usize::try_from(to - start).unwrap_or(usize::MAX).min(bytes.len());

@@ -9,8 +9,7 @@ use crate::engine::{object, retain, timeline};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    Bytes, DeltaPart, Effect, FoldRow, Header, ObjectKind, RevisionRow, SequenceRow, open,
-    sealed_id,
+    Bytes, Delta, DeltaPart, Effect, FoldRow, Header, ObjectKind, RevisionRow, SequenceRow, open,
 };
 use crate::model::{OperationId, SessionNumber};
 
@@ -119,7 +118,8 @@ impl Pruned<'_> {
         let mut parts = Vec::with_capacity(row.parts.len());
         for part in &row.parts {
             let sealed = object::sealed(self.view, *part)?;
-            names.push(sealed_id(&sealed).map_err(Error::corrupt("a delta"))?);
+            let content = open(ObjectKind::Delta, &sealed).map_err(Error::corrupt("a delta"))?;
+            names.push(Delta::name(&content));
             parts.push(DeltaPart::Inline(Bytes(sealed)));
         }
         Ok((names, parts))

@@ -302,15 +302,18 @@ fn is_known_part(
     let place = of(session).text(blob).number(offset).build();
     let Some(row) = view.get(key::SEGMENTS, &place)? else { return Ok(false) };
     let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a source"))?;
+    if !object::stands(row.object) {
+        // It was dropped here.
+        return Ok(true);
+    }
     let name = |sealed: &[u8]| sealed_id(sealed).map_err(Error::corrupt("an object"));
     if name(&object::sealed(&view, row.object)?)? == name(&object.0)? {
         return Ok(true);
     }
     let from = offset.saturating_sub(prefix);
     // What was read before may have come in other parts since.
-    let dropped = session_refs(&desk.refs, session)?.dropped(blob);
     let cache = BlobCache::default();
-    let (start, bytes) = cache.read((&view, dropped), session, blob, from, prefix + row.length)?;
+    let (start, bytes) = cache.read(&view, session, blob, from, prefix + row.length)?;
     let at = |place: u64| usize::try_from(place - start).unwrap_or(usize::MAX);
     let before = bytes.get(at(from)..at(offset)).ok_or_else(|| Error::missing("a source"))?;
     let theirs = open_with_prefix(ObjectKind::Blob, before, &object.0)

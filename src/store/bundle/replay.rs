@@ -469,6 +469,7 @@ impl<'a> Replay<'a> {
             }
             // It was told as what it had been; of texts it is said what is missing.
             Effect::Swept { .. }
+            | Effect::Purged { .. }
             | Effect::TextDropped { .. }
             | Effect::TextShown { .. }
             | Effect::SessionDropped { .. }
@@ -486,6 +487,7 @@ impl<'a> Replay<'a> {
             Effect::Revision { .. }
             | Effect::Facts { .. }
             | Effect::Swept { .. }
+            | Effect::Purged { .. }
             | Effect::TextDropped { .. }
             | Effect::TextShown { .. }
             | Effect::SessionDropped { .. }

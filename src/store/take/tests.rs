@@ -86,7 +86,7 @@ fn what_was_written_ahead_by_a_take_cut_short_is_replaced() {
     let first = noise(1, 100);
     let bookmark = take(&session, &Bookmark::default(), &[], &first).unwrap();
     let operation = session.store.new_operation().unwrap();
-    let mut taking = Taking { source: "log".to_owned(), from: 100, parts: vec![] };
+    let mut taking = Taking { source: "log".to_owned(), from: 100, parts: vec![], purges: 0 };
     let ahead = session.segments(&bookmark, &noise(2, 5 << 20)).unwrap();
     assert!(ahead.len() > 1);
     session.write_ahead(&act(), operation, &mut taking, ahead).unwrap();
@@ -116,7 +116,7 @@ fn of_two_who_take_from_one_bookmark_one_begins_again() {
 
     // One writes much ahead; the other comes through meanwhile.
     let operation = session.store.new_operation().unwrap();
-    let mut taking = Taking { source: "log".to_owned(), from: 100, parts: vec![] };
+    let mut taking = Taking { source: "log".to_owned(), from: 100, parts: vec![], purges: 0 };
     let ahead = session.segments(&known, &large[100..]).unwrap();
     session.write_ahead(&act(), operation, &mut taking, ahead.clone()).unwrap();
     let now = take(&session, &known, &small[..100], &small[100..]).unwrap();
@@ -125,13 +125,13 @@ fn of_two_who_take_from_one_bookmark_one_begins_again() {
     let late = session.write(&act).taking(taking, vec![], row.clone()).commit();
     assert!(matches!(late, Err(Error::Conflict(_))), "{late:?}");
     assert_eq!(kept(&session), small);
-    let mut taking = Taking { source: "log".to_owned(), from: 100, parts: vec![] };
+    let mut taking = Taking { source: "log".to_owned(), from: 100, parts: vec![], purges: 0 };
     let late = session.write_ahead(&act, operation, &mut taking, ahead);
     assert!(matches!(late, Err(Error::Conflict(_))), "{late:?}");
 
     // Both write ahead, from the same bookmark: what the first wrote is not there any more.
     let parts = session.segments(&now, &large[400..]).unwrap();
-    let begin = || Taking { source: "log".to_owned(), from: 400, parts: vec![] };
+    let begin = || Taking { source: "log".to_owned(), from: 400, parts: vec![], purges: 0 };
     let (mut one, mut other) = (begin(), begin());
     session.write_ahead(&act, operation, &mut one, parts).unwrap();
     let parts = session.segments(&now, &large[400..5 << 20]).unwrap();

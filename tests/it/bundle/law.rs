@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use std::fmt::Write as _;
 use std::io::Cursor;
 
-fn time(minute: u64) -> Timestamp {
+pub(crate) fn time(minute: u64) -> Timestamp {
     Timestamp::from_micros(1_767_261_600_000_000 + minute as i64 * 60_000_000)
 }
 
@@ -33,12 +33,18 @@ fn retention() -> Retention {
     Retention { manual: false, significant: false, revisions: 0, ..Retention::none() }
 }
 
-/// One thing that somebody does. What cannot be done now is not done.
-fn step(store: &Store, session: &Session, minute: u64, (what, which): (u8, u8)) {
+/// One thing that somebody does, who says this in all of it. What cannot be done now is not done.
+pub(crate) fn step(
+    store: &Store,
+    session: &Session,
+    minute: u64,
+    (what, which): (u8, u8),
+    said: &str,
+) {
     let act = Act::asked("step", time(minute));
     let note = |id: u8| {
         let long = if which.is_multiple_of(5) { 3000 } else { 3 };
-        let text = format!("{minute} ").repeat(long);
+        let text = format!("{said}{minute} ").repeat(long);
         let value = Value::from([("description", text.as_str().into()), ("source", "t".into())]);
         ClaimChange::put(Key::new(Kind::Note, format!("N{id}")), value)
     };
@@ -48,7 +54,7 @@ fn step(store: &Store, session: &Session, minute: u64, (what, which): (u8, u8)) 
         }
         5 | 6 => {
             let tags = [format!("t{}", which % 2)];
-            let wanted = NewCheckpoint::manual(format!("at {minute}")).tags(tags);
+            let wanted = NewCheckpoint::manual(format!("{said}at {minute}")).tags(tags);
             session.write(&act).change(note(9)).checkpoint(wanted).commit().unwrap();
         }
         7 => {
@@ -63,7 +69,7 @@ fn step(store: &Store, session: &Session, minute: u64, (what, which): (u8, u8)) 
         14 => drop(store.sweep(time(minute), time(minute)).unwrap()),
         15 => {
             let mut write = session.write(&act);
-            let text = write.text(&format!("{minute} output ").repeat(900));
+            let text = write.text(&format!("{said}{minute} output ").repeat(900));
             let value = Value::from([("command", "make".into()), ("stdout_preview", text)]);
             write.fact(fact(minute, value)).commit().unwrap();
         }
@@ -71,7 +77,7 @@ fn step(store: &Store, session: &Session, minute: u64, (what, which): (u8, u8)) 
             let known = session.bookmark("log").unwrap();
             let bookmark = known.unwrap_or_default();
             let begin = bookmark.open_block();
-            let file = "{\"line\":\"of a log\"}\n".repeat(10_000);
+            let file = format!("{{\"line\":\"of a {said}log\"}}\n").repeat(10_000);
             let (from, to) = (bookmark.bytes as usize, usize::from(which) * 20 + 1);
             let text = &file[from..from + to];
             let open = match bookmark.bytes {
@@ -107,7 +113,7 @@ fn step(store: &Store, session: &Session, minute: u64, (what, which): (u8, u8)) 
 }
 
 /// All that can be read of a session.
-fn told(store: &Store) -> String {
+pub(crate) fn told(store: &Store) -> String {
     let session = store.session("s").unwrap();
     let mut text = String::new();
     let mut note = |what: &str, said: String| writeln!(text, "{what}: {said}").unwrap();
@@ -150,7 +156,7 @@ fn import(store: &Store, bytes: &[u8]) {
 
 /// What differs first, since all of it is long.
 #[track_caller]
-fn same(found: &str, wanted: &str, what: &str) {
+pub(crate) fn same(found: &str, wanted: &str, what: &str) {
     let lines = found.lines().zip(wanted.lines()).find(|(found, wanted)| found != wanted);
     let short = |line: &str| line.chars().take(400).collect::<String>();
     let different = lines.map(|(found, wanted)| (short(found), short(wanted)));
@@ -171,7 +177,7 @@ proptest! {
         let session = store.create_session(&begin, NewSession::named("s")).unwrap();
         let piecewise = Store::in_memory().unwrap();
         for (minute, step_) in (1..).zip(&steps) {
-            step(&store, &session, minute, *step_);
+            step(&store, &session, minute, *step_, "");
             if minute as usize == middle {
                 import(&piecewise, &whole(&store));
             }

@@ -5,7 +5,7 @@
 mod fuzzed;
 mod hostile;
 mod kill;
-mod law;
+pub(crate) mod law;
 
 use crate::rot::store::{Read as Told, make, read as told};
 use forge_store::error::{Error, ErrorKind};
@@ -38,7 +38,7 @@ fn try_export(store: &Store, ranges: &[BundleRange]) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-fn whole(store: &Store) -> Vec<u8> {
+pub(crate) fn whole(store: &Store) -> Vec<u8> {
     let sessions = store.every_session().unwrap().into_iter();
     let ranges: Vec<_> =
         sessions.map(|session| BundleRange { session, from: 0, to: None }).collect();

@@ -2,7 +2,9 @@
 
 use super::{MARK, Place, act, files, note, plant, search, time};
 use forge_store::error::{Error, ErrorKind};
-use forge_store::store::{Depth, NewSession, Options, Outcome, Session, Standing, Store};
+use forge_store::store::{
+    Depth, NewCheckpoint, NewSession, Options, Outcome, Session, Standing, Store,
+};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -124,6 +126,29 @@ fn a_store_that_is_taken_over_is_read_with_the_key_it_had() {
     for path in [place.path(), copy] {
         assert_clean(&path, &place.keyring());
     }
+}
+
+#[test]
+fn what_a_hook_keeps_beside_a_store_that_is_refused_is_hidden_and_taken_in_with_it() {
+    let place = place();
+    let copy = place.root.path().join("copy");
+    Store::backup(&place.path(), &copy, time(60), Some(&place.keyring())).unwrap();
+    place.open().create_session(&act(61), NewSession::named("zebra-later")).unwrap();
+    assert_eq!(said(&copy, place.options()).unwrap_err().kind(), ErrorKind::Forged);
+    let refused = Store::open_unvouched(&copy, place.options()).unwrap();
+    let hook = act(62);
+    let aside = refused.aside(&hook, NewSession::imported("zebra-kept")).unwrap();
+    aside.checkpoint(NewCheckpoint::manual("zebra-aside")).keep().unwrap();
+    drop(refused);
+    let waiting = fs::read_dir(copy.join("spool")).unwrap().next().unwrap().unwrap();
+    let bytes = fs::read(waiting.path()).unwrap();
+    assert!(!bytes.windows(MARK.len()).any(|part| part == MARK.as_bytes()));
+    assert!(Store::open_unvouched(&copy, place.elsewhere()).is_err());
+    let done = Store::adopt(&copy, &place.options(), time(63)).unwrap();
+    assert_eq!((done.whole, done.waiting), (true, 1));
+    let store = Store::open(&copy, place.options()).unwrap();
+    store.drain().unwrap();
+    assert_eq!(store.session("zebra-kept").unwrap().summary().unwrap().checkpoints, 1);
 }
 
 #[test]

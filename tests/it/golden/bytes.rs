@@ -8,7 +8,7 @@ use forge_store::format::{
     DeltaPart, DroppedText, Effort, Gone, Head, Header, Marker, ObjectKind, Page, Parent, Record,
     RecordChange, Refs, Reset, SessionRefs, Side, Spooled, SpooledCheckpoint, SpooledNote,
     SpooledPage, decode_entry, decode_key, encode_entry, encode_key, entity_hash, entry_hash, open,
-    open_with_prefix, seal, seal_with_prefix, sealed_id,
+    open_with_prefix, rekey_entry, seal, seal_with_prefix, sealed_id,
 };
 use forge_store::model::{
     Author, AutoTrigger, BranchMetadata, BranchStatus, Checkpoint, CheckpointId, Digest, Entry,
@@ -99,6 +99,8 @@ fn keys_entries_and_their_hashes() {
     let entry = Entry { added_at: Timestamp::from_micros(-5), value: value() };
     let bytes = golden("entry", &encode_entry(&entry));
     assert_eq!(decode_entry(&bytes).unwrap(), entry);
+    let purged = golden("entry-purged", &rekey_entry(&encode_key(&key()), &bytes));
+    assert_eq!(decode_entry(&purged).unwrap(), entry);
     golden("entry-hash", &entry_hash(&encode_key(&key()), &bytes));
     golden("entity-hash", &entity_hash(&SessionId::from_bytes([0x33; 16]), &encode_key(&key())));
     let digest = Digest::EMPTY.plus(&entry_hash(b"a", b"b")).plus(&entry_hash(b"c", b"d"));
@@ -113,11 +115,17 @@ fn headers_bodies_and_deltas_of_revisions() {
     let first = Header { parents: Vec::new(), reset: None, sequence: 1, ..header() };
     let bytes = golden("header-first", &first.encode());
     assert_eq!(Header::decode(&bytes).unwrap(), first);
-    let body = Body { salt: [0xaa; 16], operation: operation() };
+    let body = Body { salt: [0xaa; 16], operation: operation(), stands_for: None };
     let bytes = golden("body", &body.encode());
     assert_eq!(Body::decode(&bytes).unwrap(), body);
+    let name = ObjectId::from_bytes([0x99; 32]);
+    let purged = Body { stands_for: Some(name), ..body };
+    let bytes = golden("body-purged", &purged.encode());
+    assert_eq!((Body::decode(&bytes).unwrap(), Body::name(&bytes)), (purged, name));
     let bytes = golden("delta", &delta().encode([0xbb; 16]));
     assert_eq!(Delta::decode(&bytes).unwrap(), delta());
+    let bytes = golden("delta-purged", &delta().encode_for([0xbb; 16], &name));
+    assert_eq!((Delta::decode(&bytes).unwrap(), Delta::name(&bytes)), (delta(), name));
 }
 
 #[test]
@@ -232,7 +240,7 @@ fn refs(branches: usize) -> Refs {
         }],
         gone: Some(Gone::Pruned(OperationId::from_bytes([0x13; 16]))),
     };
-    Refs { sessions: vec![session], pinned: None, last_used: Some(0) }
+    Refs { sessions: vec![session], pinned: None, last_used: Some(0), purges: 0 }
 }
 
 pub(super) fn bookmark() -> BookmarkRow {

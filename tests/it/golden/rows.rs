@@ -166,5 +166,6 @@ fn effects() -> Vec<Effect> {
             checkpoints: vec![(290, CheckpointId::from_bytes([0x22; 16]))],
             revisions: 8,
         },
+        Effect::Purged { reason: Some("it leaked".to_owned()), places: 7 },
     ]
 }

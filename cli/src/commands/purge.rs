@@ -1,0 +1,124 @@
+//! `forge purge`.
+
+use crate::context::Context;
+use crate::error::{CommandError, EXIT_NOT_YET};
+use crate::report::purge::Purged;
+use crate::transcript::open_plain;
+use crate::workplace::{self, Access};
+use forge_store::redact::{Known, MIN_SECRET_BYTES, Seek, Unfit};
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What stands for standard input.
+const STANDARD: &str = "-";
+/// A secret is no longer than this.
+const MAX_BYTES: u64 = 64 << 10;
+
+/// Arguments of `forge purge`. Exit code 0: nothing of it is left within reach; 8: not yet, since somebody still holds files of
+/// before.
+#[derive(Debug, clap::Args)]
+pub struct PurgeArgs {
+    /// Read the secret from this file, a line break at its end left out; '-' is standard input
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+
+    /// Take the secret from this environment variable
+    #[arg(long, value_name = "NAME")]
+    pub env: Option<String>,
+
+    /// Purge all that matches this regular expression
+    #[arg(long, value_name = "REGEX")]
+    pub pattern: Option<String>,
+
+    /// Purge what the rules of 'forge redact' find in what is stored already
+    #[arg(long)]
+    pub rules: bool,
+
+    /// Say where it stands, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Say yes to what cannot be taken back
+    #[arg(long, required_unless_present = "dry_run")]
+    pub yes: bool,
+
+    /// Note why, for 'forge log --operations'
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+}
+
+/// Does it.
+pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> {
+    if args.file.is_none() && args.env.is_none() && args.pattern.is_none() && !args.rules {
+        let said = "what is to be purged? Name a FILE with the secret, or '--env', '--pattern' or '--rules'";
+        return Err(CommandError::invalid(said));
+    }
+    let mut secrets = BTreeSet::new();
+    if let Some(file) = &args.file {
+        secrets.insert(read(context, file)?);
+    }
+    if let Some(name) = &args.env {
+        let value = context.environment.text(name).map(str::to_owned);
+        secrets.insert(value.ok_or_else(|| {
+            CommandError::not_found(format!(
+                "the environment variable '{name}' is not set, or no text"
+            ))
+        })?);
+    }
+    let access = if args.dry_run { Access::Read } else { Access::Write };
+    let store = workplace::open(context, access)?;
+    let act = workplace::act(context, "purge");
+    if let Some(pattern) = &args.pattern {
+        let seek = Seek::pattern(pattern).map_err(CommandError::invalid)?;
+        secrets.extend(store.secrets(&act, &seek)?);
+    }
+    if args.rules {
+        let redactor = workplace::redactor(context).unwrap_or_default();
+        secrets.extend(store.secrets(&act, &Seek::Rules(redactor))?);
+    }
+    let count = secrets.len() as u64;
+    let known = Known::new(&secrets).map_err(unfit)?;
+    let resolve = &forge_agents::resolve;
+    let purged = if args.dry_run {
+        store.purge_preview(&act, &known, resolve)?
+    } else {
+        store.purge(&act, &known, args.reason.as_deref(), resolve)?
+    };
+    if !args.dry_run && !purged.is_done() {
+        context.exit_code = EXIT_NOT_YET;
+    }
+    let folder = context.store_directory()?;
+    context.out.emit(&Purged::of(purged, &folder, (args.dry_run, count)))
+}
+
+/// The secret in a file.
+fn read(context: &Context, file: &Path) -> Result<String, CommandError> {
+    let shown = file.display().to_string();
+    let failed = |error| CommandError::io(&format!("cannot read '{shown}'"), error);
+    let input: Box<dyn Read> = if file == Path::new(STANDARD) {
+        Box::new(std::io::stdin().lock())
+    } else {
+        Box::new(open_plain(&context.cwd.join(file))?.0)
+    };
+    let mut bytes = Vec::new();
+    input.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(CommandError::invalid(format!(
+            "'{shown}' is larger than {MAX_BYTES} bytes: that is no secret"
+        )));
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|_| CommandError::invalid(format!("'{shown}' is no text in UTF-8")))?;
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
+}
+
+fn unfit(why: Unfit) -> CommandError {
+    CommandError::invalid(match why {
+        Unfit::Short => format!(
+            "a secret shorter than {MIN_SECRET_BYTES} bytes stands in texts by chance: name more of what stands around it"
+        ),
+        Unfit::Mark => "it cannot be told from what would stand in its place".to_owned(),
+    })
+}

@@ -1,0 +1,409 @@
+//! Objects without secrets: segments of sources, long texts, pages of facts, deltas.
+
+use super::{PurgeKind, Rewriter, Source, alike, own_word};
+use crate::engine::commit::random;
+use crate::engine::derive::each;
+use crate::engine::object;
+use crate::error::{Error, Result};
+use crate::format::key::{self, KeyBuilder, of};
+use crate::format::{
+    Delta, DeltaChange, Effort, EntryBytes, ObjectKind, Page, RevisionRow, SegmentRow, Side,
+    decode_entry, decode_key, open, open_with_prefix, purge_entry, rekey_entry, rewrite_texts,
+    seal, seal_with_prefix, sealed_id, sealed_kind,
+};
+use crate::model::{ObjectId, TextRef, Value};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Range;
+
+/// Smaller segments are compressed as thoroughly as they were.
+const MUCH_BYTES: usize = 1 << 20;
+
+/// Where a segment stands, and its row.
+type Stands = (u64, SegmentRow);
+
+/// A segment that was opened.
+struct Part {
+    offset: u64,
+    length: usize,
+    row: SegmentRow,
+}
+
+impl Rewriter<'_> {
+    /// Growing blobs: a secret may begin in one segment and end in the next.
+    pub(super) fn segments(&mut self) -> Result<()> {
+        let mut blobs: Vec<(Vec<u8>, Vec<Stands>)> = Vec::new();
+        each(self.view, key::SEGMENTS, |place, row| {
+            let row = SegmentRow::decode(row).map_err(Error::corrupt("a part of a blob"))?;
+            let name = place.get(..12).unwrap_or_default();
+            if blobs.last().is_none_or(|(known, _)| known != name) {
+                blobs.push((name.to_vec(), Vec::new()));
+            }
+            if let Some((_, parts)) = blobs.last_mut() {
+                parts.push((key::last_number(place).unwrap_or(0), row));
+            }
+            Ok(())
+        })?;
+        for (name, rows) in blobs {
+            let (mut parts, mut content) = (Vec::new(), Vec::new());
+            for (offset, row) in rows {
+                if !object::stands(row.object) {
+                    // Prefixes never reach over what was lost or dropped.
+                    self.blob(name.clone(), &parts, &content)?;
+                    (parts, content) = (Vec::new(), Vec::new());
+                    continue;
+                }
+                let sealed = object::sealed(self.view, row.object)?;
+                let from = usize::try_from(row.prefix).ok();
+                let from = from.and_then(|prefix| content.len().checked_sub(prefix));
+                let prefix = from.and_then(|from| content.get(from..));
+                let prefix =
+                    prefix.ok_or_else(|| Error::missing("what precedes a part of a blob"))?;
+                let own = open_with_prefix(ObjectKind::Blob, prefix, &sealed)
+                    .map_err(Error::corrupt(format!("the object number {}", row.object)))?;
+                self.passed.insert(row.object);
+                content.extend_from_slice(&own);
+                parts.push(Part { offset, length: own.len(), row });
+            }
+            self.blob(name, &parts, &content)?;
+        }
+        Ok(())
+    }
+
+    fn blob(&mut self, name: Vec<u8>, parts: &[Part], content: &[u8]) -> Result<()> {
+        let masked = self.task.mask.masked(content);
+        let new = masked.as_ref().map_or(content, |(new, _)| new);
+        let start = parts.first().map_or(0, |part| part.offset);
+        let first = masked.as_ref().and_then(|(_, found)| found.first());
+        let first = first.map_or(usize::MAX, |first| first.start);
+        let mut at = 0;
+        for part in parts {
+            let end = at + part.length;
+            let place = KeyBuilder::new().number(part.row.object).build();
+            let sealed = if end <= first {
+                object::sealed(self.view, part.row.object)?
+            } else {
+                let prefix = usize::try_from(part.row.prefix).unwrap_or(usize::MAX);
+                let prefix = at.checked_sub(prefix).and_then(|from| new.get(from..at));
+                let prefix =
+                    prefix.ok_or_else(|| Error::missing("what precedes a part of a blob"))?;
+                let own = new.get(at..end).unwrap_or_default();
+                let much = own.len() >= MUCH_BYTES;
+                let effort = if much { Effort::Quick } else { Effort::Thorough };
+                seal_with_prefix(ObjectKind::Blob, prefix, own, effort).1
+            };
+            self.rows.put(key::OBJECTS, place, sealed);
+            at = end;
+        }
+        if let Some((content, found)) = masked {
+            let text = name.get(4..12).and_then(|text| text.first_chunk::<8>());
+            let called = text.and_then(|text| self.called.get(text)).cloned().unwrap_or_default();
+            self.note(key::short_at(&name, 0), PurgeKind::Bytes, called, found.len() as u64);
+            let range = |one: &Range<usize>| start + one.start as u64..start + one.end as u64;
+            let changed = found.iter().map(range).collect();
+            // Of one with a part that was lost only what follows that is known.
+            self.sources.insert(name, Source { start, content, changed });
+        }
+        Ok(())
+    }
+
+    /// All other objects. Chunks of full states are made again.
+    pub(super) fn objects(&mut self) -> Result<()> {
+        let view = self.view;
+        let mut entries: HashSet<ObjectId> = HashSet::new();
+        let mut blobs = Vec::new();
+        let mut pages = Vec::new();
+        let mut deltas = Vec::new();
+        each(view, key::OBJECTS, |place, sealed| {
+            let number = key::last_number(place).unwrap_or(0);
+            let wrong = || Error::corrupt(format!("the object number {number}"));
+            match sealed_kind(sealed).map_err(wrong())? {
+                ObjectKind::Chunk => {}
+                ObjectKind::Page => pages.push(number),
+                ObjectKind::Blob => blobs.push(number),
+                ObjectKind::Delta => {
+                    let content = open(ObjectKind::Delta, sealed).map_err(wrong())?;
+                    entries.extend(object::named_by(&content)?);
+                    deltas.push(number);
+                }
+            }
+            Ok(())
+        })?;
+        blobs.retain(|number| !self.passed.contains(number));
+        let mut entry_blobs: HashMap<ObjectId, u64> = HashMap::new();
+        for number in blobs {
+            let sealed = object::sealed(view, number)?;
+            let id = sealed_id(&sealed).map_err(Error::corrupt("an object"))?;
+            if entries.contains(&id) {
+                entry_blobs.insert(id, number);
+            } else {
+                self.text(number, id, sealed)?;
+            }
+        }
+        self.pages(&pages)?;
+        let gone = self.deltas(&deltas)?;
+        for (id, number) in entry_blobs {
+            // What was changed in every delta that names it is gone.
+            if !gone.contains(&id) {
+                self.keep(number, object::sealed(view, number)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, number: u64, sealed: Vec<u8>) {
+        self.rows.put(key::OBJECTS, KeyBuilder::new().number(number).build(), sealed);
+    }
+
+    fn text(&mut self, number: u64, id: ObjectId, sealed: Vec<u8>) -> Result<()> {
+        let content = open(ObjectKind::Blob, &sealed)
+            .map_err(Error::corrupt(format!("the object number {number}")))?;
+        match self.task.mask.masked(&content) {
+            None => self.keep(number, sealed),
+            Some((new, found)) => {
+                let (name, sealed) = seal(ObjectKind::Blob, &new);
+                self.names.put(id, name);
+                self.note(
+                    None,
+                    PurgeKind::Text,
+                    format!("of {} bytes", new.len()),
+                    found.len() as u64,
+                );
+                self.keep(number, sealed);
+            }
+        }
+        Ok(())
+    }
+
+    fn pages(&mut self, pages: &[u64]) -> Result<()> {
+        let sessions = self.sessions_of_pages()?;
+        let mut masked = Vec::with_capacity(pages.len());
+        for number in pages {
+            let sealed = object::sealed(self.view, *number)?;
+            let old = open(ObjectKind::Page, &sealed)
+                .map_err(Error::corrupt(format!("the object number {number}")))?;
+            let session = sessions.get(number).copied();
+            let before = Page::decode(&old).map_err(Error::corrupt("a page of facts"))?;
+            let new = self.packed_texts(&old);
+            let count = new.as_ref().map_or(0, |(_, count)| *count);
+            let new = new.map(|(new, _)| new);
+            if let Some(new) = &new {
+                Page::decode(new).map_err(|_| own_word())?;
+            }
+            if let (Some(session), Some(source)) = (session, &before.source) {
+                let blob = of(session).text(source).build();
+                for fact in &before.facts {
+                    self.references(&blob, &fact.value);
+                }
+            }
+            let kinds: BTreeSet<_> = before.facts.iter().map(|fact| fact.kind.name()).collect();
+            let kinds: Vec<_> = kinds.into_iter().collect();
+            let name = format!(
+                "{} of {}",
+                kinds.join(", "),
+                before.facts.first().map_or_else(String::new, |fact| fact.at.to_string())
+            );
+            self.note(session, PurgeKind::Facts, name, count);
+            let id = sealed_id(&sealed).map_err(Error::corrupt("a page of facts"))?;
+            masked.push((*number, id, sealed, old, new));
+        }
+        for (number, id, sealed, old, new) in masked {
+            let renamed = self.names.rewrite(new.as_deref().unwrap_or(&old))?;
+            match renamed.or(new) {
+                None => self.keep(number, sealed),
+                Some(content) => {
+                    let (name, sealed) = seal(ObjectKind::Page, &content);
+                    self.names.put(id, name);
+                    self.keep(number, sealed);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Long texts that stand in a source: where that has changed, their hashes have.
+    fn references(&mut self, blob: &[u8], value: &Value) {
+        let Some(source) = self.sources.get(blob) else { return };
+        let mut todo = vec![value];
+        let mut changed = Vec::new();
+        while let Some(value) = todo.pop() {
+            match value {
+                Value::List(items) => todo.extend(items),
+                Value::Map(fields) => match TextRef::from_value(value) {
+                    None => todo.extend(fields.values()),
+                    Some(text) => {
+                        let Some((offset, length)) = text.place else { continue };
+                        let end = offset.saturating_add(length);
+                        if !source.changed.iter().any(|one| one.start < end && offset < one.end) {
+                            continue;
+                        }
+                        let within = |at: u64| {
+                            let at = at.checked_sub(source.start).map(usize::try_from);
+                            at.and_then(Result::ok).unwrap_or(usize::MAX)
+                        };
+                        let range = within(offset)..within(end);
+                        let document = source.content.get(range).unwrap_or_default();
+                        let text_now = (self.task.resolve)(document, &text.pointer);
+                        let hash = text_now
+                            .map_or([0; 32], |text| *blake3::hash(text.as_bytes()).as_bytes());
+                        changed.push((text.hash, ObjectId::from_bytes(hash)));
+                    }
+                },
+                _ => {}
+            }
+        }
+        for (old, new) in changed {
+            self.names.put(old, new);
+        }
+    }
+
+    /// Deltas. Gives the large entries that are others now.
+    fn deltas(&mut self, deltas: &[u64]) -> Result<HashSet<ObjectId>> {
+        let mut revisions = HashMap::new();
+        for table in [key::REVISIONS, key::FOLDED] {
+            each(self.view, table, |place, row| {
+                if let Ok(row) = RevisionRow::decode(row) {
+                    let session = key::short_at(place, 0).unwrap_or(0);
+                    let number = key::last_number(place).unwrap_or(0);
+                    row.parts.iter().for_each(|part| {
+                        revisions.insert(*part, (session, number));
+                    });
+                }
+                Ok(())
+            })?;
+        }
+        let mut gone = HashSet::new();
+        let mut made: HashSet<ObjectId> = HashSet::new();
+        for number in deltas {
+            let sealed = object::sealed(self.view, *number)?;
+            let old = open(ObjectKind::Delta, &sealed)
+                .map_err(Error::corrupt(format!("the object number {number}")))?;
+            let mut delta = Delta::decode(&old).map_err(Error::corrupt("a delta"))?;
+            let mut count = 0;
+            let mut touched = false;
+            for change in &mut delta.changes {
+                let key = change.key.clone();
+                for side in [&mut change.old, &mut change.new] {
+                    if let Some(id) = self.side(&key, side, &mut count, &mut made)? {
+                        gone.extend(id);
+                        touched = true;
+                    }
+                }
+                let new_key = self.new_key(&key, &mut count)?;
+                if let Some(new) = new_key {
+                    // The entries of a claim that is called otherwise add to digests what they added before.
+                    for side in [&mut change.old, &mut change.new] {
+                        self.rekey(&key, side, &mut gone, &mut made)?;
+                    }
+                    change.key = new;
+                    touched = true;
+                }
+            }
+            if !touched {
+                self.keep(*number, sealed);
+                continue;
+            }
+            delta.changes.sort_by(|a, b| a.key.cmp(&b.key));
+            if delta
+                .changes
+                .windows(2)
+                .any(|pair: &[DeltaChange]| matches!(pair, [a, b] if a.key == b.key))
+            {
+                return Err(alike("ids"));
+            }
+            let new = delta.encode_for(random()?, &Delta::name(&old));
+            self.longer.insert(*number, new.len() as i64 - old.len() as i64);
+            if let Some((session, sequence)) = revisions.get(number) {
+                self.note(Some(*session), PurgeKind::Revision, format!("#{sequence}"), count);
+            } else {
+                self.note(None, PurgeKind::Revision, String::new(), count);
+            }
+            self.keep(*number, seal(ObjectKind::Delta, &new).1);
+        }
+        Ok(gone)
+    }
+
+    /// An entry without secrets; the answer holds the large one that it no longer is.
+    fn side(
+        &mut self,
+        key: &[u8],
+        side: &mut Side,
+        count: &mut u64,
+        made: &mut HashSet<ObjectId>,
+    ) -> Result<Option<Option<ObjectId>>> {
+        let (entry, id) = match side {
+            Side::Absent => return Ok(None),
+            Side::Inline(entry) => (EntryBytes::clone(entry), None),
+            Side::Blob(id) => {
+                (object::content_of(self.view, ObjectKind::Blob, id)?.into(), Some(*id))
+            }
+        };
+        let mut failed = None;
+        let new = purge_entry(key, &entry, |value| {
+            let mask = self.task.mask;
+            let masked = rewrite_texts(value, |text| {
+                let (new, found) = mask.masked(text)?;
+                *count += found.len() as u64;
+                Some(new)
+            });
+            match self.names.rewrite(masked.as_deref().unwrap_or(value)) {
+                Ok(renamed) => renamed.or(masked),
+                Err(error) => {
+                    failed = Some(error);
+                    None
+                }
+            }
+        });
+        failed.map_or(Ok(()), Err)?;
+        let Some(new) = new else { return Ok(None) };
+        decode_entry(&new).map_err(|_| own_word())?;
+        *side = match id {
+            None => Side::Inline(new),
+            Some(_) => Side::Blob(self.large(&new, made)),
+        };
+        Ok(Some(id))
+    }
+
+    fn large(&mut self, entry: &[u8], made: &mut HashSet<ObjectId>) -> ObjectId {
+        let (id, sealed) = seal(ObjectKind::Blob, entry);
+        if made.insert(id) {
+            let number = self.next;
+            self.next += 1;
+            self.keep(number, sealed);
+        }
+        id
+    }
+
+    fn rekey(
+        &mut self,
+        key: &[u8],
+        side: &mut Side,
+        gone: &mut HashSet<ObjectId>,
+        made: &mut HashSet<ObjectId>,
+    ) -> Result<()> {
+        match side {
+            Side::Absent => {}
+            Side::Inline(entry) => *side = Side::Inline(rekey_entry(key, entry)),
+            Side::Blob(id) => {
+                let place = object::number(self.view, id)?;
+                let entry: Vec<u8> = match place {
+                    Some(number) => object::content(self.view, ObjectKind::Blob, number)?,
+                    // Made just now: then it adds what it should already.
+                    None => return Ok(()),
+                };
+                gone.insert(*id);
+                let id = self.large(&rekey_entry(key, &entry), made);
+                *side = Side::Blob(id);
+            }
+        }
+        Ok(())
+    }
+
+    fn new_key(&mut self, key: &[u8], count: &mut u64) -> Result<Option<Vec<u8>>> {
+        let Some((kind, id)) = key.split_first() else { return Ok(None) };
+        let Some((new, found)) = self.task.mask.masked(id) else { return Ok(None) };
+        *count += found.len() as u64;
+        let new = [&[*kind], new.as_slice()].concat();
+        decode_key(&new).map_err(Error::corrupt("a claim"))?;
+        Ok(Some(new))
+    }
+}

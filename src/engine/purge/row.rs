@@ -1,0 +1,190 @@
+//! Rows without secrets.
+
+use super::{PurgeKind, Rewriter, Sources, alike, own_word};
+use crate::backend::Table;
+use crate::engine::commit::random;
+use crate::engine::derive::each;
+use crate::error::{Error, Result};
+use crate::format::key::{self, of};
+use crate::format::{
+    Body, BookmarkRow, CheckpointRow, Effect, OperationRow, Refs, RevisionRow, rewrite_row,
+};
+use std::collections::{HashMap, HashSet};
+
+impl Rewriter<'_> {
+    /// Puts a row where no other stands.
+    fn put(&mut self, table: Table, place: Vec<u8>, row: Vec<u8>) -> Result<()> {
+        if self.rows.contains(table, &place) {
+            return Err(alike("names"));
+        }
+        self.rows.put(table, place, row);
+        Ok(())
+    }
+
+    /// The key of a row that holds a session and the hash of a text.
+    fn moved(&self, place: &[u8]) -> Vec<u8> {
+        let mut place = place.to_vec();
+        if let Some(text) = place.get_mut(4..12)
+            && let Some(new) = self.keys.get(&*text)
+        {
+            text.copy_from_slice(new);
+        }
+        place
+    }
+
+    /// What blobs are called: their names stand in bookmarks.
+    pub(super) fn bookmarks(&mut self) -> Result<()> {
+        let mut names = Vec::new();
+        each(self.view, key::BOOKMARKS, |_, row| {
+            names.push(BookmarkRow::decode(row).map_err(Error::corrupt("a bookmark"))?.blob);
+            Ok(())
+        })?;
+        for name in names {
+            let clean = self.clean(&name);
+            self.keys.insert(key::text_hash(&name), key::text_hash(&clean));
+            self.called.insert(key::text_hash(&name), clean);
+        }
+        Ok(())
+    }
+
+    /// Notes every text that operations hold, for keys.
+    pub(super) fn operations_read(&mut self) -> Result<()> {
+        let mut rows = Vec::new();
+        each(self.view, key::OPERATIONS, |_, row| {
+            rows.push(row.to_vec());
+            Ok(())
+        })?;
+        for row in rows {
+            rewrite_row(&row, |content| self.packed_texts(content).map(|(new, _)| new))
+                .map_err(Error::corrupt("an operation"))?;
+        }
+        Ok(())
+    }
+
+    /// A row of MessagePack without secrets, and how many there were.
+    fn rewritten(&mut self, row: &[u8]) -> Result<(Option<Vec<u8>>, u64)> {
+        let mut count = 0;
+        let mut failed = None;
+        let new = rewrite_row(row, |content| {
+            let masked = self.packed_texts(content);
+            count = masked.as_ref().map_or(0, |(_, count)| *count);
+            let masked = masked.map(|(new, _)| new);
+            let renamed = self.names.rewrite(masked.as_deref().unwrap_or(content));
+            match renamed {
+                Ok(renamed) => renamed.or(masked),
+                Err(error) => {
+                    failed = Some(error);
+                    None
+                }
+            }
+        })
+        .map_err(Error::corrupt("a row"))?;
+        failed.map_or(Ok((new, count)), Err)
+    }
+
+    fn all(&self, table: Table) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let mut rows = Vec::new();
+        each(self.view, table, |place, row| {
+            rows.push((place.to_vec(), row.to_vec()));
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Checkpoints, operations and bookmarks.
+    pub(super) fn packed(&mut self, refs: &Refs, sources: Sources) -> Result<()> {
+        let mut named = HashSet::new();
+        for (number, session) in (0..).zip(&refs.sessions) {
+            named.extend(session.bookmarks.iter().map(|one| of(number).text(&one.source).build()));
+        }
+        for (place, row) in self.all(key::CHECKPOINTS)? {
+            let (new, count) = self.rewritten(&row)?;
+            let new = new.unwrap_or(row);
+            CheckpointRow::decode(&new).map_err(|_| own_word())?;
+            let number = key::last_number(&place).unwrap_or(0);
+            self.note(key::short_at(&place, 0), PurgeKind::Checkpoint, format!("#{number}"), count);
+            self.put(key::CHECKPOINTS, place, new)?;
+        }
+        for (place, row) in self.all(key::OPERATIONS)? {
+            let (new, count) = self.rewritten(&row)?;
+            let new = new.unwrap_or(row);
+            let decoded = OperationRow::decode(&new).map_err(|_| own_word())?;
+            let name = format!("{} ({})", decoded.operation.id.short(), decoded.operation.verb);
+            self.note(Some(decoded.session), PurgeKind::Operation, name, count);
+            self.put(key::OPERATIONS, place, new)?;
+        }
+        for (place, row) in self.all(key::BOOKMARKS)? {
+            // By a name that is another one's now.
+            if !named.contains(&place) {
+                continue;
+            }
+            let (new, count) = self.rewritten(&row)?;
+            let new = new.unwrap_or(row);
+            BookmarkRow::decode(&new).map_err(|_| own_word())?;
+            let name = place.get(4..12).and_then(|text| text.first_chunk::<8>());
+            let name = name.and_then(|text| self.called.get(text)).cloned();
+            self.note(key::short_at(&place, 0), PurgeKind::Source, name.unwrap_or_default(), count);
+            let moved = self.moved(&place);
+            if sources == Sources::Known && moved != place {
+                self.put(key::BOOKMARKS, place, new.clone())?;
+            }
+            self.put(key::BOOKMARKS, moved, new)?;
+        }
+        Ok(())
+    }
+
+    /// Revisions, those that were folded too.
+    pub(super) fn revisions(&mut self) -> Result<()> {
+        for table in [key::REVISIONS, key::FOLDED] {
+            for (place, bytes) in self.all(table)? {
+                if bytes == RevisionRow::LOST {
+                    self.put(table, place, bytes)?;
+                    continue;
+                }
+                let mut row = RevisionRow::decode(&bytes).map_err(Error::corrupt("a revision"))?;
+                let longer: i64 = row.parts.iter().filter_map(|part| self.longer.get(part)).sum();
+                row.bytes = row.bytes.saturating_add_signed(longer);
+                if let Some((new, count)) = self.packed_texts(&row.body) {
+                    let mut body = Body::decode(&new).map_err(|_| own_word())?;
+                    body.stands_for = Some(Body::name(&row.body));
+                    body.salt = random()?;
+                    row.body = body.encode();
+                    let number = key::last_number(&place).unwrap_or(0);
+                    let session = key::short_at(&place, 0);
+                    self.note(session, PurgeKind::Body, format!("#{number}"), count);
+                }
+                self.put(table, place, row.encode())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows without texts.
+    pub(super) fn others(&mut self) -> Result<()> {
+        for table in [key::FOLDS, key::PRUNINGS, key::RECORDS] {
+            for (place, row) in self.all(table)? {
+                self.put(table, place, row)?;
+            }
+        }
+        for (place, row) in self.all(key::SEGMENTS)? {
+            let place = self.moved(&place);
+            self.put(key::SEGMENTS, place, row)?;
+        }
+        Ok(())
+    }
+
+    /// The session of every page of facts, by its number.
+    pub(super) fn sessions_of_pages(&self) -> Result<HashMap<u64, u32>> {
+        let mut sessions = HashMap::new();
+        each(self.view, key::OPERATIONS, |_, row| {
+            let row = OperationRow::decode(row).map_err(Error::corrupt("an operation"))?;
+            for effect in &row.effects {
+                if let Effect::Facts { page, .. } = effect {
+                    sessions.insert(*page, row.session);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(sessions)
+    }
+}

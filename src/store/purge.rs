@@ -1,0 +1,180 @@
+//! Purging secrets that are known: out of the store, and what the files of the store still hold of them.
+
+mod file;
+mod holder;
+
+use super::Store;
+use super::act::Act;
+use super::stream::Resolve;
+use crate::backend::spool::folder_in;
+use crate::backend::{self, Holder};
+use crate::engine::purge::{Purging, Task};
+use crate::error::Result;
+use crate::redact::{Collector, Known, Seek};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use crate::engine::purge::PurgeKind;
+pub use file::Searched;
+
+/// A place where secrets stand, or stood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PurgedPlace {
+    /// The name of the session; `None`: no session names it.
+    pub session: Option<String>,
+    /// What it is.
+    pub kind: PurgeKind,
+    /// Which one. Without secrets.
+    pub name: String,
+    /// How many secrets stood there, parts of one at an end of a text too.
+    pub count: u64,
+}
+
+/// What a purge has found and done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Purged {
+    /// Where secrets stood; by a preview, where they stand.
+    pub places: Vec<PurgedPlace>,
+    /// Files that were removed: copies of texts, and writes that could not be read. By a preview, those that would be.
+    pub removed: Vec<PathBuf>,
+    /// Files that others keep in the store's folder, such as the log of hooks, and that were written over in place.
+    pub overwritten: Vec<PathBuf>,
+    /// Folders of older generations of the index that are still read.
+    pub held: Vec<PathBuf>,
+    /// The processes that hold files of before, as far as the system tells.
+    pub holders: Vec<Holder>,
+    /// Whether others went on writing secrets that they had read before.
+    pub comes_back: bool,
+    /// The files of the store, looked through byte by byte.
+    pub searched: Searched,
+}
+
+impl Purged {
+    /// Whether nothing of the secrets is left where forge can reach it; else purge again once what holds it is gone.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.held.is_empty()
+            && self.holders.is_empty()
+            && !self.comes_back
+            && self.searched.found.is_empty()
+    }
+}
+
+impl Store {
+    /// The secrets that are found so in all that is stored, as they are meant: what is to be purged. Those shorter than
+    /// [`MIN_SECRET_BYTES`](crate::redact::MIN_SECRET_BYTES) are left out.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn secrets(&self, act: &Act, seek: &Seek) -> Result<BTreeSet<String>> {
+        let collector = Collector { seek, found: Default::default() };
+        let (operation, resolve) = (act.operation()?, &|_: &[u8], _: &str| None);
+        self.engine.find_secrets(&Task { mask: &collector, resolve, operation, reason: None })?;
+        Ok(collector.found.into_inner())
+    }
+
+    /// Where secrets stand in all sessions. Changes nothing. `resolve` reads long texts of imported sources.
+    ///
+    /// # Errors
+    /// As every read; [`crate::error::Error::Invalid`] where a purge would refuse.
+    pub fn purge_preview(&self, act: &Act, known: &Known, resolve: Resolve<'_>) -> Result<Purged> {
+        let task = Task { mask: known, resolve, operation: act.operation()?, reason: None };
+        let found = self.engine.find_secrets(&task)?;
+        let removed = self.path().map(removable).transpose()?.unwrap_or_default();
+        let searched = self.searched(known, &[])?;
+        Ok(Purged { removed, searched, ..told(found) })
+    }
+
+    /// Puts something else in place of secrets, wherever they stand: in every session, revision, checkpoint, fact, source and
+    /// operation. No id and no digest changes. Nothing takes this back. What is found is written anew, and the files of before are
+    /// removed, but for those that somebody still reads: see [`Purged::is_done`]. Takes about as much memory as the index has on
+    /// disk, and other writers wait meanwhile.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Invalid`] if two names would become one, or if a secret is a word of forge's own records: then nothing
+    /// has changed. As every write.
+    pub fn purge(
+        &self,
+        act: &Act,
+        known: &Known,
+        reason: Option<&str>,
+        resolve: Resolve<'_>,
+    ) -> Result<Purged> {
+        let reason = reason.map(|reason| match known.mask(reason.as_bytes()) {
+            Some((masked, _)) => String::from_utf8_lossy(&masked).into_owned(),
+            None => reason.to_owned(),
+        });
+        let task = Task { mask: known, resolve, operation: act.operation()?, reason };
+        let purging = self.engine.purge(&task)?;
+        let held = purging.held.clone();
+        let mut purged = told(purging);
+        let Some(path) = self.path() else { return Ok(purged) };
+        if let Some(spool) = &self.engine.live.spool {
+            spool.sweep()?;
+        }
+        purged.removed = removable(path)?;
+        for file in &purged.removed {
+            remove(file)?;
+        }
+        for file in file::search(&path.join("log"), known, &[])?.found {
+            file::overwrite(&file.0, known)?;
+            purged.overwritten.push(file.0);
+        }
+        purged.holders = holder::holders(path, &held);
+        purged.searched = self.searched(known, &held)?;
+        purged.held = held;
+        Ok(purged)
+    }
+
+    fn searched(&self, known: &Known, passed: &[PathBuf]) -> Result<Searched> {
+        match self.path() {
+            Some(path) => file::search(path, known, passed),
+            None => Ok(Searched::default()),
+        }
+    }
+}
+
+fn told(purging: Purging) -> Purged {
+    let sessions = purging.sessions;
+    let place = |place: crate::engine::purge::PurgePlace| PurgedPlace {
+        session: place.session.and_then(|number| sessions.get(number as usize).cloned()),
+        kind: place.kind,
+        name: place.name,
+        count: place.count,
+    };
+    let comes_back = purging.comes_back;
+    Purged {
+        places: purging.places.into_iter().map(place).collect(),
+        comes_back,
+        ..Purged::default()
+    }
+}
+
+/// What is derived, or was put aside since nobody can read it: no secret can be taken out of it.
+fn removable(path: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = BTreeSet::new();
+    for (folder, wanted) in [(path.join("search"), ""), (folder_in(path), ".damaged")] {
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            entries => entries.map_err(backend::Error::io("list", &folder))?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(backend::Error::io("list", &folder))?;
+            if entry.file_name().to_string_lossy().contains(wanted) {
+                found.insert(entry.path());
+            }
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+fn remove(file: &Path) -> Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(backend::Error::io("remove", file)(error).into())
+        }
+        _ => Ok(()),
+    }
+}

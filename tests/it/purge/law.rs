@@ -1,0 +1,110 @@
+//! Whatever was done, and is done after it: purged, a store is what it would be had the replaced text been written at first.
+
+use super::{assert_whole, in_files, resolve, time};
+use crate::bundle::law::{same, step};
+use crate::fault::count;
+use forge_store::model::Kind;
+use forge_store::redact::Known;
+use forge_store::store::{Act, CheckpointFilter, NewSession, Options, Store};
+use proptest::prelude::*;
+use std::fmt::Write as _;
+
+/// What stands in all texts: an escape in JSON, and nothing that is one.
+const SECRET: &str = "Zx9Kq2/Lm7-Pv4";
+
+/// What can be read of a session and does not depend on chance.
+fn told(store: &Store) -> String {
+    let session = store.session("s").unwrap();
+    let mut text = String::new();
+    for number in 1..=session.summary().unwrap().last_sequence {
+        match session.sequence(number) {
+            Ok(point) => {
+                session.check(&point).unwrap();
+                let state = session.state(&point).unwrap();
+                let entries: Vec<_> = state.claims().entries().map(Result::unwrap).collect();
+                writeln!(text, "#{number}: {entries:?}").unwrap();
+            }
+            Err(error) => writeln!(text, "#{number}: {error}").unwrap(),
+        }
+    }
+    for one in session.checkpoints(&CheckpointFilter::default()).unwrap() {
+        writeln!(text, "{} {} {:?} {:?}", one.sequence, one.message, one.tags, one.revision)
+            .unwrap();
+    }
+    let head = session.head().unwrap();
+    let state = session.state(&head).unwrap();
+    for known in state.facts_of(Kind::Command).unwrap() {
+        writeln!(text, "{known:?}").unwrap();
+    }
+    let bytes = session.bookmark("log").unwrap().map_or(0, |bookmark| bookmark.bytes);
+    let kept = session.source_bytes("log", 0, bytes).unwrap_or_default();
+    writeln!(text, "{}", String::from_utf8_lossy(&kept)).unwrap();
+    text
+}
+
+/// What was cut off within the first bytes of the secret is no secret, and is left.
+fn cut(told: String, mask: &str) -> String {
+    (1..8).rev().fold(told, |told, length| {
+        let [begin, end] = [SECRET, mask]
+            .map(|text| (format!("of a {}", &text[..length]), format!("{}\")", &text[..length])));
+        told.replace(&begin.0, &end.0).replace(&begin.1, &end.1)
+    })
+}
+
+fn begin(store: &Store) {
+    let act = Act::asked("begin", crate::bundle::law::time(0));
+    store.create_session(&act, NewSession::named("s")).unwrap();
+}
+
+fn config() -> ProptestConfig {
+    let cases = u32::try_from(count("FORGE_PURGE_CASES", 24)).unwrap_or(u32::MAX);
+    ProptestConfig { cases, max_shrink_iters: 200, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn a_purged_store_is_one_in_which_the_replaced_text_was_written(
+        steps in prop::collection::vec((0_u8..21, any::<u8>()), 1..40),
+        later in prop::collection::vec((0_u8..21, any::<u8>()), 1..25),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".forge");
+        let known = Known::new([SECRET]).unwrap();
+        let mask = String::from_utf8(known.mask(SECRET.as_bytes()).unwrap().0).unwrap();
+        let (store, model) = (Store::create(&path, Options::default()).unwrap(), Store::in_memory().unwrap());
+        let mut minute = 0;
+        for (store, word) in [(&store, SECRET), (&model, mask.as_str())] {
+            begin(store);
+            let session = store.session("s").unwrap();
+            for (at, one) in (1..).zip(&steps) {
+                minute = at;
+                step(store, &session, at, *one, word);
+            }
+        }
+        let act = Act::asked("purge", time(1000));
+        let purged = store.purge(&act, &known, None, &resolve).unwrap();
+        prop_assert!(purged.is_done(), "{:#?}", purged);
+        prop_assert_eq!(in_files(&path, SECRET), 0);
+        prop_assert!(store.purge_preview(&act, &known, &resolve).unwrap().places.is_empty());
+        assert_whole(&path);
+        same(&cut(told(&store), &mask), &told(&model), "after the purge");
+        let session = store.session("s").unwrap();
+        let modelled = model.session("s").unwrap();
+        for (at, one) in (minute + 1..).zip(&later) {
+            step(&store, &session, at, *one, "and ");
+            step(&model, &modelled, at, *one, "and ");
+        }
+        prop_assert_eq!(in_files(&path, SECRET), 0);
+        assert_whole(&path);
+        same(&cut(told(&store), &mask), &told(&model), "after what came later");
+        let reopened = Store::open(&path, Options::default()).unwrap();
+        same(&cut(told(&reopened), &mask), &told(&model), "opened again");
+        // As a bundle it is the same elsewhere.
+        let other = Store::in_memory().unwrap();
+        let bytes = crate::bundle::whole(&store);
+        other.import_bundle(&act, &mut std::io::Cursor::new(bytes), None).unwrap();
+        same(&cut(told(&other), &mask), &told(&model), "from a bundle");
+    }
+}

@@ -1,0 +1,502 @@
+//! Purging: a secret goes from every place it can stand in, and all else is what it was.
+
+#![allow(clippy::print_stdout, reason = "a child of a test tells its parent")]
+
+mod kill;
+mod law;
+
+use forge_store::backend::spool::folder_in;
+use forge_store::error::Error;
+use forge_store::model::{
+    BranchMetadata, Fact, Key, Kind, ObjectId, Origin, Retention, TextRef, Timestamp, Value,
+};
+use forge_store::redact::{Ending, Form, Known};
+use forge_store::store::{
+    Act, CheckpointFilter, ClaimChange, Depth, NewCheckpoint, NewSession, Options, Outcome,
+    PurgeKind, Purged, Query, Session, Store, Taken,
+};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const SECRET: &str = "s3cr3t-Zx9Kq2Lm7Pv4";
+const MASK: &str = "purgedxxxxxxxxxxxxx";
+
+fn time(minute: i64) -> Timestamp {
+    Timestamp::from_micros(1_767_261_600_000_000 + minute * 60_000_000)
+}
+
+fn act(minute: i64) -> Act {
+    Act::asked("test", time(minute))
+}
+
+fn known() -> Known {
+    Known::new([SECRET]).unwrap()
+}
+
+/// Reads a text of a document by its pointer.
+fn resolve(document: &[u8], pointer: &str) -> Option<String> {
+    let document: serde_json::Value = serde_json::from_slice(document).ok()?;
+    document.pointer(pointer)?.as_str().map(str::to_owned)
+}
+
+fn purge(store: &Store, minute: i64) -> Purged {
+    store.purge(&act(minute), &known(), Some("it leaked"), &resolve).unwrap()
+}
+
+fn value(text: &str) -> Value {
+    Value::from([("description", text.into()), ("source", "test".into())])
+}
+
+fn note(session: &Session, minute: i64, id: &str, text: &str) -> u64 {
+    let change = ClaimChange::put(Key::new(Kind::Note, id), value(text));
+    session.write(&act(minute)).change(change).commit().unwrap().revision.unwrap().0
+}
+
+fn fact(minute: i64, id: &str, value: Value) -> Fact {
+    let (at, recorded_at) = (time(minute), time(minute));
+    let (kind, origin) = (Kind::Command, Origin::Recorded);
+    Fact { kind, id: id.to_owned(), at, origin, place: 0, recorded_at, value }
+}
+
+/// Lines of a transcript; the secret stands in some, in JSON and in JSON in JSON, and a long text of a fact too.
+fn lines(from: usize, to: usize) -> String {
+    let line = |n: usize| {
+        let inner = json!({ "said": format!("the key is {SECRET}"), "n": n }).to_string();
+        let long = format!("{n} {SECRET} and much more ").repeat(60);
+        format!("{}\n", json!({ "inner": inner, "text": long, "plain": format!("line {n}") }))
+    };
+    (from..to).map(line).collect()
+}
+
+/// Takes the next part of the transcript, with a fact whose text stands in its first line.
+fn take(store: &Store, session: &Session, minute: i64, part: &str) {
+    let bookmark = session.bookmark(SOURCE).unwrap().unwrap_or_default();
+    let (begin, end) = (bookmark.open_block(), bookmark.bytes);
+    let open =
+        if end == 0 { vec![] } else { session.source_bytes(SOURCE, begin, end - begin).unwrap() };
+    let mut at = end;
+    let mut facts = Vec::new();
+    for line in part.split_inclusive('\n') {
+        if let Some(text) = resolve(line.as_bytes(), "/text").filter(|_| facts.is_empty()) {
+            let hash = *blake3::hash(text.as_bytes()).as_bytes();
+            let reference = TextRef {
+                preview: text[..30].to_owned(),
+                bytes: text.len() as u64,
+                hash: ObjectId::from_bytes(hash),
+                place: Some((at, line.len() as u64)),
+                pointer: "/text".to_owned(),
+            };
+            let said = [("command", "make".into()), ("stdout_preview", reference.into_value())];
+            facts.push(fact(minute, &format!("t{minute}"), Value::from(said)));
+        }
+        at += line.len() as u64;
+    }
+    let taken = Taken {
+        bookmark,
+        open: &open,
+        bytes: store.clean(part.as_bytes(), Form::Json, Ending::End),
+        lines: 1,
+        carry: format!("{{\"last\":\"{SECRET}\"}}").into_bytes(),
+        facts,
+        keep: true,
+        ..Taken::default()
+    };
+    session.take(&act(minute), store.new_operation().unwrap(), SOURCE, taken).unwrap();
+}
+
+const SOURCE: &str = "/home/me/s3cr3t-Zx9Kq2Lm7Pv4/log.jsonl";
+
+/// A store with the secret in every place that a verb reaches.
+fn planted(path: &Path, options: Options) -> Store {
+    let store = Store::create(path, options).unwrap();
+    let new = NewSession {
+        agent: Some(format!("agent {SECRET}")),
+        ..NewSession::named(format!("s {SECRET}"))
+    };
+    let session = store.create_session(&act(0), new).unwrap();
+    // Claims: small, large, a field's name, an id that another claim refers to; then other values in their place.
+    note(&session, 1, "small", &format!("the key is {SECRET}, and so on"));
+    note(&session, 2, "large", &format!("{SECRET} ").repeat(900));
+    note(&session, 3, "small", "no secret any more");
+    let odd = Value::Map(
+        [("description".to_owned(), "d".into()), (SECRET.to_owned(), 1_i64.into())].into(),
+    );
+    session
+        .write(&act(4))
+        .change(ClaimChange::put(Key::new(Kind::Note, "field"), odd))
+        .commit()
+        .unwrap();
+    let id = format!("h-{SECRET}");
+    session
+        .write(&act(5))
+        .change(ClaimChange::add(Key::new(Kind::Hypothesis, &id), value("an id")))
+        .change(ClaimChange::add(
+            Key::new(Kind::Evidence, "e"),
+            Value::from([
+                ("description", "for it".into()),
+                ("hypothesis_id", id.as_str().into()),
+                ("supports", true.into()),
+            ]),
+        ))
+        .commit()
+        .unwrap();
+    // A preview that was cut off within the secret.
+    note(&session, 6, "cut", &format!("and the key is {}", &SECRET[..12]));
+    note(&session, 7, "cut off", &format!("and the key is {}...", &SECRET[..12]));
+    // Facts: in a field, in a long text of its own; the verb that said so.
+    let said = Act::asked(format!("note {SECRET}"), time(8));
+    let mut write = session.write(&said);
+    let text = write.text(&format!("{SECRET} was printed ").repeat(300));
+    let told = Value::from([
+        ("command", format!("login {SECRET}").as_str().into()),
+        ("stdout_preview", text),
+    ]);
+    write
+        .fact(fact(8, &format!("f {SECRET}"), told))
+        .change(ClaimChange::put(Key::new(Kind::Note, "verb"), value("by a verb")))
+        .commit()
+        .unwrap();
+    // Checkpoints: message, body, tag, key; changed, so that what it was is kept for undo.
+    let wanted = NewCheckpoint {
+        body: Value::from([("said", SECRET.into())]),
+        key: Some(format!("event {SECRET}")),
+        ..NewCheckpoint::manual(format!("with {SECRET}"))
+    };
+    let made = session.write(&act(9)).checkpoint(wanted).commit().unwrap().checkpoint.unwrap();
+    session.tag(&act(10), &made.id, &[SECRET.to_owned()], &[]).unwrap();
+    session.tag(&act(11), &made.id, &[], &[SECRET.to_owned()]).unwrap();
+    // A branch: its name, what is said of it, then something else.
+    let metadata =
+        BranchMetadata { approach: Some(format!("try {SECRET}")), ..BranchMetadata::default() };
+    session.create_branch(&act(12), &format!("b-{SECRET}"), None, metadata).unwrap();
+    session
+        .update_branch(&act(13), &format!("b-{SECRET}"), |_, new| {
+            new.approach = Some("another".to_owned());
+        })
+        .unwrap();
+    // A transcript that grew: the secret lies over the end of the first part, too.
+    let whole = lines(0, 40);
+    let middle = whole.find(SECRET).unwrap() + 9;
+    let cut = whole[..middle].len();
+    take(&store, &session, 14, &whole[..cut]);
+    take(&store, &session, 15, &whole[cut..]);
+    take(&store, &session, 16, &lines(40, 90));
+    // What was folded away, and can come back.
+    for minute in 20..26 {
+        note(&session, minute, "folded", &format!("{minute} {SECRET}"));
+    }
+    let bare = Retention { manual: false, significant: false, revisions: 0, ..Retention::none() };
+    session.prune(&act(27), &bare).unwrap();
+    note(&session, 28, "head", "the head has none");
+    // A copy of texts for searching.
+    store.maintain(0).unwrap();
+    let query = Query::parse("secret").unwrap();
+    store.search(std::slice::from_ref(&session), &query, &resolve).unwrap();
+    note(&session, 29, "tail", &format!("in the tail: {SECRET}"));
+    store
+}
+
+/// Every file of a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        match entry.file_type().unwrap().is_dir() {
+            true => found.extend(files(&entry.path())),
+            false => found.push(entry.path()),
+        }
+    }
+    found
+}
+
+/// How often a text stands in the files of a folder, as it is.
+fn in_files(folder: &Path, text: &str) -> usize {
+    let search = aho_corasick::AhoCorasick::new([text]).unwrap();
+    files(folder).iter().map(|file| search.find_iter(&std::fs::read(file).unwrap()).count()).sum()
+}
+
+/// Everything that the store can be made to say of all sessions.
+fn said(store: &Store) -> String {
+    let mut all = String::new();
+    for session in store.every_session().unwrap() {
+        let summary = session.summary().unwrap();
+        all.push_str(&format!("{summary:?}\n"));
+        for number in 1..=summary.last_sequence {
+            if let Ok(point) = session.sequence(number) {
+                let state = session.state(&point).unwrap();
+                let entries: Vec<_> = state.claims().entries().map(Result::unwrap).collect();
+                all.push_str(&format!("{point:?} {entries:?}\n"));
+            }
+        }
+        let head = session.head().unwrap();
+        all.push_str(&format!("{:?}\n", session.branches(&head).unwrap()));
+        all.push_str(&format!(
+            "{:?}\n",
+            session.checkpoints(&CheckpointFilter::default()).unwrap()
+        ));
+        all.push_str(&format!("{:?}\n", session.records(1, usize::MAX).unwrap()));
+        all.push_str(&format!("{:?}\n", session.operations(usize::MAX).unwrap()));
+        session
+            .export_events::<Error>(&resolve, &mut |line| {
+                all.push_str(&String::from_utf8_lossy(line));
+                Ok(())
+            })
+            .unwrap();
+        for (source, _) in summary.sources {
+            session
+                .write_source::<Error>(&source, &mut |part| {
+                    all.push_str(&String::from_utf8_lossy(part));
+                    Ok(())
+                })
+                .unwrap();
+        }
+    }
+    all
+}
+
+fn assert_whole(path: &Path) {
+    let verified = Store::verify(path, Depth::ReadData, time(99), None).unwrap();
+    assert_eq!((verified.outcome, verified.findings), (Outcome::Clean, vec![]));
+}
+
+/// Hashes of texts, which are others where the texts are, and what tells of the purge itself.
+fn comparable(said: &str) -> String {
+    let hash = regex::Regex::new("[0-9a-f]{64}").unwrap();
+    let purge =
+        regex::Regex::new(r"OperationSummary \{[^{}]*purged \d+ secrets?[^{}]*\}, ").unwrap();
+    purge.replace_all(&hash.replace_all(said, "HASH"), "").into_owned()
+}
+
+#[test]
+fn a_secret_goes_from_every_place_and_all_else_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let store = planted(&path, Options::default());
+    let before = said(&store);
+    assert!(in_files(&path, SECRET) > 20, "it is there before");
+    let preview = store.purge_preview(&act(30), &known(), &resolve).unwrap();
+    let kinds: BTreeSet<_> = preview.places.iter().map(|place| place.kind).collect();
+    let all = [
+        PurgeKind::Session,
+        PurgeKind::Branch,
+        PurgeKind::Source,
+        PurgeKind::Revision,
+        PurgeKind::Body,
+        PurgeKind::Checkpoint,
+        PurgeKind::Operation,
+        PurgeKind::Facts,
+        PurgeKind::Text,
+        PurgeKind::Bytes,
+    ];
+    assert_eq!(kinds, all.into(), "{:#?}", preview.places);
+    assert!(!format!("{preview:?}").contains(SECRET), "the secret is not told");
+    assert_eq!(preview.removed.len(), 1, "the copy of texts: {:?}", preview.removed);
+    assert_eq!(said(&store), before, "a look changes nothing");
+
+    let purged = purge(&store, 31);
+    assert!(purged.is_done(), "{purged:#?}");
+    assert_eq!(purged.places, preview.places);
+    assert_eq!(in_files(&path, SECRET), 0);
+    assert_eq!(in_files(&path, &SECRET[..12]), 0, "nor its beginning");
+    let after = said(&store);
+    assert!(!after.contains(SECRET) && !after.contains(&SECRET[..12]));
+    let cut = format!("purged{}", "x".repeat(6));
+    let wanted = before.replace(SECRET, MASK).replace(&SECRET[..12], &cut);
+    crate::bundle::law::same(&comparable(&after), &comparable(&wanted), "all else");
+    assert_whole(&path);
+    // Another process sees the same, and purging again finds nothing.
+    drop(store);
+    let again = Store::open(&path, Options::default()).unwrap();
+    assert_eq!(said(&again), after);
+    let nothing = purge(&again, 32);
+    assert!(nothing.places.is_empty() && nothing.is_done(), "{nothing:#?}");
+    assert_whole(&path);
+}
+
+#[test]
+fn what_is_done_after_a_purge_goes_on_from_what_it_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let store = planted(&path, Options::default());
+    assert!(purge(&store, 31).is_done());
+    let session = store.every_session().unwrap().remove(0);
+    // The same value again changes nothing, another does; undo brings back the replaced text.
+    let state = |id: &str| {
+        let head = session.head().unwrap();
+        session.claim(&head, &Key::new(Kind::Note, id)).unwrap().map(|entry| entry.value)
+    };
+    let same = ClaimChange::put(Key::new(Kind::Note, "tail"), state("tail").unwrap());
+    assert!(session.write(&act(40)).change(same).commit().unwrap().is_unchanged());
+    note(&session, 41, "tail", "something else");
+    session.undo(&act(42), None).unwrap();
+    assert_eq!(state("tail"), Some(value(&format!("in the tail: {MASK}"))));
+    // A value from before the purge comes back by a restore, and a checkpoint by undoing its change.
+    session
+        .restore(&act(43), &session.sequence(1).unwrap_or_else(|_| session.head().unwrap()))
+        .unwrap();
+    session.undo(&act(44), None).unwrap();
+    // The source grows on, behind what was replaced.
+    let source = SOURCE.replace(SECRET, MASK);
+    let bookmark = session.bookmark(&source).unwrap().unwrap();
+    let (begin, end) = (bookmark.open_block(), bookmark.bytes);
+    let open = session.source_bytes(&source, begin, end - begin).unwrap();
+    let taken = Taken {
+        bookmark,
+        open: &open,
+        bytes: store.clean(b"{\"more\":1}\n", Form::Json, Ending::End),
+        keep: true,
+        ..Taken::default()
+    };
+    session.take(&act(45), store.new_operation().unwrap(), &source, taken).unwrap();
+    let kept = session.source_bytes(&source, 0, end + 11).unwrap();
+    for line in String::from_utf8(kept).unwrap().lines() {
+        assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{line}");
+    }
+    // The purge itself is in the log and cannot be taken back.
+    let operations = session.operations(99).unwrap();
+    let purge =
+        operations.iter().find(|one| one.effects.iter().any(|said| said.contains("it leaked")));
+    let refused = session.undo(&act(46), Some(&purge.unwrap().id.to_string())).unwrap_err();
+    assert!(refused.to_string().contains("cannot be taken back"), "{refused}");
+    store.maintain(0).unwrap();
+    assert_whole(&path);
+    store.rebuild().unwrap().unwrap();
+    assert_whole(&path);
+    let repaired = folder.path().join("repaired");
+    let done = Store::repair(&path, &repaired, time(50), None).unwrap();
+    assert_eq!(done.lost, Vec::<String>::new());
+    assert_whole(&repaired);
+}
+
+#[test]
+fn what_waits_in_the_spool_or_cannot_be_read_there_goes_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let store = Store::create(&path, Options::default()).unwrap();
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    note(&session, 1, "n", "nothing here");
+    let lock = std::fs::File::open(path.join("journal/append.lock")).unwrap();
+    lock.lock().unwrap();
+    let busy = Options { lock_timeout: std::time::Duration::ZERO, ..Options::default() };
+    let other = Store::open(&path, busy).unwrap();
+    let waits = other.session("s").unwrap();
+    let change = ClaimChange::add(Key::new(Kind::Note, "waits"), value(SECRET));
+    assert!(waits.write(&act(2)).change(change).commit().unwrap().spooled);
+    drop(lock);
+    let damaged = folder_in(&path).join(format!("{}.damaged", "0".repeat(32)));
+    std::fs::write(&damaged, SECRET).unwrap();
+    let preview = store.purge_preview(&act(3), &known(), &resolve).unwrap();
+    assert_eq!((preview.places.len(), preview.removed.len()), (1, 1), "{preview:#?}");
+    let purged = purge(&store, 4);
+    assert!(purged.is_done() && !damaged.exists(), "{purged:#?}");
+    assert_eq!(purged.removed, [damaged]);
+    assert_eq!(in_files(&path, SECRET), 0);
+    assert!(said(&store).contains(MASK));
+    assert_whole(&path);
+}
+
+#[test]
+fn a_sealed_store_stays_sealed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let keyring = folder.path().join("keys");
+    let options = Options { keyring: Some(keyring.clone()), ..Options::default() };
+    let store = planted(&path, options);
+    assert!(purge(&store, 31).is_done());
+    assert_eq!(in_files(&path, SECRET) + in_files(&keyring, SECRET), 0);
+    let verified = Store::verify(&path, Depth::ReadData, time(99), Some(&keyring)).unwrap();
+    assert_eq!((verified.outcome, verified.findings), (Outcome::Clean, vec![]));
+}
+
+#[test]
+fn names_that_would_become_one_and_words_of_the_format_are_refused_and_nothing_is_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let store = Store::create(&path, Options::default()).unwrap();
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    for (minute, id) in [(1, "first-secret"), (2, "other-secret")] {
+        note(&session, minute, id, "x");
+    }
+    let change = |id: &str| ClaimChange::put(Key::new(Kind::Note, id), value("y"));
+    session
+        .write(&act(3))
+        .change(change("first-secret"))
+        .change(change("other-secret"))
+        .commit()
+        .unwrap();
+    let before = said(&store);
+    for secrets in [vec!["first-secret", "other-secret"], vec!["operation"]] {
+        let known = Known::new(&secrets).unwrap();
+        let refused = store.purge(&act(4), &known, None, &resolve).unwrap_err();
+        assert!(matches!(refused, Error::Invalid { .. }), "{refused:?}");
+        assert_eq!(said(&store), before);
+    }
+    assert_whole(&path);
+}
+
+const READER: &str = "FORGE_PURGE_READER";
+
+/// Not a test of its own: a process that reads a generation until its input ends.
+#[test]
+fn reader() {
+    let Ok(folder) = std::env::var(READER) else { return };
+    let store = Store::open(&PathBuf::from(folder), Options::default()).unwrap();
+    let session = store.every_session().unwrap().remove(0);
+    let state = session.state(&session.head().unwrap()).unwrap();
+    println!("reading {}", state.claims().len());
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    drop(state);
+}
+
+#[test]
+fn a_process_that_reads_what_was_before_is_named_and_the_next_purge_finishes() {
+    use std::io::{BufRead, BufReader};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let store = planted(&path, Options::default());
+    store.maintain(0).unwrap();
+    let mut reader = Command::new(std::env::current_exe().unwrap())
+        .args(["purge::reader", "--exact", "--nocapture"])
+        .env(READER, &path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(reader.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("reading")));
+    let purged = purge(&store, 31);
+    assert!(!purged.is_done());
+    assert_eq!(purged.held.len(), 1, "{purged:#?}");
+    let pids: Vec<_> = purged.holders.iter().map(|holder| holder.pid).collect();
+    assert_eq!(pids, [reader.id()], "{purged:#?}");
+    assert!(!said(&store).contains(SECRET), "here it is gone already");
+    drop(reader.stdin.take());
+    reader.wait().unwrap();
+    let purged = purge(&store, 32);
+    assert!(purged.is_done() && purged.places.is_empty(), "{purged:#?}");
+    assert_eq!(in_files(&path, SECRET), 0);
+}
+
+#[test]
+fn a_process_that_remembers_what_was_before_does_not_write_it_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let store = Store::create(&path, Options::default()).unwrap();
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    for minute in 1..5 {
+        note(&session, minute, "n", &format!("{minute} {SECRET}"));
+    }
+    store.maintain(0).unwrap();
+    note(&session, 5, "n", &format!("5 {SECRET}"));
+    let other = Store::open(&path, Options::default()).unwrap();
+    assert!(purge(&other, 6).is_done());
+    drop(other);
+    // This one knows the head by its id, which is what it was.
+    note(&session, 7, "n", "something else");
+    assert_eq!(in_files(&path, SECRET), 0);
+    assert!(!said(&store).contains(SECRET));
+    assert!(said(&store).contains(&format!("5 {MASK}")));
+    store.maintain(0).unwrap();
+    assert_whole(&path);
+}
