@@ -58,7 +58,7 @@ const VERBS: [Verb; 6] = [
     Verb {
         name: "backup",
         sealed: false,
-        act: |root| made(root, |from, to| Store::backup(from, to, act(1).now).map(drop)),
+        act: |root| made(root, |from, to| Store::backup(from, to, act(1).now, None).map(drop)),
         done: "made",
     },
     Verb {
