@@ -137,6 +137,10 @@ impl<I: Index> Index for EncryptedIndex<I> {
         Ok(self.applier(self.inner.try_anew()?))
     }
 
+    fn tidy(&self) -> Result<Vec<std::path::PathBuf>, Error> {
+        self.inner.tidy()
+    }
+
     fn compact(&self) -> Result<bool, Error> {
         self.inner.compact()
     }
