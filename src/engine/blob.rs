@@ -4,7 +4,7 @@ use super::cores;
 use super::live::View;
 use super::object::{self, DROPPED_OBJECT};
 use super::refs::session as session_refs;
-use crate::backend::{Direction, Snapshot};
+use crate::backend::{Direction, Position, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -79,7 +79,8 @@ struct Part<'a> {
 pub(crate) struct BlobCache(Mutex<Option<Cached>>);
 
 struct Cached {
-    purges: u64,
+    /// The moment it was read at: what a take that was taken back had left may be replaced since.
+    position: Position,
     session: SessionNumber,
     blob: String,
     start: u64,
@@ -104,7 +105,7 @@ impl BlobCache {
         let end = offset.saturating_add(length);
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*cached
-            && (known.session, known.purges) == (session, view.refs.purges)
+            && (known.session, known.position) == (session, view.position())
             && known.blob == blob
             && known.start <= offset
             && known.start + known.content.len() as u64 >= end
@@ -146,7 +147,7 @@ impl BlobCache {
         }
         let content = Arc::new(content);
         *cached = Some(Cached {
-            purges: view.refs.purges,
+            position: view.position(),
             session,
             blob: blob.to_owned(),
             start,
