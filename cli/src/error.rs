@@ -127,23 +127,6 @@ impl CommandError {
             .hinted("this is a bug in forge; what was acknowledged before is safe")
     }
 
-    /// Whether it went wrong since there is no room on the disk.
-    #[must_use]
-    pub fn is_disk_full(&self) -> bool {
-        let mut next = self.source.as_deref().map(|source| source as &(dyn Error + 'static));
-        while let Some(error) = next {
-            let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
-            // RocksDB tells it in words.
-            if matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
-                || error.to_string().contains("No space left on device")
-            {
-                return true;
-            }
-            next = error.source();
-        }
-        false
-    }
-
     /// The system refused to do something; a broken pipe keeps its own kind.
     #[must_use]
     pub fn io(what: &str, error: io::Error) -> Self {

@@ -23,7 +23,6 @@ mod merge;
 mod purge;
 mod recover;
 mod repair;
-mod reserve;
 mod resolve;
 mod retain;
 mod search;
@@ -470,11 +469,7 @@ impl Store {
     /// # Errors
     /// As every write; nothing is lost by a failure.
     pub fn maintain(&self, tail_cost: u64) -> Result<bool> {
-        let applied = self.engine.apply_if_long(tail_cost)?;
-        if applied {
-            self.keep_reserve()?;
-        }
-        Ok(applied)
+        self.engine.apply_if_long(tail_cost)
     }
 
     /// A new operation's id, for writes that belong together.

@@ -92,48 +92,27 @@ pub fn run(args: &PruneArgs, context: &mut Context) -> Result<(), CommandError> 
     } else {
         vec![workplace::session(context, &store, Need::Existing)?]
     };
-    let report = match prune(args, context, &store, &sessions, &retention) {
-        // What is kept for this is given up once, and kept again where there is room.
-        Err(error) if args.now && error.is_disk_full() && store.give_up_reserve()? => {
-            prune(args, context, &store, &sessions, &retention)?
-        }
-        Err(error) if error.is_disk_full() && !args.now => {
-            return Err(error
-                .hinted("'--now --yes' frees bytes at once, with the room that is kept for this"));
-        }
-        report => report?,
-    };
-    context.out.emit(&report)?;
-    if !args.dry_run {
-        workplace::finish(&store);
-    }
-    Ok(())
-}
-
-fn prune(
-    args: &PruneArgs,
-    context: &Context,
-    store: &Store,
-    sessions: &[Session],
-    retention: &Retention,
-) -> Result<Pruned, CommandError> {
     let act = workplace::act(context, "checkpoint prune");
     let mut found = Vec::with_capacity(sessions.len());
     for session in sessions {
         let name = session.summary()?.info.name;
         let pruned = if args.dry_run {
-            session.prune_preview(retention, context.now)?
+            session.prune_preview(&retention, context.now)?
         } else {
-            session.prune(&act, retention)?
+            session.prune(&act, &retention)?
         };
         found.push((name, pruned));
     }
     let mut report = Pruned::of(found, args.dry_run);
     if !args.dry_run {
         let undo = if args.now { Duration::ZERO } else { undo_window(&context.config) };
-        report.freed = Some(free(store, context.now, undo, args.now)?);
+        report.freed = Some(free(&store, context.now, undo, args.now)?);
     }
-    Ok(report)
+    context.out.emit(&report)?;
+    if !args.dry_run {
+        workplace::finish(&store);
+    }
+    Ok(())
 }
 
 /// Sweeps what can no longer be taken back.

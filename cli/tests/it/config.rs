@@ -26,6 +26,8 @@ fn list_shows_values_and_where_they_come_from() {
     keep.weekly                                 -      default
     keep.tags                                   -      default
     keep.revisions                              7d     default
+    keep.sessions                               -      default
+    keep.transcripts                            -      default
     keep.undo                                   14d    default
     prune.automatic                             false  default
     auto_checkpoint.enabled                     true   default

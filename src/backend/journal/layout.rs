@@ -351,6 +351,8 @@ mod tests {
         ) {
             let (mut frame, _) = encode(Kind::Record, 96, 0, &[1; 32], &payload, &Seals::Absent);
             let bit = bit.index(frame.len() * 8);
+            // Without a key nobody can tell what a seal should be.
+            prop_assume!(!SEAL.contains(&(bit / 8)));
             frame[bit / 8] ^= 1 << (bit % 8);
             prop_assert!(decode(&frame, 96).is_err());
         }
