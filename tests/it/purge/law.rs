@@ -92,7 +92,7 @@ fn holds(steps: &[(u8, u8)], later: &[(u8, u8)]) {
     }
     let act = Act::asked("purge", time(1000));
     let purged = store.purge(&act, &known, None, &resolve).unwrap();
-    assert!(purged.is_done(), "{:#?}", purged);
+    assert!(purged.is_done(), "{purged:#?}");
     assert_eq!(in_files(&path, SECRET), 0);
     assert!(store.purge_preview(&act, &known, &resolve).unwrap().places.is_empty());
     assert_whole(&path);
