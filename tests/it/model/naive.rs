@@ -212,10 +212,14 @@ impl Naive {
         if done.other.current != self.now.current {
             self.switches.push((at, done.other.current));
         }
-        self.now = done.other;
+        let before = std::mem::replace(&mut self.now, done.other);
         self.part();
         let (branch, made) = done.touched?;
         let state = self.now.heads[&branch].clone();
+        // The opposite of what changed nothing, such as a merge of what was taken back, is nothing.
+        if self.branches[branch].head != Some(made) && before.heads.get(&branch) == Some(&state) {
+            return None;
+        }
         // Right behind what it takes back it begins where that began, else it is the opposite change.
         let claims = if self.branches[branch].head == Some(made) {
             let mut before = self.revisions[&made].parent;
