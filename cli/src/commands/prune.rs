@@ -7,8 +7,10 @@ use crate::doctor::store::size;
 use crate::error::CommandError;
 use crate::report::prune::{Freed, Pruned};
 use crate::workplace::{self, Access, Need};
+use forge_store::error::Error;
 use forge_store::model::{Retention, SessionKind, Timestamp};
-use forge_store::store::{Act, Session, Store};
+use forge_store::store::{self, Act, Session, Store};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 const ALL: &str = "18446744073709551615";
@@ -87,22 +89,17 @@ pub fn run(args: &PruneArgs, context: &mut Context) -> Result<(), CommandError> 
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let store = workplace::open(context, access)?;
     let retention = retention(args, &context.config);
-    let sessions = if args.all_sessions {
-        debugging(&store)?
-    } else {
-        vec![workplace::session(context, &store, Need::Existing)?]
-    };
     let act = workplace::act(context, "checkpoint prune");
-    let mut found = Vec::with_capacity(sessions.len());
-    for session in sessions {
-        let name = session.summary()?.info.name;
-        let pruned = if args.dry_run {
-            session.prune_preview(&retention, context.now)?
-        } else {
-            session.prune(&act, &retention)?
-        };
-        found.push((name, pruned));
-    }
+    let mut one = |session: &Session, retention: &Retention| match args.dry_run {
+        true => session.prune_preview(retention, context.now),
+        false => session.prune(&act, retention),
+    };
+    let found = if args.all_sessions {
+        every_session(&store, &retention, &mut one)?
+    } else {
+        let session = workplace::session(context, &store, Need::Existing)?;
+        vec![(session.summary()?.info.name, one(&session, &retention)?)]
+    };
     let mut report = Pruned::of(found, args.dry_run);
     if !args.dry_run {
         let undo = if args.now { Duration::ZERO } else { undo_window(&context.config) };
@@ -155,18 +152,31 @@ pub fn by_itself(context: &Context, store: &Store) -> Result<(), CommandError> {
     }
     let retention = of_settings(&context.config);
     let act = Act::hook("checkpoint prune", context.now);
-    for session in debugging(store)? {
-        session.prune(&act, &retention)?;
-    }
+    every_session(store, &retention, &mut |session, retention| session.prune(&act, retention))?;
     Ok(())
 }
 
-fn debugging(store: &Store) -> Result<Vec<Session>, CommandError> {
-    let all = store.sessions()?.into_iter();
-    let debugging = all.filter(|summary| summary.info.kind == SessionKind::Debug);
-    Ok(debugging
-        .map(|summary| store.session(&summary.info.id.to_string()))
-        .collect::<Result<_, _>>()?)
+/// Prunes each debugging session. What ended is dropped once, by the current one, which stays; what goes with that is passed over.
+fn every_session(
+    store: &Store,
+    retention: &Retention,
+    one: &mut dyn FnMut(&Session, &Retention) -> Result<store::Pruned, Error>,
+) -> Result<Vec<(String, store::Pruned)>, CommandError> {
+    let mut sessions = store.sessions()?;
+    sessions.retain(|summary| summary.info.kind == SessionKind::Debug);
+    sessions.sort_by_key(|summary| !summary.current);
+    let mut retention = retention.clone();
+    let (mut found, mut gone) = (Vec::with_capacity(sessions.len()), BTreeSet::new());
+    for summary in sessions {
+        if gone.contains(&summary.info.name) {
+            continue;
+        }
+        let pruned = one(&store.session(&summary.info.id.to_string())?, &retention)?;
+        gone.extend(pruned.sessions.iter().map(|ended| ended.session.clone()));
+        found.push((summary.info.name, pruned));
+        (retention.texts, retention.sessions) = (None, None);
+    }
+    Ok(found)
 }
 
 /// A span of time as the store wants it.

@@ -184,3 +184,30 @@ fn sessions_go_by_the_settings_too() {
     environment.forge(["maintain"]).success();
     assert_eq!(names(&environment), ["work"]);
 }
+
+/// A session that the first one dropped was pruned all the same, and that was refused.
+#[test]
+fn of_every_session_those_that_go_are_not_pruned_too() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "work"]).success();
+    environment.forge(["session", "new", "over"]).success();
+    for note in ["a", "b", "c"] {
+        environment.forge(["note", "add", note]).success();
+    }
+    environment.forge(["session", "use", "work"]).success();
+    environment.forge(["note", "add", "d"]).success();
+    let every = ["checkpoint", "prune", "--all-sessions", "--sessions=0s", "--keep-revisions=0s"];
+    let pruned = |more: &[&str]| {
+        let args = every.iter().chain(more).chain(&["--json"]);
+        let told = environment.finished(&mut environment.command(args)).json();
+        let sessions = told["sessions"].as_array().unwrap().clone();
+        assert_eq!(sessions.len(), 1, "{told}");
+        assert_eq!(sessions[0]["session"], "work");
+        assert_eq!(sessions[0]["sessions"][0]["session"], "over");
+    };
+    pruned(&["--dry-run"]);
+    pruned(&[]);
+    assert_eq!(names(&environment), ["work"]);
+    environment.forge(["undo"]).success();
+    assert_eq!(names(&environment).len(), 2);
+}
