@@ -40,7 +40,7 @@ pub struct PurgeArgs {
     pub dry_run: bool,
 
     /// Say yes to what cannot be taken back
-    #[arg(long, required_unless_present = "dry_run")]
+    #[arg(long)]
     pub yes: bool,
 
     /// Note why, for 'forge log --operations'
@@ -53,6 +53,10 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
     if args.file.is_none() && args.env.is_none() && args.pattern.is_none() && !args.rules {
         let said = "what is to be purged? Name a FILE with the secret, or '--env', '--pattern' or '--rules'";
         return Err(CommandError::invalid(said));
+    }
+    if !args.yes && !args.dry_run {
+        return Err(CommandError::invalid("a purge cannot be taken back")
+            .hinted("'--dry-run' says where it stands, and '--yes' takes it out"));
     }
     let mut secrets = BTreeSet::new();
     if let Some(file) = &args.file {

@@ -55,6 +55,8 @@ fn what_cannot_be_looked_for_is_refused_and_nothing_is_changed() {
         (vec!["purge", "--env", "NOT_SET_ANYWHERE", "--yes"], "is not set"),
         (vec!["purge", "--pattern", "(", "--yes"], "no regular expression"),
         (vec!["purge", "--yes"], "what is to be purged"),
+        (vec!["purge"], "what is to be purged"),
+        (vec!["purge", "secret"], "'--dry-run' says where it stands"),
     ] {
         let refused = environment.finished(&mut environment.command(&arguments));
         assert!(refused.code > 1, "{arguments:?}: {refused}");
