@@ -112,17 +112,18 @@ impl<I: Index> EncryptedIndex<I> {
         Self { inner, layer: Layer { cipher, hidden } }
     }
 
+    fn shown<S>(&self, inner: S) -> Shown<S> {
+        Shown { inner, layer: self.layer.clone(), window: Mutex::default() }
+    }
+
     fn applier(&self, inner: Option<Box<dyn Applier>>) -> Option<Box<dyn Applier>> {
-        let layer = self.layer.clone();
-        let wrapped = |inner| EncryptedApplier { inner, layer, window: Mutex::default() };
-        inner.map(|inner| Box::new(wrapped(inner)) as Box<dyn Applier>)
+        inner.map(|inner| Box::new(self.shown(inner)) as Box<dyn Applier>)
     }
 }
 
 impl<I: Index> Index for EncryptedIndex<I> {
     fn snapshot(&self) -> Result<Arc<dyn Snapshot>, Error> {
-        let (inner, layer) = (self.inner.snapshot()?, self.layer.clone());
-        Ok(Arc::new(EncryptedSnapshot { inner, layer, window: Mutex::default() }))
+        Ok(Arc::new(self.shown(self.inner.snapshot()?)))
     }
 
     fn position(&self) -> Result<Position, Error> {
@@ -146,29 +147,41 @@ impl<I: Index> Index for EncryptedIndex<I> {
     }
 }
 
-struct EncryptedSnapshot {
-    inner: Arc<dyn Snapshot>,
+/// What encrypted rows are read from.
+trait Source: Send + Sync {
+    fn rows(&self) -> &dyn Snapshot;
+}
+
+impl Source for Arc<dyn Snapshot> {
+    fn rows(&self) -> &dyn Snapshot {
+        &**self
+    }
+}
+
+impl Source for Box<dyn Applier> {
+    fn rows(&self) -> &dyn Snapshot {
+        self.view()
+    }
+}
+
+/// Its rows as they were written.
+struct Shown<S> {
+    inner: S,
     layer: Layer,
     window: Mutex<Window>,
 }
 
-struct EncryptedApplier {
-    inner: Box<dyn Applier>,
-    layer: Layer,
-    window: Mutex<Window>,
-}
-
-impl Snapshot for EncryptedSnapshot {
+impl<S: Source> Snapshot for Shown<S> {
     fn position(&self) -> Position {
-        self.inner.position()
+        self.inner.rows().position()
     }
 
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.layer.get(&*self.inner, table, key)
+        self.layer.get(self.inner.rows(), table, key)
     }
 
     fn get_many(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
-        self.layer.get_many(&*self.inner, table, keys)
+        self.layer.get_many(self.inner.rows(), table, keys)
     }
 
     fn scan(
@@ -180,37 +193,11 @@ impl Snapshot for EncryptedSnapshot {
         limit: usize,
     ) -> Result<Vec<Row>, Error> {
         let range = scan::Range { table, from, to, direction, limit };
-        scan::scan(&self.layer, &*self.inner, &self.window, range)
+        scan::scan(&self.layer, self.inner.rows(), &self.window, range)
     }
 }
 
-impl Snapshot for EncryptedApplier {
-    fn position(&self) -> Position {
-        self.inner.view().position()
-    }
-
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.layer.get(self.inner.view(), table, key)
-    }
-
-    fn get_many(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
-        self.layer.get_many(self.inner.view(), table, keys)
-    }
-
-    fn scan(
-        &self,
-        table: Table,
-        from: &[u8],
-        to: &[u8],
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<Row>, Error> {
-        let range = scan::Range { table, from, to, direction, limit };
-        scan::scan(&self.layer, self.inner.view(), &self.window, range)
-    }
-}
-
-impl Applier for EncryptedApplier {
+impl Applier for Shown<Box<dyn Applier>> {
     fn view(&self) -> &dyn Snapshot {
         self
     }
