@@ -116,35 +116,39 @@ impl Indexer<'_> {
         let objects: Vec<u64> = owned(&self.view(), number)?.objects.into_iter().collect();
         self.forget_objects(&objects)?;
         let mut found: Vec<(Table, Vec<u8>)> = Vec::new();
-        for table in [key::REVISIONS, key::FOLDED] {
-            for (_, row) in rows(&self.view(), table, number)? {
-                if let Ok(row) = RevisionRow::decode(&row) {
-                    let id = Header::id_of(&row.header);
-                    found.push((key::IDS, key::revision_id(&id)));
+        for table in OWN {
+            for (place, row) in rows(&self.view(), table, number)? {
+                match table {
+                    key::REVISIONS | key::FOLDED => {
+                        if let Ok(row) = RevisionRow::decode(&row) {
+                            let id = Header::id_of(&row.header);
+                            found.push((key::IDS, key::revision_id(&id)));
+                        }
+                    }
+                    key::CHECKPOINTS => {
+                        let row = CheckpointRow::decode(&row);
+                        let one = row.map_err(Error::corrupt("a checkpoint"))?.checkpoint;
+                        found.push((key::IDS, key::checkpoint_id(&one.id)));
+                        let all = KeyBuilder::new().time(one.time).session(number);
+                        found.push((key::ALL_CHECKPOINTS, all.number(one.sequence).build()));
+                    }
+                    key::OPERATIONS => {
+                        let row = OperationRow::decode(&row);
+                        let id = row.map_err(Error::corrupt("an operation"))?.operation.id;
+                        found.push((key::OPERATION_IDS, key::operation_id(&id)));
+                        self.cut.operations += 1;
+                    }
+                    key::SEGMENTS => self.cut.segments += 1,
+                    _ => {}
                 }
+                found.push((table, place));
             }
         }
-        for (_, row) in rows(&self.view(), key::CHECKPOINTS, number)? {
-            let row = CheckpointRow::decode(&row).map_err(Error::corrupt("a checkpoint"))?;
-            found.push((key::IDS, key::checkpoint_id(&row.checkpoint.id)));
-            let place = KeyBuilder::new().time(row.checkpoint.time).session(number);
-            found.push((key::ALL_CHECKPOINTS, place.number(row.checkpoint.sequence).build()));
-        }
-        for (_, row) in rows(&self.view(), key::OPERATIONS, number)? {
-            let row = OperationRow::decode(&row).map_err(Error::corrupt("an operation"))?;
-            found.push((key::OPERATION_IDS, key::operation_id(&row.operation.id)));
-            self.cut.operations += 1;
-        }
-        self.cut.segments += rows(&self.view(), key::SEGMENTS, number)?.len() as u64;
         let all = Direction::Ascending;
         for (place, session) in self.view().scan(key::PRUNINGS, &[], &[], all, usize::MAX)? {
             if key::short_at(&session, 0) == Some(number) {
                 found.push((key::PRUNINGS, place));
             }
-        }
-        for table in OWN {
-            let own = rows(&self.view(), table, number)?;
-            found.extend(own.into_iter().map(|(place, _)| (table, place)));
         }
         found.into_iter().for_each(|(table, place)| self.rows.delete(table, place));
         Ok(())
