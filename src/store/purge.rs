@@ -7,7 +7,7 @@ use super::Store;
 use super::act::Act;
 use super::stream::Resolve;
 use crate::backend::spool::folder_in;
-use crate::backend::{self, Holder};
+use crate::backend::{self, Holder, files};
 use crate::engine::purge::{Purging, Task};
 use crate::error::Result;
 use crate::redact::{Collector, Known, Seek};
@@ -116,7 +116,7 @@ impl Store {
         }
         purged.removed = removable(path)?;
         for file in &purged.removed {
-            remove(file)?;
+            files::remove(file)?;
         }
         for file in file::search(&path.join("log"), known, &[])?.found {
             file::overwrite(&file.0, known)?;
@@ -168,13 +168,4 @@ fn removable(path: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     Ok(found.into_iter().collect())
-}
-
-fn remove(file: &Path) -> Result<()> {
-    match fs::remove_file(file) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(backend::Error::io("remove", file)(error).into())
-        }
-        _ => Ok(()),
-    }
 }

@@ -223,34 +223,23 @@ impl Rewriter<'_> {
     /// Long texts that stand in a source: where that has changed, their hashes have.
     fn references(&mut self, blob: &[u8], value: &Value) {
         let Some(source) = self.sources.get(blob) else { return };
-        let mut todo = vec![value];
         let mut changed = Vec::new();
-        while let Some(value) = todo.pop() {
-            match value {
-                Value::List(items) => todo.extend(items),
-                Value::Map(fields) => match TextRef::from_value(value) {
-                    None => todo.extend(fields.values()),
-                    Some(text) => {
-                        let Some((offset, length)) = text.place else { continue };
-                        let end = offset.saturating_add(length);
-                        if !source.changed.iter().any(|one| one.start < end && offset < one.end) {
-                            continue;
-                        }
-                        let within = |at: u64| {
-                            let at = at.checked_sub(source.start).map(usize::try_from);
-                            at.and_then(Result::ok).unwrap_or(usize::MAX)
-                        };
-                        let range = within(offset)..within(end);
-                        let document = source.content.get(range).unwrap_or_default();
-                        let text_now = (self.task.resolve)(document, &text.pointer);
-                        let hash = text_now
-                            .map_or([0; 32], |text| *blake3::hash(text.as_bytes()).as_bytes());
-                        changed.push((text.hash, ObjectId::from_bytes(hash)));
-                    }
-                },
-                _ => {}
+        TextRef::each_in(value, &mut |text| {
+            let Some((offset, length)) = text.place else { return };
+            let end = offset.saturating_add(length);
+            if !source.changed.iter().any(|one| one.start < end && offset < one.end) {
+                return;
             }
-        }
+            let within = |at: u64| {
+                let at = at.checked_sub(source.start).map(usize::try_from);
+                at.and_then(Result::ok).unwrap_or(usize::MAX)
+            };
+            let range = within(offset)..within(end);
+            let document = source.content.get(range).unwrap_or_default();
+            let text_now = (self.task.resolve)(document, &text.pointer);
+            let hash = text_now.map_or([0; 32], |text| *blake3::hash(text.as_bytes()).as_bytes());
+            changed.push((text.hash, ObjectId::from_bytes(hash)));
+        });
         for (old, new) in changed {
             self.names.put(old, new);
         }

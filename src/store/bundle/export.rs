@@ -201,25 +201,20 @@ impl<W: FnMut(&[u8]) -> Result<()>> Writer<'_, W> {
                 self.outsource(page)
             }
             RecordChange::Checkpoint { checkpoint, .. }
-            | RecordChange::CheckpointShown { checkpoint, .. } => {
-                let body = checkpoint.body.clone();
-                self.texts(&body)
-            }
+            | RecordChange::CheckpointShown { checkpoint, .. } => self.texts(&checkpoint.body),
             _ => Ok(()),
         }
     }
 
     /// The long texts in a value that are objects of their own. The others lie in a source, which is exported too.
     fn texts(&mut self, value: &Value) -> Result<()> {
-        match value {
-            Value::Map(fields) => match TextRef::from_value(value) {
-                Some(text) if text.place.is_none() => self.named(&text.hash),
-                Some(_) => Ok(()),
-                None => fields.values().try_for_each(|value| self.texts(value)),
-            },
-            Value::List(items) => items.iter().try_for_each(|item| self.texts(item)),
-            _ => Ok(()),
-        }
+        let mut written = Ok(());
+        TextRef::each_in(value, &mut |text| {
+            if text.place.is_none() && written.is_ok() {
+                written = self.named(&text.hash);
+            }
+        });
+        written
     }
 
     fn named(&mut self, id: &ObjectId) -> Result<()> {
