@@ -1,5 +1,6 @@
 //! Sessions that ended long ago: dropping their transcripts and outputs, or all of them.
 
+use super::retain::named_by_programs;
 use super::session::Session;
 use super::{Store, search};
 use crate::backend::{Snapshot, files};
@@ -10,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, RecordChange, SessionRefs};
 use crate::model::{OperationId, Retention, SessionKind, SessionNumber, Timestamp};
+use std::collections::BTreeSet;
 
 /// The bytes of a source that pruning drops, or dropped. Its facts stay, with the beginnings of their texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,22 +101,22 @@ impl Session {
         now: Timestamp,
     ) -> Result<Vec<DroppedSession>> {
         let Some(age) = retention.sessions else { return Ok(Vec::new()) };
-        let mut found = Vec::new();
-        for (number, session, ended) in self.ended(view, now.plus_micros(age.saturating_neg())) {
-            if self.store.at(number).programs(view)?.is_empty() {
-                found.push(DroppedSession {
-                    session: session.info.name.clone(),
-                    ended,
-                    last_sequence: session.next_sequence - 1,
-                    facts: session.facts,
-                    of: number,
-                });
-            }
-        }
-        Ok(found)
+        let named: BTreeSet<_> =
+            named_by_programs(view)?.into_iter().map(|named| named.agent).collect();
+        let ended = self.ended(view, now.plus_micros(age.saturating_neg()));
+        let goes = ended.filter(|(_, session, _)| !named.contains(&session.info.name));
+        let dropped = goes.map(|(of, session, ended)| DroppedSession {
+            session: session.info.name.clone(),
+            ended,
+            last_sequence: session.next_sequence - 1,
+            facts: session.facts,
+            of,
+        });
+        Ok(dropped.collect())
     }
 
-    /// The sources whose bytes go by these rules: of debugging sessions other than this one and the current one.
+    /// The sources whose bytes go by these rules: of debugging sessions other than this one and the current one. What they take
+    /// is not [measured](Self::measured) yet.
     pub(super) fn old_texts(
         &self,
         view: &View,
@@ -126,11 +128,11 @@ impl Session {
         for (number, session, ended) in self.ended(view, now.plus_micros(age.saturating_neg())) {
             for known in &session.bookmarks {
                 let blobs = self.store.at(number).kept_blobs(view, session, &known.source)?;
-                found.extend(blobs.into_iter().map(|(blob, length, bytes)| DroppedSource {
+                found.extend(blobs.into_iter().map(|(blob, length)| DroppedSource {
                     session: session.info.name.clone(),
                     ended,
                     source: known.source.clone(),
-                    bytes,
+                    bytes: 0,
                     of: number,
                     blob,
                     length,
@@ -140,13 +142,25 @@ impl Session {
         Ok(found)
     }
 
-    /// The blobs of a source that have more than was dropped of them: each with its length and what it takes on disk.
+    /// With what they take on disk: all of it is read for that, so nobody should wait for it.
+    pub(super) fn measured(
+        &self,
+        view: &View,
+        mut texts: Vec<DroppedSource>,
+    ) -> Result<Vec<DroppedSource>> {
+        for text in &mut texts {
+            text.bytes = blob::stored_bytes(view, text.of, &text.blob)?;
+        }
+        Ok(texts)
+    }
+
+    /// The blobs of a source that have more than was dropped of them, each with its length.
     fn kept_blobs(
         &self,
         view: &View,
         session: &SessionRefs,
         source: &str,
-    ) -> Result<Vec<(String, u64, u64)>> {
+    ) -> Result<Vec<(String, u64)>> {
         let row = view.get(key::BOOKMARKS, &of(self.number).text(source).build())?;
         let row = row.map(|row| BookmarkRow::decode(&row)).transpose();
         let Some(row) = row.map_err(Error::corrupt("a bookmark"))? else { return Ok(Vec::new()) };
@@ -159,8 +173,7 @@ impl Session {
                 blob::end(view, self.number, &blob)?
             };
             if length > session.dropped(&blob) {
-                let bytes = blob::stored_bytes(view, self.number, &blob)?;
-                kept.push((blob, length, bytes));
+                kept.push((blob, length));
             }
         }
         Ok(kept)

@@ -109,7 +109,8 @@ impl Session {
             }
         }
         let sessions = self.old_sessions(&view, retention, now)?;
-        pruned.add_ended(sessions, self.old_texts(&view, retention, now)?);
+        let texts = self.old_texts(&view, retention, now)?;
+        pruned.add_ended(sessions, self.measured(&view, texts)?);
         Ok(pruned)
     }
 
@@ -182,20 +183,11 @@ impl Session {
     }
 
     /// The numbers of this session that checkpoints of programs name, each with one of these programs.
-    pub(super) fn programs(&self, view: &View) -> Result<BTreeMap<u64, String>> {
+    fn programs(&self, view: &View) -> Result<BTreeMap<u64, String>> {
         let own = &session_refs(&view.refs, self.number)?.info.name;
         let mut found = BTreeMap::new();
-        for (place, session) in (0..).zip(&view.refs.sessions) {
-            if session.info.kind != SessionKind::Program {
-                continue;
-            }
-            for value in every_version(view, place, Kind::Program)? {
-                let agent = value.field("agents").and_then(|agents| agents.field(own));
-                let sequence = agent.and_then(|agent| agent.field("sequence")?.as_i64());
-                if let Some(sequence) = sequence.and_then(|one| u64::try_from(one).ok()) {
-                    found.entry(sequence).or_insert_with(|| session.info.name.clone());
-                }
-            }
+        for named in named_by_programs(view)?.into_iter().filter(|named| named.agent == *own) {
+            found.entry(named.sequence).or_insert(named.program);
         }
         Ok(found)
     }
@@ -223,9 +215,10 @@ impl Session {
         let session = self.number;
         let (verdicts, sessions, texts, hidden) =
             self.store.engine.commit(Durability::Later, &mut |desk| {
-                let verdicts = self.verdicts(&desk.view()?, retention, now)?;
-                let sessions = self.old_sessions(&desk.view()?, retention, now)?;
-                let texts = self.old_texts(&desk.view()?, retention, now)?;
+                let view = desk.view()?;
+                let verdicts = self.verdicts(&view, retention, now)?;
+                let sessions = self.old_sessions(&view, retention, now)?;
+                let texts = self.old_texts(&view, retention, now)?;
                 let last = verdicts.iter().find(|one| !one.keeps.is_empty());
                 let last = last.map(|one| one.checkpoint.time);
                 let going = verdicts.iter().filter(|one| one.keeps.is_empty());
@@ -251,9 +244,38 @@ impl Session {
             sessions.iter().map(DroppedSession::of).chain(texts.iter().map(DroppedSource::of));
         gone.into_iter().try_for_each(|number| self.store.forget_text_copy(number))?;
         pruned.verdicts = verdicts;
-        pruned.add_ended(sessions, texts);
+        pruned.add_ended(sessions, self.measured(&self.view()?, texts)?);
         Ok(hidden)
     }
+}
+
+/// A number of a session that a program's checkpoint names.
+pub(super) struct Named {
+    /// The name of the session.
+    pub(super) agent: String,
+    sequence: u64,
+    program: String,
+}
+
+/// All that checkpoints of programs name.
+pub(super) fn named_by_programs(view: &View) -> Result<Vec<Named>> {
+    let mut found = Vec::new();
+    for (place, session) in (0..).zip(&view.refs.sessions) {
+        if session.info.kind != SessionKind::Program {
+            continue;
+        }
+        for value in every_version(view, place, Kind::Program)? {
+            let Some(Value::Map(agents)) = value.field("agents") else { continue };
+            for (agent, state) in agents {
+                let sequence = state.field("sequence").and_then(Value::as_i64);
+                if let Some(sequence) = sequence.and_then(|one| u64::try_from(one).ok()) {
+                    let (agent, program) = (agent.clone(), session.info.name.clone());
+                    found.push(Named { agent, sequence, program });
+                }
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// All values that the claims of a kind have had on `main`.
