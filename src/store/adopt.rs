@@ -1,7 +1,8 @@
 //! Taking a store over, and carrying its key from one machine to another.
 
+use super::folder::{FORMAT_FILE, JOURNAL_FOLDER, index, marker_of, private};
 use super::keyring::{Keyring, Trust, cipher_of, write_private};
-use super::{FORMAT_FILE, JOURNAL_FOLDER, Options, Standing, Store, index, marker_of, private};
+use super::{Options, Standing, Store};
 use crate::backend::journal::{Journal, Mark};
 use crate::backend::spool::{SpoolFolder, folder_in};
 use crate::backend::{self, Cipher, SealKey, Seals, Spool};

@@ -1,8 +1,9 @@
 //! A copy of a whole store, while it is in use.
 
+use super::folder::{FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, found, marker_of, private};
 use super::keyring::Trust;
 use super::verify::Outcome;
-use super::{FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, Options, Store, found, marker_of, private};
+use super::{Options, Store};
 use crate::backend::spool::{SpoolFolder, folder_in};
 use crate::backend::{self, Position, Spool, journal, rocks};
 use crate::engine::verify::Depth;

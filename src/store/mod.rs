@@ -13,6 +13,7 @@ mod bundle;
 mod capture;
 mod check;
 mod ended;
+mod folder;
 mod gate;
 mod history;
 mod import;
@@ -79,27 +80,26 @@ pub use undo::{OperationSummary, Undone};
 pub use verify::{Outcome, Verified};
 pub use write::{Committed, HeadClaims, NewCheckpoint, Write};
 
-use crate::backend::encrypted::EncryptedIndex;
 use crate::backend::journal::{Journal, Mark};
 use crate::backend::memory::{MemoryIndex, MemoryLog};
-use crate::backend::rocks::RocksIndex;
 use crate::backend::spool::{SpoolFolder, folder_in};
-use crate::backend::{self, Cipher, Index, Log, Seals, Spool, files};
+use crate::backend::{self, Cipher, Index, Log, Seals, Spool};
 use crate::engine::checkpoint;
 use crate::engine::commit::{Durability, Engine, operation_id, random};
 use crate::engine::live::Live;
-use crate::engine::maintain::refs_record;
 use crate::engine::refs::{self, in_sight};
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{KeyFile, Marker, Record, RecordChange, Refs, SessionRefs, key};
+use crate::format::{KeyFile, Marker, Record, RecordChange, Refs, SessionRefs};
 use crate::model::{Checkpoint, OperationId, SessionKind, SessionNumber};
+use folder::{
+    FORMAT_FILE, JOURNAL_FOLDER, begin, clear, found, is_unfinished, marker_of, private,
+    shown_index,
+};
 use keyring::{Keyring, Trust};
 use std::fs;
-use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A store: sessions, and what happened and was held in them.
 ///
@@ -124,13 +124,6 @@ pub struct Store {
     pub(crate) engine: Arc<Engine>,
     path: Option<PathBuf>,
 }
-
-const FORMAT_FILE: &str = "FORMAT";
-const JOURNAL_FOLDER: &str = "journal";
-const INDEX_FOLDER: &str = "index";
-const IGNORE_FILE: &str = ".gitignore";
-/// What of the store's own files is being written.
-const UNFINISHED_FILE: &str = "FORMAT.new";
 
 impl Store {
     /// Makes a new store in a folder that is not there yet, or is empty.
@@ -514,98 +507,6 @@ impl Store {
         self.engine.live.refs()?;
         Ok(self.engine.live.tail_bytes())
     }
-}
-
-/// The index in the folder of a store.
-fn index(path: &Path, seals: &Seals, checked: Option<PathBuf>) -> RocksIndex {
-    RocksIndex::new(path.join(INDEX_FOLDER)).with_seals(seals, checked)
-}
-
-/// The same, with its rows as they were written.
-fn shown_index(
-    path: &Path,
-    seals: &Seals,
-    cipher: Option<Cipher>,
-    checked: Option<PathBuf>,
-) -> Arc<dyn Index> {
-    let index = index(path, seals, checked);
-    match cipher {
-        Some(cipher) => Arc::new(EncryptedIndex::new(index, cipher, key::hidden)),
-        None => Arc::new(index),
-    }
-}
-
-fn begin(log: &dyn Log) -> Result<()> {
-    let first = refs_record(Refs::default()).encode();
-    let appended = log.append(0, Duration::from_secs(5), &mut |_| Some(first.clone()))?;
-    if let Some(appended) = appended {
-        log.sync(appended.end)?;
-    }
-    Ok(())
-}
-
-fn private(path: &Path, mode: u32) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))
-        .map_err(backend::Error::io("set the mode of", path))
-        .map_err(Error::from)
-}
-
-/// What a store's `FORMAT` says.
-fn marker_of(path: &Path) -> Result<Marker> {
-    let file = path.join(FORMAT_FILE);
-    let text = match fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(Error::NoStore { path: path.to_owned() });
-        }
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => String::new(),
-        Err(error) => return Err(backend::Error::io("read", &file)(error).into()),
-    };
-    Ok(Marker::decode(&text)?)
-}
-
-/// Makes a folder in which everything else stands a store, with this marker: all of it or, if this is interrupted, none.
-fn found(path: &Path, marker: &[u8]) -> Result<()> {
-    let unfinished = path.join(UNFINISHED_FILE);
-    files::replace(&path.join(IGNORE_FILE), &unfinished, b"*\n")?;
-    files::replace(&path.join(FORMAT_FILE), &unfinished, marker)?;
-    Ok(files::sync_folder(path)?)
-}
-
-/// Removes what an interrupted [`Store::create`] left.
-fn clear(path: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            fs::remove_dir_all(entry.path())?;
-        } else {
-            fs::remove_file(entry.path())?;
-        }
-    }
-    Ok(())
-}
-
-/// Whether a folder holds at most what an interrupted [`Store::create`] leaves: a journal that nothing was written to, and
-/// nothing else. A store that lost its `FORMAT` holds more.
-fn is_unfinished(path: &Path) -> io::Result<bool> {
-    // Encrypted it takes a little more.
-    const ENCRYPTED_BYTES: u64 = 64;
-    let first = refs_record(Refs::default()).encode().len() as u64 + ENCRYPTED_BYTES;
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let empty = |size: u64| Ok::<_, io::Error>(entry.metadata()?.len() <= size);
-        let own = match name.to_str() {
-            Some(IGNORE_FILE | UNFINISHED_FILE) => empty(4096)?,
-            Some(JOURNAL_FOLDER) => Journal::is_at_most(&entry.path(), first)?,
-            _ => false,
-        };
-        if !own {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 pub(crate) fn current_number(refs: &Refs) -> Option<SessionNumber> {

@@ -1,7 +1,8 @@
 //! Repair: never in place. What can be saved is written to a new folder; what cannot is listed.
 
+use super::folder::{FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, found, private, shown_index};
 use super::keyring::{Keyring, Trust};
-use super::{FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, Options, Store, found, private};
+use super::{Options, Store};
 use crate::backend::journal::{self, Journal, Mark, Witness};
 use crate::backend::rocks;
 use crate::backend::spool::{SpoolFolder, folder_in};
@@ -203,7 +204,7 @@ impl Store {
         let io = |action| backend::Error::io(action, to);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(io("make"))?;
         private(to, 0o700)?;
-        let index = super::shown_index(to, &seals, cipher.clone(), None);
+        let index = shown_index(to, &seals, cipher.clone(), None);
         let mut applier = index
             .try_applier()?
             .ok_or_else(|| Error::Conflict(format!("somebody else is at {}", to.display())))?;

@@ -1,8 +1,9 @@
 //! Whether a store is what it says it is, and making again what can be made again.
 
+use super::folder::{FORMAT_FILE, JOURNAL_FOLDER, shown_index};
 use super::keyring::Trust;
 use super::repair::rescue;
-use super::{FORMAT_FILE, JOURNAL_FOLDER, Options, Standing, Store, Waiting, shown_index};
+use super::{Options, Standing, Store, Waiting};
 use crate::backend::journal::Journal;
 use crate::engine::rebuild::Rebuilt;
 use crate::engine::verify::{Checked, Depth, Finding, Findings, chain};

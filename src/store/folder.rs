@@ -1,0 +1,111 @@
+//! The folder of a store: what is in it, what makes it one, and what an interrupted making leaves.
+
+use crate::backend::encrypted::EncryptedIndex;
+use crate::backend::journal::Journal;
+use crate::backend::rocks::RocksIndex;
+use crate::backend::{self, CIPHER_BYTES, Cipher, Index, Log, Seals, files};
+use crate::engine::maintain::refs_record;
+use crate::error::{Error, Result};
+use crate::format::{Marker, Refs, key};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) const FORMAT_FILE: &str = "FORMAT";
+pub(super) const JOURNAL_FOLDER: &str = "journal";
+pub(super) const INDEX_FOLDER: &str = "index";
+const IGNORE_FILE: &str = ".gitignore";
+/// What of the store's own files is being written.
+const UNFINISHED_FILE: &str = "FORMAT.new";
+
+/// The index in the folder of a store.
+pub(super) fn index(path: &Path, seals: &Seals, checked: Option<PathBuf>) -> RocksIndex {
+    RocksIndex::new(path.join(INDEX_FOLDER)).with_seals(seals, checked)
+}
+
+/// The same, with its rows as they were written.
+pub(super) fn shown_index(
+    path: &Path,
+    seals: &Seals,
+    cipher: Option<Cipher>,
+    checked: Option<PathBuf>,
+) -> Arc<dyn Index> {
+    let index = index(path, seals, checked);
+    match cipher {
+        Some(cipher) => Arc::new(EncryptedIndex::new(index, cipher, key::hidden)),
+        None => Arc::new(index),
+    }
+}
+
+pub(super) fn begin(log: &dyn Log) -> Result<()> {
+    let first = refs_record(Refs::default()).encode();
+    let appended = log.append(0, Duration::from_secs(5), &mut |_| Some(first.clone()))?;
+    if let Some(appended) = appended {
+        log.sync(appended.end)?;
+    }
+    Ok(())
+}
+
+pub(super) fn private(path: &Path, mode: u32) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+        .map_err(backend::Error::io("set the mode of", path))
+        .map_err(Error::from)
+}
+
+/// What a store's `FORMAT` says.
+pub(super) fn marker_of(path: &Path) -> Result<Marker> {
+    let file = path.join(FORMAT_FILE);
+    let text = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(Error::NoStore { path: path.to_owned() });
+        }
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => String::new(),
+        Err(error) => return Err(backend::Error::io("read", &file)(error).into()),
+    };
+    Ok(Marker::decode(&text)?)
+}
+
+/// Makes a folder in which everything else stands a store, with this marker: all of it or, if this is interrupted, none.
+pub(super) fn found(path: &Path, marker: &[u8]) -> Result<()> {
+    let unfinished = path.join(UNFINISHED_FILE);
+    files::replace(&path.join(IGNORE_FILE), &unfinished, b"*\n")?;
+    files::replace(&path.join(FORMAT_FILE), &unfinished, marker)?;
+    Ok(files::sync_folder(path)?)
+}
+
+/// Removes what an interrupted [`Store::create`] left.
+pub(super) fn clear(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a folder holds at most what an interrupted [`Store::create`] leaves: a journal that nothing was written to, and
+/// nothing else. A store that lost its `FORMAT` holds more.
+pub(super) fn is_unfinished(path: &Path) -> io::Result<bool> {
+    let first = (refs_record(Refs::default()).encode().len() + CIPHER_BYTES) as u64;
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let empty = |size: u64| Ok::<_, io::Error>(entry.metadata()?.len() <= size);
+        let own = match name.to_str() {
+            Some(IGNORE_FILE | UNFINISHED_FILE) => empty(4096)?,
+            Some(JOURNAL_FOLDER) => Journal::is_at_most(&entry.path(), first)?,
+            _ => false,
+        };
+        if !own {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
