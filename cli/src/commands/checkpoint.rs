@@ -14,6 +14,7 @@ use std::time::Duration;
 
 /// Name moments, list and compare them, and go back to them.
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub enum CheckpointCommand {
     /// Name this moment
     Create(CreateArgs),

@@ -12,6 +12,7 @@ use forge_store::model::Value;
 
 /// Record named values.
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub enum MeasurementCommand {
     /// Record a value
     Record(RecordArgs),

@@ -55,6 +55,7 @@ use crate::error::CommandError;
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub enum Command {
     /// Make a store for this project
     Init(init::InitArgs),
