@@ -56,7 +56,6 @@ pub struct FactList {
 
 /// List or show facts of one kind.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum FactCommand {
     /// List them, oldest first
     List(FactList),

@@ -21,7 +21,6 @@ const DEPENDENCY_TYPES: &[DependencyType] = &[
 
 /// Record what is held to be true and what it rests on.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum BeliefCommand {
     /// State a belief
     Add(AddArgs),

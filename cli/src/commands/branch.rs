@@ -14,7 +14,6 @@ use forge_store::store::{BranchSummary, CheckpointFilter};
 
 /// Try another line of thought without losing this one.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum BranchCommand {
     /// Begin a branch here or at another moment
     Create(CreateArgs),

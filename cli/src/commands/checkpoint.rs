@@ -14,7 +14,6 @@ use std::time::Duration;
 
 /// Name moments, list and compare them, and go back to them.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum CheckpointCommand {
     /// Name this moment
     Create(CreateArgs),

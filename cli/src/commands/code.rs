@@ -11,7 +11,6 @@ use forge_store::model::{AutoTrigger, Kind, Value};
 
 /// Record the state of the source code.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum CodeCommand {
     /// Record commit and uncommitted changes of this checkout
     Capture(CaptureArgs),

@@ -13,7 +13,6 @@ use std::ffi::OsString;
 
 /// Run commands and record how they end.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum CommandCommand {
     /// Run a command, pass its output on, record it, and exit as it does
     Record(RecordArgs),

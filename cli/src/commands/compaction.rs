@@ -17,7 +17,6 @@ const ROOM: Room = Room { units: 10_000, bytes: usize::MAX };
 
 /// See when an agent's context was compacted and what its summary left out.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum CompactionCommand {
     /// List compactions, newest first, each with how much its summary left out
     List(ListArgs),

@@ -7,7 +7,6 @@ use crate::report::config::{Changed, Setting, Settings};
 
 /// Read and change settings.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum ConfigCommand {
     /// List all settings, their values and where these come from
     List,

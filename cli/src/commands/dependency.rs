@@ -8,7 +8,6 @@ use forge_store::model::{Kind, Value};
 
 /// List and show what beliefs rest on.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum DependencyCommand {
     /// List dependencies
     List(ListArgs),

@@ -12,7 +12,6 @@ use forge_store::model::{Kind, Value, rule};
 
 /// Record what speaks for or against a hypothesis.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum EvidenceCommand {
     /// Record evidence; the confidence of its hypothesis follows
     Add(AddArgs),

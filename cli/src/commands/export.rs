@@ -12,7 +12,6 @@ use std::path::PathBuf;
 
 /// Write out what is recorded.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum ExportCommand {
     /// Write a session's imported transcript back, byte for byte but for secrets that were taken out
     Transcript(ExportArgs),

@@ -16,7 +16,6 @@ const UNANSWERED: &[GapStatus] =
 
 /// Record what is not known and should be.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum GapCommand {
     /// Name a gap
     Add(AddArgs),

@@ -16,7 +16,6 @@ use std::path::Path;
 
 /// Make forge part of a coding agent.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum HooksCommand {
     /// Let an agent save before each compaction and get back what it lost
     Install(InstallArgs),

@@ -16,7 +16,6 @@ const UNSETTLED: &[HypothesisStatus] =
 
 /// State, test and settle hypotheses.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum HypothesisCommand {
     /// State a hypothesis
     Add(AddArgs),

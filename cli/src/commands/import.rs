@@ -23,7 +23,6 @@ const SHOWN_BAD_LINES: usize = 20;
 
 /// Take in what others have recorded.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum ImportCommand {
     /// Import transcripts of Claude Code; without a file, show this directory's and ask
     ClaudeCode(ClaudeCodeArgs),

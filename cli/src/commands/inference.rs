@@ -12,7 +12,6 @@ use forge_store::model::{Fact, Kind, Origin, Timestamp, Value};
 
 /// List and show what rules read in messages, agree with it or put it aside.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum InferenceCommand {
     /// List those that stand, oldest first
     List(ListArgs),

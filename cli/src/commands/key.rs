@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 /// The key of a store's seals, which lies outside the store.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum KeyCommand {
     /// Say whether the store's key and witness are here
     Show,

@@ -12,7 +12,6 @@ use forge_store::model::Value;
 
 /// Record named values.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum MeasurementCommand {
     /// Record a value
     Record(RecordArgs),

@@ -55,7 +55,6 @@ use crate::error::CommandError;
 
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum Command {
     /// Make a store for this project
     Init(init::InitArgs),

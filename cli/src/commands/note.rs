@@ -11,7 +11,6 @@ use forge_store::model::{Kind, Value};
 
 /// Write remarks down.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum NoteCommand {
     /// Write a remark down
     Add(AddArgs),

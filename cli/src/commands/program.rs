@@ -13,7 +13,6 @@ use std::str::FromStr;
 
 /// Checkpoint programs of several agents, and go on with each agent where it is.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum ProgramCommand {
     /// Record where the agents are, in one revision
     Checkpoint(CheckpointArgs),

@@ -15,7 +15,6 @@ use std::time::Duration;
 
 /// Save how far long pipelines have come, and go on with them.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum ProgressCommand {
     /// Save how far an execution has come, or report single items between saves
     Save(save::SaveArgs),

@@ -15,7 +15,6 @@ use forge_store::systems::run::{Next, Run, RunStatus, StepRecord, output_id};
 
 /// Record workflow runs of items through steps, and go on with them.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum RunCommand {
     /// Begin a run, or go on with one that was ended
     Start(StartArgs),

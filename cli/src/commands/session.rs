@@ -10,7 +10,6 @@ use forge_store::store::NewSession;
 
 /// Begin, choose and list debugging sessions.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum SessionCommand {
     /// Begin a session and make it the current one
     New(NewArgs),

@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 
 /// Keep message threads of LLM agents such that their provider takes them.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum ThreadCommand {
     /// Save messages at the end of a thread
     Append(history::AppendArgs),

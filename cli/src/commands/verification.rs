@@ -13,7 +13,6 @@ use std::time::Duration;
 
 /// Record results of tests, builds and checks.
 #[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
 pub enum VerificationCommand {
     /// Record a result
     Add(AddArgs),
