@@ -16,6 +16,9 @@ use std::time::Duration;
 pub(super) const FORMAT_FILE: &str = "FORMAT";
 pub(super) const JOURNAL_FOLDER: &str = "journal";
 pub(super) const INDEX_FOLDER: &str = "index";
+/// Room for who prunes on a full disk.
+pub(super) const RESERVE_FILE: &str = "reserve";
+pub(super) const UNFINISHED_RESERVE_FILE: &str = "reserve.new";
 const IGNORE_FILE: &str = ".gitignore";
 /// What of the store's own files is being written.
 const UNFINISHED_FILE: &str = "FORMAT.new";

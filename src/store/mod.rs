@@ -24,6 +24,7 @@ mod merge;
 mod purge;
 mod recover;
 mod repair;
+mod reserve;
 mod resolve;
 mod retain;
 mod search;
@@ -480,8 +481,11 @@ impl Store {
     /// As every write; nothing is lost by a failure.
     pub fn compact(&self) -> Result<bool> {
         self.engine.check_writable()?;
+        // What this process reads is not removed.
+        self.engine.live.forget();
         let compacted = self.engine.live.index.compact()?;
         self.engine.live.forget();
+        self.engine.live.tidy();
         Ok(compacted)
     }
 

@@ -15,6 +15,7 @@ mod environment;
 mod error;
 mod fact;
 mod fault;
+mod full;
 mod hook;
 mod hooks;
 mod inference;
