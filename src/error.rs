@@ -4,7 +4,6 @@ use crate::backend;
 use crate::format::{DecodeError, MarkerError};
 use crate::model::Timestamp;
 use std::fmt;
-use std::io;
 use std::path::PathBuf;
 
 /// What to do next about an error. Exhaustive on purpose: the compiler then points at every edge when one is added.
@@ -191,21 +190,7 @@ impl Error {
     /// Whether it went wrong since there is no room on the disk, or none for this user.
     #[must_use]
     pub fn is_disk_full(&self) -> bool {
-        let mut next: Option<&(dyn std::error::Error + 'static)> = Some(self);
-        while let Some(error) = next {
-            let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
-            // RocksDB tells it in words.
-            let said = error.to_string();
-            if matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
-                || ["No space left on device", "Disk quota exceeded"]
-                    .iter()
-                    .any(|words| said.contains(words))
-            {
-                return true;
-            }
-            next = error.source();
-        }
-        false
+        backend::is_disk_full(self)
     }
 
     /// Something asked for makes no sense.

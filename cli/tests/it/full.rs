@@ -31,8 +31,8 @@ impl Drop for Mounted {
     }
 }
 
-/// A transcript of long ago, such as does not compress, of about so many megabytes.
-fn transcript(id: &str, megabytes: u64) -> String {
+/// A transcript of a day, of about so many megabytes that do not compress well.
+fn transcript(id: &str, megabytes: u64, day: &str) -> String {
     let line = |number: u64| {
         let noise: String = (0..60)
             .map(|part| {
@@ -43,7 +43,7 @@ fn transcript(id: &str, megabytes: u64) -> String {
             "type": "user",
             "uuid": format!("{id} {number}"),
             "sessionId": id,
-            "timestamp": "2026-01-01T00:00:00Z",
+            "timestamp": format!("{day}T20:00:00Z"),
             "message": { "content": noise },
         });
         format!("{line}\n")
@@ -60,31 +60,37 @@ fn empty(store: &Path) {
     fs::remove_file(store.join("ballast")).unwrap();
 }
 
-fn import(environment: &Environment, id: &str, megabytes: u64) {
-    environment.write(&format!("project/{id}.jsonl"), &transcript(id, megabytes));
+fn import(environment: &Environment, id: &str, megabytes: u64, day: &str) {
+    environment.write(&format!("project/{id}.jsonl"), &transcript(id, megabytes, day));
     environment.forge(["import", "claude-code", &format!("{id}.jsonl")]).success();
 }
 
 const NOW: [&str; 6] = ["checkpoint", "prune", "--transcripts", "1d", "--now", "--yes"];
 
-#[test]
-fn on_a_full_disk_all_is_read_and_pruning_makes_room_with_the_room_that_was_kept() {
+/// A store whose index takes 10 MB, of which 6 can go, on a disk of 24 that is full.
+fn full(test: &str, reserve: bool) -> Option<(Environment, Mounted)> {
     let environment = Environment::new();
     let store = environment.path("project/.forge");
-    let Some(_mounted) = Mounted::tmpfs("prune on a full disk", "24m", store.clone()) else {
-        return;
-    };
+    let mounted = Mounted::tmpfs(test, "24m", store.clone())?;
     environment.forge(["init", "--name", "work"]).success();
-    import(&environment, "long-ago", 16);
+    import(&environment, "long-ago", 12, "2026-01-01");
+    import(&environment, "lately", 6, "2026-01-31");
     environment.forge(["session", "use", "work"]).success();
     environment.forge(["note", "add", "the pool has 5 connections"]).success();
     environment.forge(["maintain"]).success();
-    let reserve = store.join("reserve");
-    assert!(reserve.metadata().unwrap().len() >= 256 << 10);
-
-    // Without the room that is kept there is no way but to make some.
-    fs::remove_file(&reserve).unwrap();
+    let kept = store.join("reserve").metadata().unwrap().len();
+    assert!((256 << 10..512 << 10).contains(&kept), "{kept}");
+    if !reserve {
+        fs::remove_file(store.join("reserve")).unwrap();
+    }
     fill(&store);
+    Some((environment, mounted))
+}
+
+#[test]
+fn on_a_full_disk_all_is_read_and_what_is_refused_says_what_to_do() {
+    let test = "a full disk without room that was kept";
+    let Some((environment, mounted)) = full(test, false) else { return };
     environment.forge(["status"]).success();
     environment.forge(["log"]).success();
     let read = [
@@ -97,24 +103,29 @@ fn on_a_full_disk_all_is_read_and_pruning_makes_room_with_the_room_that_was_kept
     for command in read {
         environment.forge(command).success();
     }
-    let text = transcript("text", 1);
     let said = |refused: &Output| {
         assert_eq!(refused.code, 4, "{refused}");
         assert!(refused.stderr.contains("'forge checkpoint prune --now --yes'"), "{refused}");
     };
-    environment.write("project/long.txt", &text);
-    said(&environment.forge(["import", "claude-code", "long.txt"]));
+    environment.write("project/more.jsonl", &transcript("more", 1, "2026-01-31"));
+    said(&environment.forge(["import", "claude-code", "more.jsonl"]));
+    // Nor can room be made by pruning, if none was kept for that.
     said(&environment.forge(NOW));
     environment.forge(["verify", "--read-data"]).success();
-
-    // With it there is.
-    empty(&store);
+    empty(&mounted.0);
     environment.forge(["maintain"]).success();
-    assert!(reserve.exists(), "it is kept again once there is room");
-    fill(&store);
+    assert!(mounted.0.join("reserve").exists(), "it is kept again once there is room");
+    environment.forge(["verify", "--read-data"]).success();
+}
+
+/// What stays takes ten times the room that was kept: the index cannot be written anew at once.
+#[test]
+fn on_a_full_disk_pruning_makes_room_with_the_room_that_was_kept() {
+    let Some((environment, mounted)) = full("prune on a full disk", true) else { return };
     environment.forge(NOW).success();
-    let mut more = File::create(store.join("more")).unwrap();
-    more.write_all(&vec![1; 6 << 20]).unwrap();
+    let mut more = File::create(mounted.0.join("more")).unwrap();
+    more.write_all(&vec![1; 4 << 20]).unwrap();
+    assert!(mounted.0.join("reserve").exists());
     environment.forge(["verify", "--read-data"]).success();
     environment.forge(["note", "add", "there is room"]).success();
 }
