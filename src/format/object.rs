@@ -382,7 +382,17 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_lies_about_its_length_allocates_nothing() {
+    fn an_object_that_lies_about_its_length_is_opened_no_further_than_it_says() {
+        let bomb = compress(&vec![0; MAX_OBJECT_BYTES]).unwrap();
+        assert!(bomb.len() < 10_000);
+        let name = *blake3::hash(&[0; 100]).as_bytes();
+        for codec in [CODEC_ZSTD, CODEC_ZSTD_PREFIX] {
+            // Its check is right: whoever makes such a thing makes that too.
+            for length in [100, MAX_OBJECT_BYTES + 1, u32::MAX as usize] {
+                let sealed = put_together(ObjectKind::Blob, codec, length, &name, &bomb);
+                assert!(open(ObjectKind::Blob, &sealed).is_err());
+            }
+        }
         let (_, mut sealed) = seal(ObjectKind::Blob, &[0; 100_000]);
         sealed[6..10].copy_from_slice(&u32::MAX.to_le_bytes());
         assert!(open(ObjectKind::Blob, &sealed).is_err());

@@ -273,7 +273,9 @@ impl Store {
             Ok(_) => Some(path.to_owned()),
             // Rather nowhere than where it may be seen.
             Err(_) => {
-                let text = fs::read(path.join(FORMAT_FILE)).unwrap_or_default();
+                let file = path.join(FORMAT_FILE);
+                let is_file = file.symlink_metadata().is_ok_and(|about| about.is_file());
+                let text = if is_file { fs::read(file).unwrap_or_default() } else { Vec::new() };
                 let is_encrypted = String::from_utf8_lossy(&text).contains("encrypted");
                 (!is_encrypted).then(|| path.to_owned())
             }

@@ -1,5 +1,7 @@
 //! A disk without any room left: reading goes on, refusals say what to do, and pruning makes room.
 
+#![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
+
 use crate::environment::{Environment, Output};
 use serde_json::json;
 use std::fs::{self, File};
@@ -18,7 +20,7 @@ impl Mounted {
         mount.args(["-t", "tmpfs", "-o", &format!("size={size},mode=700"), "tmpfs"]).arg(&place);
         let mounted = mount.output().is_ok_and(|done| done.status.success());
         if !mounted {
-            writeln!(std::io::stderr(), "SKIPPED {test}: cannot mount (needs root)").unwrap();
+            eprintln!("SKIPPED {test}: cannot mount (needs root)");
         }
         mounted.then_some(Self(place))
     }

@@ -18,6 +18,7 @@ mod fault;
 mod full;
 mod hook;
 mod hooks;
+mod hostile;
 mod inference;
 mod integrity;
 mod known;

@@ -303,7 +303,7 @@ fn pieces_that_are_written_anew_hold_what_is_left_and_nothing_else() {
         index.folder.table_bytes(generation).unwrap()
     };
     let before = size();
-    let is_left = |n: &u64| n % 3 == 0 || (1000..1500).contains(n);
+    let is_left = |n: &u64| n.is_multiple_of(3) || (1000..1500).contains(n);
     write((0..ROWS).filter(|n| !is_left(n)).map(|n| (key(n), Vec::new())).collect(), 11);
     assert!(size() >= before, "deleting alone frees nothing");
     assert!(index.compact_pieces().unwrap());
