@@ -187,6 +187,12 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
+    /// Whether it went wrong since there is no room on the disk, or none for this user.
+    #[must_use]
+    pub fn is_disk_full(&self) -> bool {
+        backend::is_disk_full(self)
+    }
+
     /// Something asked for makes no sense.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::Invalid(message.into())

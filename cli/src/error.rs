@@ -127,6 +127,19 @@ impl CommandError {
             .hinted("this is a bug in forge; what was acknowledged before is safe")
     }
 
+    /// Whether it went wrong since there is no room for the store on its disk.
+    #[must_use]
+    pub fn is_disk_full(&self) -> bool {
+        let mut next = self.source();
+        while let Some(error) = next {
+            if let Some(error) = error.downcast_ref::<store::Error>() {
+                return error.is_disk_full();
+            }
+            next = error.source();
+        }
+        false
+    }
+
     /// The system refused to do something; a broken pipe keeps its own kind.
     #[must_use]
     pub fn io(what: &str, error: io::Error) -> Self {
@@ -268,10 +281,10 @@ impl From<store::Error> for CommandError {
             store::Error::Backend(backend::Error::Busy { .. }) => {
                 Some("try again, or wait longer with '--lock-timeout SECONDS'".to_owned())
             }
+            full if full.is_disk_full() => Some(
+                "make room on the disk, or drop what is old at once with 'forge checkpoint prune --now --yes' ('--dry-run' says what); reading goes on".to_owned(),
+            ),
             store::Error::Backend(backend::Error::Io { source, .. }) => match source.kind() {
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                    Some("make room on the disk; until then reading goes on".to_owned())
-                }
                 io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                     Some("the store cannot be written from here; reading goes on".to_owned())
                 }

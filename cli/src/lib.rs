@@ -109,6 +109,9 @@ fn not_parsed(error: &clap::Error, form: Form) -> Result<u8, CommandError> {
     if !asked && form.json {
         return Err(CommandError::usage(error));
     }
+    if !asked && output::print_hidden_usage(error) {
+        return Ok(error::EXIT_INVALID);
+    }
     match error.print() {
         Err(broken) if asked => Err(CommandError::io("cannot write the help", broken)),
         _ => Ok(if asked { error::EXIT_OK } else { error::EXIT_INVALID }),

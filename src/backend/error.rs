@@ -78,9 +78,33 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether it went wrong since there is no room on the disk, or none for this user.
+    pub(crate) fn is_disk_full(&self) -> bool {
+        is_disk_full(self)
+    }
+
     /// Adds to an I/O error what was tried on which file.
     pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { action, path, source }
     }
+}
+
+/// Whether an error, or what it goes back to, is that there is no room on the disk, or none for this user.
+pub(crate) fn is_disk_full(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+        // RocksDB tells it in words.
+        let said = error.to_string();
+        if matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+            || ["No space left on device", "Disk quota exceeded"]
+                .iter()
+                .any(|words| said.contains(words))
+        {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }

@@ -16,6 +16,7 @@ pub mod spool;
 
 pub(crate) use cipher::Place;
 pub use cipher::{CIPHER_BYTES, Cipher};
+pub(crate) use error::is_disk_full;
 pub use error::{Error, Holder};
 pub use seal::{Breach, SealKey, Seals};
 

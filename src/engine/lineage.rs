@@ -68,7 +68,7 @@ pub(crate) fn parents(refs: &Refs, number: SessionNumber, at: At) -> Result<Vec<
         let base = session.branch(at.branch)?.base;
         stretches.push(Stretch { branch: at.branch, after: 0, to: at.sequence });
         match base {
-            Some((branch, sequence)) if branch != at.branch => {
+            Some((branch, sequence)) if branch < at.branch => {
                 at = At { branch, sequence: sequence.min(at.sequence) };
             }
             _ => return Ok(stretches),

@@ -292,6 +292,13 @@ impl Live {
         *self.known() = Known::default();
     }
 
+    /// Removes generations that nobody reads any more. What somebody still reads goes with a later one.
+    pub(crate) fn tidy(&self) {
+        if let Err(error) = self.index.tidy() {
+            tracing::debug!(%error, "older generations of the index were left");
+        }
+    }
+
     /// Notes that a generation at this position was published: what is before it need not be known any longer. What
     /// is behind it stays, so that the next writer need not read it again.
     pub(crate) fn published(&self, position: Position) {

@@ -102,6 +102,8 @@ impl Engine {
         publish(applier, position)?;
         self.live.log.remove_before(position)?;
         self.live.published(position);
+        // Until now this process read the one before.
+        self.live.tidy();
         Ok(true)
     }
 

@@ -68,6 +68,7 @@ impl Engine {
         drop(base);
         applier.publish(position)?;
         self.live.forget();
+        self.live.tidy();
         Ok(Some(rebuilt))
     }
 

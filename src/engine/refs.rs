@@ -279,3 +279,71 @@ pub(crate) fn advance_by(refs: &mut Refs, change: &RecordChange) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[expect(clippy::indexing_slicing, reason = "a test may panic")]
+mod tests {
+    use super::*;
+    use crate::format::RefsRow;
+    use crate::model::{Author, Operation, SessionId, SessionKind};
+
+    fn sound() -> Refs {
+        let mut refs = Refs::default();
+        let info = SessionInfo {
+            id: SessionId::from_bytes([1; 16]),
+            name: "s".to_owned(),
+            kind: SessionKind::Debug,
+            agent: None,
+            agent_session: None,
+            started_at: Timestamp::default(),
+        };
+        advance_by(&mut refs, &RecordChange::Session { info }).unwrap();
+        for name in ["one", "two"] {
+            let mut branch = refs.sessions[0].branches[0].clone();
+            branch.name = name.to_owned();
+            branch.base = Some((0, 0));
+            refs.sessions[0].branches.push(branch);
+        }
+        refs
+    }
+
+    fn record(change: RecordChange) -> Vec<u8> {
+        let operation = Operation {
+            id: OperationId::from_bytes([0; 16]),
+            verb: "rotate".to_owned(),
+            author: Author::Hook,
+            time: Timestamp::default(),
+        };
+        Record { operation, changes: vec![change] }.encode()
+    }
+
+    /// Two branches that each begin on the other were followed for ever, and a count at its end was counted on from.
+    #[test]
+    fn refs_that_lead_round_or_count_beyond_all_bounds_are_refused() {
+        let lies: [fn(&mut SessionRefs); 7] = [
+            |session| {
+                session.branches[1].base = Some((2, 1));
+                session.branches[2].base = Some((1, 1));
+            },
+            |session| session.branches[1].base = Some((1, 0)),
+            |session| session.next_sequence = u64::MAX,
+            |session| session.next_sequence = 0,
+            |session| session.facts = u64::MAX,
+            |session| session.pages = u64::MAX,
+            |session| session.current_branch = 3,
+        ];
+        let right = sound();
+        let decoded = |refs: &Refs| {
+            let row = RefsRow { refs: refs.clone() }.encode();
+            let record = record(RecordChange::Refs(Box::new(refs.clone())));
+            (Record::decode(&record).is_ok(), RefsRow::decode(&row).is_ok())
+        };
+        assert_eq!(decoded(&right), (true, true));
+        for (number, lie) in lies.iter().enumerate() {
+            let mut refs = right.clone();
+            lie(&mut refs.sessions[0]);
+            assert_eq!(decoded(&refs), (false, false), "{number}");
+        }
+        assert_eq!(decoded(&Refs { pinned: Some(1), ..right }), (false, false));
+    }
+}

@@ -183,6 +183,24 @@ mod tests {
         }
     }
 
+    /// Lists in lists without end, and what says that it holds four thousand million things in five bytes.
+    #[test]
+    fn what_is_nested_or_long_without_end_is_refused() {
+        for opened in [vec![0x91], vec![0x81, 0xa1, b'a']] {
+            let nested = opened.repeat(1_000_000);
+            assert!(unpack::<crate::model::Value>("value", &nested).is_err());
+            assert!(unpack::<crate::format::Record>("record", &nested).is_err());
+        }
+        // List, map, text and bytes, with a length of 32 bits.
+        for mark in [0xdd, 0xdf, 0xdb, 0xc6_u8] {
+            let long = [mark, 0xff, 0xff, 0xff, 0xff];
+            assert!(unpack::<crate::model::Value>("value", &long).is_err());
+            assert!(unpack::<Vec<crate::model::Value>>("values", &long).is_err());
+        }
+        let mut reader = Reader::new("bytes", &[0xff, 0xff, 0xff, 0xff, 0x0f, 1]);
+        assert!(reader.bytes().is_err());
+    }
+
     #[test]
     fn bytes_behind_a_record_are_refused() {
         let mut bytes = pack(&crate::model::Value::from("x"));

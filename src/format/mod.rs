@@ -47,8 +47,7 @@ pub use marker::{FORMAT_VERSION, Marker, MarkerError};
 pub use mend::mend;
 pub use object::{
     Effort, MAX_OBJECT_BYTES, ObjectKind, compress_sealed, content_length, is_whole, open,
-    open_with_prefix, opens, seal, seal_raw, seal_with_prefix, sealed_id, sealed_kind,
-    stands_alone,
+    open_with_prefix, seal, seal_raw, seal_with_prefix, sealed_id, sealed_kind, stands_alone,
 };
 pub use page::Page;
 pub use record::{Body, Bytes, DeltaPart, Record, RecordChange};

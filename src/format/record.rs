@@ -408,7 +408,7 @@ impl Record {
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let wrong = |reason: String| DecodeError::new("record", reason);
         match bytes.split_first() {
-            Some((&RAW, packed)) => unpack("record", packed),
+            Some((&RAW, packed)) => Self::checked(unpack("record", packed)?),
             Some((&COMPRESSED, rest)) => {
                 let (length, compressed) =
                     rest.split_first_chunk().ok_or_else(|| wrong("it ends too early".into()))?;
@@ -418,10 +418,25 @@ impl Record {
                     .ok_or_else(|| wrong("it says it is larger than any record".into()))?;
                 let packed = zstd::bulk::decompress(compressed, length)
                     .map_err(|error| wrong(format!("it does not decompress: {error}")))?;
-                unpack("record", &packed)
+                Self::checked(unpack("record", &packed)?)
             }
             _ => Err(wrong("unknown version".into())),
         }
+    }
+
+    /// Refuses what nobody could count on from.
+    fn checked(self) -> Result<Self, DecodeError> {
+        for change in &self.changes {
+            let right = match change {
+                RecordChange::Refs(refs) => refs.check(),
+                RecordChange::Facts { count, .. } if u32::try_from(*count).is_err() => {
+                    Err("it counts more facts than a page can hold")
+                }
+                _ => Ok(()),
+            };
+            right.map_err(|reason| DecodeError::new("record", reason))?;
+        }
+        Ok(self)
     }
 }
 

@@ -141,6 +141,43 @@ pub struct Refs {
     pub purges: u64,
 }
 
+/// No count comes near this: it leaves room to add to it.
+const MAX_COUNT: u64 = 1 << 48;
+
+impl Refs {
+    /// Whether they can be those of a store: whoever follows them comes to an end, and whoever counts on overflows nothing.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        let known = |session: Option<SessionNumber>| {
+            session.is_none_or(|number| (number as usize) < self.sessions.len())
+        };
+        if !known(self.pinned) || !known(self.last_used) {
+            return Err("it names a session that there is not");
+        }
+        self.sessions.iter().try_for_each(SessionRefs::check)
+    }
+}
+
+impl SessionRefs {
+    fn check(&self) -> Result<(), &'static str> {
+        let counts = [self.checkpoints, self.pages, self.facts];
+        if !(1..=MAX_COUNT).contains(&self.next_sequence) || counts.iter().any(|n| *n > MAX_COUNT) {
+            return Err("it counts what no store can hold");
+        }
+        if self.branches.get(self.current_branch as usize).is_none() {
+            return Err("it names a branch that there is not");
+        }
+        for (number, branch) in (0..).zip(&self.branches) {
+            if branch.base.is_some_and(|(base, _)| base >= number) {
+                return Err("a branch begins on one that came after it");
+            }
+            if branch.head.is_some_and(|head| head.sequence >= self.next_sequence) {
+                return Err("a branch ends with a revision that there is not");
+            }
+        }
+        Ok(())
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 const fn is_zero(number: &u64) -> bool {
     *number == 0

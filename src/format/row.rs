@@ -501,7 +501,24 @@ pub struct RefsRow {
     /// The refs.
     pub refs: Refs,
 }
-packed_row!(RefsRow, "refs");
+
+impl RefsRow {
+    /// The bytes of this row's value.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        wrap(&pack(self))
+    }
+
+    /// The value these bytes stand for.
+    ///
+    /// # Errors
+    /// If they are damaged, or name what there cannot be.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let row: Self = unpack("refs", unwrap("refs", bytes)?)?;
+        row.refs.check().map_err(|reason| DecodeError::new("refs", reason))?;
+        Ok(row)
+    }
+}
 
 /// How many rows there are that nothing else would miss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -17,6 +17,9 @@ pub(super) const FORMAT_FILE: &str = "FORMAT";
 pub(super) const JOURNAL_FOLDER: &str = "journal";
 pub(super) const INDEX_FOLDER: &str = "index";
 pub(super) const CONFIG_FILE: &str = "config.toml";
+/// Room for who prunes on a full disk.
+pub(super) const RESERVE_FILE: &str = "reserve";
+pub(super) const UNFINISHED_RESERVE_FILE: &str = "reserve.new";
 const IGNORE_FILE: &str = ".gitignore";
 /// What of the store's own files is being written.
 const UNFINISHED_FILE: &str = "FORMAT.new";
@@ -56,9 +59,51 @@ pub(super) fn private(path: &Path, mode: u32) -> Result<()> {
         .map_err(Error::from)
 }
 
-/// What a store's `FORMAT` says.
+/// How far down a store's folder holds anything: the files of a generation of the index.
+pub(super) const DEPTH: u32 = 2;
+
+/// Refuses what is neither file nor folder in a store. Through a link that somebody else put there, in a project that was fetched,
+/// others' files would be written, or cut off as the end of a journal; a pipe would keep whoever opens it waiting.
+pub(super) fn check_files(folder: &Path, depth: u32) -> Result<()> {
+    let listed = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
+        listed => listed.map_err(backend::Error::io("list", folder))?,
+    };
+    for entry in listed {
+        let entry = entry.map_err(backend::Error::io("list", folder))?;
+        let kind = match entry.file_type() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            kind => kind.map_err(backend::Error::io("look at", &entry.path()))?,
+        };
+        if !kind.is_file() && !kind.is_dir() {
+            let what = if kind.is_symlink() { "a link" } else { "no file" };
+            return Err(Error::Corrupt {
+                what: format!("the store at {}", folder.display()),
+                source: format!(
+                    "{} is {what}: nothing is read or written through it",
+                    entry.path().display()
+                )
+                .into(),
+            });
+        }
+        if kind.is_dir() && depth > 0 {
+            match check_files(&entry.path(), depth - 1) {
+                // It was on its way out.
+                Err(Error::Backend(backend::Error::Io { source, .. }))
+                    if source.kind() == io::ErrorKind::NotFound => {}
+                checked => checked?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a store's `FORMAT` says. Nothing of the store was opened before.
 pub(super) fn marker_of(path: &Path) -> Result<Marker> {
     let file = path.join(FORMAT_FILE);
+    if file.symlink_metadata().is_ok() {
+        check_files(path, DEPTH)?;
+    }
     let text = match fs::read_to_string(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -80,11 +125,13 @@ pub(super) fn found(path: &Path, marker: &[u8]) -> Result<()> {
 
 /// The files and folders that are not forge's. `config.toml` is a person's, and known.
 pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
-    const OWN: [&str; 10] = [
+    const OWN: [&str; 12] = [
         FORMAT_FILE,
         UNFINISHED_FILE,
         IGNORE_FILE,
         CONFIG_FILE,
+        RESERVE_FILE,
+        UNFINISHED_RESERVE_FILE,
         JOURNAL_FOLDER,
         INDEX_FOLDER,
         "spool",

@@ -24,6 +24,7 @@ mod merge;
 mod purge;
 mod recover;
 mod repair;
+mod reserve;
 mod resolve;
 mod retain;
 mod search;
@@ -272,7 +273,9 @@ impl Store {
             Ok(_) => Some(path.to_owned()),
             // Rather nowhere than where it may be seen.
             Err(_) => {
-                let text = fs::read(path.join(FORMAT_FILE)).unwrap_or_default();
+                let file = path.join(FORMAT_FILE);
+                let is_file = file.symlink_metadata().is_ok_and(|about| about.is_file());
+                let text = if is_file { fs::read(file).unwrap_or_default() } else { Vec::new() };
                 let is_encrypted = String::from_utf8_lossy(&text).contains("encrypted");
                 (!is_encrypted).then(|| path.to_owned())
             }
@@ -480,8 +483,11 @@ impl Store {
     /// As every write; nothing is lost by a failure.
     pub fn compact(&self) -> Result<bool> {
         self.engine.check_writable()?;
+        // What this process reads is not removed.
+        self.engine.live.forget();
         let compacted = self.engine.live.index.compact()?;
         self.engine.live.forget();
+        self.engine.live.tidy();
         Ok(compacted)
     }
 

@@ -1,6 +1,8 @@
 //! Repair: never in place. What can be saved is written to a new folder; what cannot is listed.
 
-use super::folder::{FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, found, private, shown_index};
+use super::folder::{
+    DEPTH, FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, check_files, found, private, shown_index,
+};
 use super::keyring::{Keyring, Trust};
 use super::{Options, Store};
 use crate::backend::journal::{self, Journal, Mark, Witness};
@@ -184,9 +186,11 @@ impl Store {
         now: Timestamp,
         keyring: Option<&Path>,
     ) -> Result<Repaired> {
-        if !from.join(JOURNAL_FOLDER).exists() && !from.join(FORMAT_FILE).exists() {
+        let marked = from.join(FORMAT_FILE).symlink_metadata().is_ok();
+        if !from.join(JOURNAL_FOLDER).exists() && !marked {
             return Err(Error::NoStore { path: from.to_owned() });
         }
+        check_files(from, DEPTH)?;
         if to.join(FORMAT_FILE).exists() {
             return Err(Error::StoreExists { path: to.to_owned() });
         }

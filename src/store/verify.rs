@@ -1,6 +1,6 @@
 //! Whether a store is what it says it is, and making again what can be made again.
 
-use super::folder::{FORMAT_FILE, JOURNAL_FOLDER, shown_index};
+use super::folder::{DEPTH, FORMAT_FILE, JOURNAL_FOLDER, check_files, shown_index};
 use super::keyring::Trust;
 use super::repair::rescue;
 use super::{Options, Standing, Store, Waiting};
@@ -55,7 +55,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::NoStore`], [`Error::Marker`] if it is another version's, [`Error::Encrypted`] if it is and its key is not in
-    /// this keyring: damage is no error here.
+    /// this keyring; [`Error::Corrupt`] if there is a link in it. Other damage is no error here.
     pub fn verify(
         path: &Path,
         depth: Depth,
@@ -73,6 +73,9 @@ impl Store {
         (keyring, vouched): (Option<&Path>, bool),
     ) -> Result<Verified> {
         let mut findings = Findings::default();
+        if path.join(FORMAT_FILE).symlink_metadata().is_ok() || path.join(JOURNAL_FOLDER).exists() {
+            check_files(path, DEPTH)?;
+        }
         let marker = match std::fs::read(path.join(FORMAT_FILE)) {
             Err(_) if !path.join(JOURNAL_FOLDER).exists() => {
                 return Err(Error::NoStore { path: path.to_owned() });

@@ -188,6 +188,22 @@ fn the_example_is_a_stream_in_the_order_of_time() {
     assert!(put.len() > 60, "the example has only {} entities", put.len());
 }
 
+#[test]
+fn every_test_that_the_page_on_reliability_names_is_there() {
+    let page = fs::read_to_string(root().join("docs/reliability.md")).unwrap();
+    let code = files(root(), "rs").into_iter().map(|path| fs::read_to_string(path).unwrap());
+    let code = code.collect::<Vec<_>>().join("\n");
+    let is_test = |word: &&str| {
+        word.matches('_').count() > 3
+            && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    };
+    let named: Vec<&str> = page.split('`').skip(1).step_by(2).filter(is_test).collect();
+    assert!(named.len() > 40, "{named:?}");
+    for name in named {
+        assert!(code.contains(&format!("fn {name}(")), "{name} is no test");
+    }
+}
+
 /// A target that nobody describes is one that nobody runs.
 #[test]
 fn every_fuzz_target_is_built_and_described() {

@@ -16,6 +16,8 @@ mod fault;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod integrity;
 #[cfg(test)]
 mod journal;

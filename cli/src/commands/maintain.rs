@@ -18,6 +18,7 @@ pub fn run(context: &mut Context) -> Result<(), CommandError> {
         store.maintain(0)?;
     }
     let compacted = store.compact()?;
+    store.keep_reserve()?;
     let tail_bytes = store.tail_bytes()?;
     context.out.emit(&Maintained {
         applied,

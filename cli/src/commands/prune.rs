@@ -94,22 +94,39 @@ pub fn run(args: &PruneArgs, context: &mut Context) -> Result<(), CommandError> 
         true => session.prune_preview(retention, context.now),
         false => session.prune(&act, retention),
     };
-    let found = if args.all_sessions {
-        every_session(&store, &retention, &mut one)?
-    } else {
+    let found = with_reserve(&store, args.now, &mut || {
+        if args.all_sessions {
+            return every_session(&store, &retention, &mut one);
+        }
         let session = workplace::session(context, &store, Need::Existing)?;
-        vec![(session.summary()?.info.name, one(&session, &retention)?)]
-    };
+        Ok(vec![(session.summary()?.info.name, one(&session, &retention)?)])
+    })?;
     let mut report = Pruned::of(found, args.dry_run);
     if !args.dry_run {
         let undo = if args.now { Duration::ZERO } else { undo_window(&context.config) };
-        report.freed = Some(free(&store, context.now, undo, args.now)?);
+        let mut freed = || free(&store, context.now, undo, args.now);
+        report.freed = Some(with_reserve(&store, args.now, &mut freed)?);
+        if args.now {
+            store.keep_reserve()?;
+        }
     }
     context.out.emit(&report)?;
     if !args.dry_run {
         workplace::finish(&store);
     }
     Ok(())
+}
+
+/// Does it again with the room that is kept for this, if the disk is full and bytes are to be freed.
+fn with_reserve<T>(
+    store: &Store,
+    now: bool,
+    step: &mut dyn FnMut() -> Result<T, CommandError>,
+) -> Result<T, CommandError> {
+    match step() {
+        Err(error) if now && error.is_disk_full() && store.give_up_reserve()? => step(),
+        done => done,
+    }
 }
 
 /// Sweeps what can no longer be taken back.

@@ -314,6 +314,18 @@ fn document<R: Serialize>(schema: &'static str, report: &R) -> Result<Vec<u8>, C
         .map_err(|error| CommandError::internal("a result is not JSON").caused_by(error))
 }
 
+/// Prints what clap says of wrong usage to stderr, if it says again what was written and that would drive the terminal. Returns
+/// whether it did.
+pub fn print_hidden_usage(error: &clap::Error) -> bool {
+    let said = error.render().to_string();
+    let shown = sanitise(&said, Newlines::Keep);
+    let hidden = shown != said;
+    if hidden {
+        to_stderr(shown.as_bytes());
+    }
+    hidden
+}
+
 /// Prints an error to stderr: as text, or as JSON if that was asked for.
 pub fn print_error(error: &CommandError, form: Form, environment: &Environment) {
     #[derive(Serialize)]

@@ -1,11 +1,13 @@
 //! Writing the next generation.
 
 use super::folder::{Folder, Generation};
-use super::options::{OBJECTS, ROWS};
+use super::options::{self, OBJECTS, ROWS};
 use super::read::{Database, family_of, stored_key};
 use super::sealed::{Guard, List};
 use super::{POSITION_KEY, refused};
-use crate::backend::{Applier, Batch, Error, Position, Snapshot, Table, check_tables};
+use crate::backend::{
+    self, Applier, Batch, Direction, Error, Position, Snapshot, Table, check_tables,
+};
 use rocksdb::properties::BACKGROUND_ERRORS;
 use rocksdb::{
     BottommostLevelCompaction, Cache, CompactOptions, FlushOptions, WaitForCompactOptions,
@@ -14,10 +16,12 @@ use rocksdb::{
 use std::collections::HashMap;
 use std::fs::{self, File};
 
-/// Object files below this size are merged once there are [`SMALL_FILES`] of them. Objects are therefore written twice
-/// at most, and a store of any size has few files.
-const SMALL_BYTES: usize = 8 << 20;
+/// Object files below this size, or half of what they become, are merged once there are [`SMALL_FILES`] of them. Objects are
+/// therefore written few times, and a store of any size has few files.
+const SMALL_BYTES: u64 = 8 << 20;
 const SMALL_FILES: usize = 16;
+/// RocksDB's own default, which is not changed in `options`.
+const LAST_LEVEL: i32 = 6;
 /// Rows of an apply that are read back before it is published.
 const SAMPLE_ROWS: usize = 512;
 
@@ -28,6 +32,8 @@ pub(super) enum Compaction {
     AsNeeded,
     /// Everything, so that nothing overwritten or deleted is left in the files.
     Whole,
+    /// Nothing: for [`RocksApplier::rewrite_piece`].
+    Never,
 }
 
 pub(super) struct RocksApplier {
@@ -37,6 +43,7 @@ pub(super) struct RocksApplier {
     base: Option<Generation>,
     sample: Sample,
     compaction: Compaction,
+    object_file_bytes: u64,
     guard: Option<Guard>,
     /// What is sealed of the generation that it began with.
     sealed: List,
@@ -58,12 +65,15 @@ impl RocksApplier {
             _ => List::new(),
         };
         folder.tidy()?;
+        let bytes = base.map_or(Ok(0), |base| folder.table_bytes(base))?;
+        let object_file_bytes = options::object_file_bytes(bytes);
         let mut applier = Self {
             database: None,
             folder: folder.clone(),
             base,
             sample: Sample::default(),
             compaction,
+            object_file_bytes,
             guard,
             sealed,
             _lock: lock,
@@ -71,7 +81,9 @@ impl RocksApplier {
         let copy = base.filter(|_| copied);
         folder.copy_to_work(copy)?;
         let position = copy.map(|generation| generation.position);
-        applier.database = Some(Database::open_work(&folder.work(), position, cache)?);
+        let compacted = compaction != Compaction::Never;
+        let families = options::families(cache, object_file_bytes, compacted);
+        applier.database = Some(Database::open_work(&folder.work(), position, families)?);
         Ok(applier)
     }
 
@@ -95,6 +107,9 @@ impl RocksApplier {
     fn compact(&self) -> Result<(), Error> {
         let database = self.database();
         let rocks = database.rocks();
+        if self.compaction == Compaction::Never {
+            return Ok(());
+        }
         let wait = WaitForCompactOptions::default();
         rocks.wait_for_compact(&wait).map_err(refused("compact"))?;
         if self.compaction == Compaction::Whole {
@@ -121,9 +136,10 @@ impl RocksApplier {
     fn merge_small_objects(&self) -> Result<(), Error> {
         let database = self.database();
         let files = database.rocks().live_files().map_err(refused("list the files of"))?;
+        let limit = SMALL_BYTES.min(self.object_file_bytes / 2);
         let small: Vec<_> = files
             .iter()
-            .filter(|file| file.column_family_name == OBJECTS && file.size < SMALL_BYTES)
+            .filter(|file| file.column_family_name == OBJECTS && (file.size as u64) < limit)
             .collect();
         if small.len() >= SMALL_FILES {
             let first = small.iter().filter_map(|file| file.start_key.as_deref()).min();
@@ -134,6 +150,37 @@ impl RocksApplier {
             database.rocks().compact_range_cf_opt(family, first, last, &options);
         }
         Ok(())
+    }
+
+    /// Writes what is left of one file of objects anew, the next behind this key of which enough was deleted. It takes no more
+    /// room than that, and when this is published the file goes. Returns its last key.
+    pub(super) fn rewrite_piece(&mut self, behind: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let mut files =
+            self.database().rocks().live_files().map_err(refused("list the files of"))?;
+        // Of a file further up others may hide what lies below.
+        files.retain(|file| file.column_family_name == OBJECTS && file.level == LAST_LEVEL);
+        files.sort_by(|one, two| one.start_key.cmp(&two.start_key));
+        for file in files {
+            let (Some(first), Some(last)) = (file.start_key, file.end_key) else { continue };
+            if *first <= *behind {
+                continue;
+            }
+            let end = [last.as_slice(), &[0]].concat();
+            let all = Direction::Ascending;
+            let rows = self.database().scan(backend::OBJECTS, &first, &end, all, usize::MAX)?;
+            let bytes: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
+            if bytes > file.size - file.size / 8 {
+                continue;
+            }
+            let database = self.database();
+            let family = database.family(OBJECTS)?;
+            let dropped = database.rocks().delete_file_in_range_cf(family, &first, &last);
+            dropped.map_err(refused("drop a file of"))?;
+            let rows = rows.into_iter().map(|(key, value)| (backend::OBJECTS, key, Some(value)));
+            self.write(Batch { rows: rows.collect() })?;
+            return Ok(Some(last));
+        }
+        Ok(None)
     }
 
     fn finish(&mut self, position: Position) -> Result<(), Error> {

@@ -204,6 +204,19 @@ impl Folder {
         Ok(())
     }
 
+    /// How many bytes the tables of a generation have.
+    pub(super) fn table_bytes(&self, generation: Generation) -> Result<u64, Error> {
+        let folder = self.path(generation);
+        let mut bytes = 0;
+        for entry in fs::read_dir(&folder).map_err(Error::io("list", &folder))? {
+            let entry = entry.map_err(Error::io("list", &folder))?;
+            if is_table(&entry.path()) {
+                bytes += entry.metadata().map_err(Error::io("look at", &entry.path()))?.len();
+            }
+        }
+        Ok(bytes)
+    }
+
     /// The folders of generations older than the newest, and of those on their way out.
     pub(super) fn older(&self) -> Result<Vec<PathBuf>, Error> {
         let names = self.names()?;

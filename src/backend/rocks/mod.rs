@@ -75,6 +75,37 @@ impl RocksIndex {
         Ok(true)
     }
 
+    fn compact_whole(&self) -> Result<bool, Error> {
+        let Some(lock) = self.folder.try_lock()? else { return Ok(false) };
+        let applier = Box::new(self.applier(lock, Compaction::Whole, true)?);
+        let position = applier.view().position();
+        applier.publish(position)?;
+        Ok(true)
+    }
+
+    /// Writes the files of objects anew of which much was deleted, one by one, as far as there is room. Returns whether there were
+    /// any, and nobody else was at it.
+    fn compact_pieces(&self) -> Result<bool, Error> {
+        let (mut behind, mut done) = (Vec::new(), false);
+        loop {
+            match self.compact_piece(&behind) {
+                Ok(Some(last)) => (behind, done) = (last, true),
+                Ok(None) => return Ok(done),
+                Err(error) if error.is_disk_full() && done => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn compact_piece(&self, behind: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let Some(lock) = self.folder.try_lock()? else { return Ok(None) };
+        let mut applier = Box::new(self.applier(lock, Compaction::Never, true)?);
+        let Some(last) = applier.rewrite_piece(behind)? else { return Ok(None) };
+        let position = applier.view().position();
+        applier.publish(position)?;
+        Ok(Some(last))
+    }
+
     fn applier(
         &self,
         lock: std::fs::File,
@@ -91,11 +122,16 @@ impl Index for RocksIndex {
         if self.folder.newest()?.is_none() {
             return Ok(false);
         }
-        let Some(lock) = self.folder.try_lock()? else { return Ok(false) };
-        let applier = Box::new(self.applier(lock, Compaction::Whole, true)?);
-        let position = applier.view().position();
-        applier.publish(position)?;
-        Ok(true)
+        match self.compact_whole() {
+            // What the files hold that was dropped makes room, file by file.
+            Err(error) if error.is_disk_full() && self.compact_pieces()? => {
+                match self.compact_whole() {
+                    Err(error) if error.is_disk_full() => Ok(true),
+                    done => done,
+                }
+            }
+            done => done,
+        }
     }
 
     fn snapshot(&self) -> Result<Arc<dyn Snapshot>, Error> {

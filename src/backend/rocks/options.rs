@@ -46,13 +46,24 @@ pub(super) fn database() -> Options {
     options
 }
 
+/// How large files of objects become in an index of so many bytes: a 32nd of it. So there are few of them, and on a full disk one
+/// can be written anew without what was dropped from it in the room that is kept for that.
+pub(super) fn object_file_bytes(bytes: u64) -> u64 {
+    (bytes / 32).clamp(256 << 10, 64 * MB as u64)
+}
+
 /// Both families. `ROWS` is merged level by level; in `OBJECTS` keys only grow, so its files never overlap and are
 /// moved from level to level without being read.
-pub(super) fn families(cache: &Cache) -> [ColumnFamilyDescriptor; 2] {
-    [
-        ColumnFamilyDescriptor::new(ROWS, rows(cache)),
-        ColumnFamilyDescriptor::new(OBJECTS, objects(cache)),
-    ]
+pub(super) fn families(
+    cache: &Cache,
+    object_file_bytes: u64,
+    compacted: bool,
+) -> [ColumnFamilyDescriptor; 2] {
+    let [mut rows, mut objects] = [rows(cache), objects(cache, object_file_bytes)];
+    for options in [&mut rows, &mut objects] {
+        options.set_disable_auto_compactions(!compacted);
+    }
+    [ColumnFamilyDescriptor::new(ROWS, rows), ColumnFamilyDescriptor::new(OBJECTS, objects)]
 }
 
 fn rows(cache: &Cache) -> Options {
@@ -66,10 +77,10 @@ fn rows(cache: &Cache) -> Options {
     options
 }
 
-fn objects(cache: &Cache) -> Options {
+fn objects(cache: &Cache, file_bytes: u64) -> Options {
     let mut options = family(&blocks(cache));
     options.set_write_buffer_size(32 * MB);
-    options.set_target_file_size_base(64 * MB as u64);
+    options.set_target_file_size_base(file_bytes);
     // One level below level 0 is enough where nothing is ever merged.
     options.set_max_bytes_for_level_base(1 << 50);
     options

@@ -3,7 +3,7 @@
 use super::options::{self, OBJECTS, ROWS};
 use super::{POSITION_KEY, refused};
 use crate::backend::{self, Direction, Error, Position, Row, Snapshot, Table};
-use rocksdb::{Cache, ColumnFamily, DB, ReadOptions};
+use rocksdb::{Cache, ColumnFamily, ColumnFamilyDescriptor, DB, ReadOptions};
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -21,7 +21,8 @@ impl Database {
         cache: &Cache,
     ) -> Result<Self, Error> {
         let options = options::database();
-        let db = DB::open_cf_descriptors_read_only(&options, path, options::families(cache), false)
+        let families = options::families(cache, options::object_file_bytes(0), true);
+        let db = DB::open_cf_descriptors_read_only(&options, path, families, false)
             .map_err(refused("open"))?;
         Self::checked(db, Some(position))
     }
@@ -30,13 +31,12 @@ impl Database {
     pub(super) fn open_work(
         path: &Path,
         position: Option<Position>,
-        cache: &Cache,
+        families: [ColumnFamilyDescriptor; 2],
     ) -> Result<Self, Error> {
         let mut options = options::database();
         options.create_if_missing(position.is_none());
         options.create_missing_column_families(position.is_none());
-        let db = DB::open_cf_descriptors(&options, path, options::families(cache))
-            .map_err(refused("open"))?;
+        let db = DB::open_cf_descriptors(&options, path, families).map_err(refused("open"))?;
         Self::checked(db, position)
     }
 

@@ -278,6 +278,54 @@ fn whole_compaction_leaves_no_trace_of_what_was_deleted() {
     assert_eq!([count(&*snapshot, TABLE), count(&*snapshot, OBJECTS)], [9, 9]);
 }
 
+/// Half of everything goes, here and there: each file is written anew without it, whatever lies above them.
+#[test]
+fn pieces_that_are_written_anew_hold_what_is_left_and_nothing_else() {
+    const ROWS: u64 = 4000;
+    let (folder, index) = index();
+    let value = |n: u64| {
+        let mut bytes = vec![0; 1000];
+        blake3::Hasher::new().update(&key(n)).finalize_xof().fill(&mut bytes);
+        bytes
+    };
+    let write = |rows: Vec<Row>, position| {
+        let mut applier = index.try_applier().unwrap().unwrap();
+        let rows = rows
+            .into_iter()
+            .map(|(key, value)| (OBJECTS, key, (!value.is_empty()).then_some(value)));
+        applier.write(Batch { rows: rows.collect() }).unwrap();
+        applier.publish(position).unwrap();
+    };
+    write((0..ROWS).map(|n| (key(n), value(n))).collect(), 10);
+    assert!(index.compact().unwrap() && index.compact().unwrap());
+    let size = || {
+        let generation = index.folder.newest().unwrap().unwrap();
+        index.folder.table_bytes(generation).unwrap()
+    };
+    let before = size();
+    let is_left = |n: &u64| n.is_multiple_of(3) || (1000..1500).contains(n);
+    write((0..ROWS).filter(|n| !is_left(n)).map(|n| (key(n), Vec::new())).collect(), 11);
+    assert!(size() >= before, "deleting alone frees nothing");
+    assert!(index.compact_pieces().unwrap());
+    assert!(size() < before * 6 / 10, "{} of {before}", size());
+    assert_eq!(
+        names(&folder.path().join("index")).iter().filter(|name| name.ends_with("CURRENT")).count(),
+        1
+    );
+    let left: Vec<Row> = (0..ROWS).filter(is_left).map(|n| (key(n), value(n))).collect();
+    let all = |index: &RocksIndex| {
+        let snapshot = index.snapshot().unwrap();
+        (
+            snapshot.position(),
+            snapshot.scan(OBJECTS, &[], &[], Direction::Ascending, usize::MAX).unwrap(),
+        )
+    };
+    assert!(all(&index) == (11, left.clone()));
+    assert!(!index.compact_pieces().unwrap(), "once is enough");
+    assert!(index.compact().unwrap());
+    assert!(all(&index) == (11, left));
+}
+
 /// RocksDB's call that compacts a range answers nothing, not even whether it worked.
 #[test]
 fn compacting_a_damaged_table_is_an_error_and_changes_nothing() {

@@ -4,13 +4,16 @@ use super::Salvage;
 use super::repair_operation;
 use crate::backend::{Direction, Snapshot};
 use crate::engine::derive;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{Effect, Header, OperationRow, RevisionRow, SequenceRow};
 use crate::model::{
     BranchNumber, Checkpoint, CheckpointId, SessionNumber, Timestamp, Trigger, Value,
 };
 use std::collections::{BTreeSet, HashMap};
+
+/// No damage takes more records than this and leaves the next: who says so was not written by forge.
+const MAX_MISSING: u64 = 1 << 24;
 
 impl Salvage {
     /// Names every number of the one count that nothing has, and puts something in its place.
@@ -71,6 +74,12 @@ impl Salvage {
                 if let Some((base, sequence)) = one.base {
                     parents.insert(sequence, base);
                 }
+            }
+            if session.next_sequence.saturating_sub(known.len() as u64) > MAX_MISSING {
+                return Err(Error::Corrupt {
+                    what: format!("the count of '{}'", session.info.name),
+                    source: format!("#{} was to come next", session.next_sequence).into(),
+                });
             }
             let missing: Vec<u64> =
                 (1..session.next_sequence).filter(|sequence| !known.contains(sequence)).collect();
@@ -164,6 +173,12 @@ impl Salvage {
         now: Timestamp,
     ) -> Result<()> {
         let Some(session) = self.refs.sessions.get_mut(number as usize) else { return Ok(()) };
+        if sequence.saturating_sub(session.next_sequence) > MAX_MISSING {
+            return Err(Error::Corrupt {
+                what: format!("the number #{sequence}"),
+                source: format!("#{} was to come next", session.next_sequence).into(),
+            });
+        }
         let missing: Vec<u64> = (session.next_sequence..sequence).collect();
         if missing.is_empty() {
             return Ok(());

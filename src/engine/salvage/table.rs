@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     BookmarkRow, CheckpointRow, FoldRow, Header, KeyframeRow, OperationRow, RevisionRow,
-    SegmentRow, SequenceRow, TotalsRow, is_whole, opens,
+    SegmentRow, SequenceRow, TotalsRow, is_whole,
 };
 use crate::model::{OperationId, SessionNumber};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -30,9 +30,7 @@ impl Salvage {
                 continue;
             }
             let Some(is_right) = check_of(table) else { continue };
-            // Of one that takes a prefix to open nothing proves alone what it was.
-            let proof: IsRight = if table == key::OBJECTS { opens } else { is_right };
-            if !is_right(&value) && !self.mend(&mut value, &proof) {
+            if !is_right(&value) && !self.mend(&mut value, &is_right) {
                 // A chunk or keyframe is made again where it can be; a revision is missed by its number.
                 if ![key::REVISIONS, key::KEYFRAMES, key::OBJECTS].contains(&table) {
                     self.lost.push(format!("a row of table {}", table.0));

@@ -77,6 +77,8 @@ fn what_says_it_is_larger_than_it_is_is_refused_before_anything_is_allocated() {
     for length in [60 << 20, 1_u32] {
         let mut object = honest.clone();
         object[6..10].copy_from_slice(&length.to_le_bytes());
+        let (before, check) = object.split_last_chunk_mut::<8>().unwrap();
+        check.copy_from_slice(&blake3::hash(before).as_bytes()[..8]);
         let mut items = items(&bytes);
         items.insert(1, (ItemKind::Object, object));
         refused(&bundle(&items), "damaged");

@@ -219,10 +219,13 @@ fn refs(branches: usize) -> Refs {
         changes: vec![change()],
         hidden: false,
     };
+    let main = BranchRefs { name: "main".to_owned(), base: None, ..branch.clone() };
+    let mut all = vec![branch; branches];
+    all[0] = main;
     let session = SessionRefs {
         info: info(),
         next_sequence: 8,
-        branches: vec![branch; branches],
+        branches: all,
         current_branch: 1,
         first_event: Some(TIME),
         last_event: Some(TIME.plus_micros(1)),
@@ -346,8 +349,8 @@ fn records() {
         operation: operation(),
         changes: vec![RecordChange::Refs(Box::new(refs(branches)))],
     };
-    let bytes = golden("record-refs", &refs(1).encode());
-    assert_eq!(Record::decode(&bytes).unwrap(), refs(1));
+    let bytes = golden("record-refs", &refs(2).encode());
+    assert_eq!(Record::decode(&bytes).unwrap(), refs(2));
     let bytes = kept("record-refs-zstd", &refs(40).encode());
     assert_eq!(bytes[0], 2);
     assert_eq!(Record::decode(&bytes).unwrap(), refs(40));

@@ -262,6 +262,32 @@ fn no_flipped_bit_makes_anything_false_or_is_lost_without_a_word() {
     assert!(counts.saved * 100 >= counts.states * 99, "too little was saved");
 }
 
+/// No hash covered what an object is: one bit made a delta a page, which was called whole, kept, and never a delta again.
+#[test]
+fn an_object_that_says_it_is_of_another_kind_is_put_right() {
+    let golden = Golden::new();
+    let mut counts = Counts::default();
+    for file in files(&golden.path) {
+        if file.extension().is_none_or(|extension| extension != "sst") {
+            continue;
+        }
+        let bytes = fs::read(golden.path.join(&file)).unwrap();
+        let kinds = bytes.windows(4).enumerate().filter(|(_, four)| four == b"fOb1");
+        let kinds: Vec<usize> = kinds.map(|(place, _)| place + 4).collect();
+        for place in kinds.iter().copied().step_by(kinds.len().div_ceil(12).max(1)) {
+            // A delta (1) and a chunk (2) become a page (3), and a page becomes a delta.
+            let bit = if bytes[place] == 2 { 1 } else { 2 };
+            let what = format!("{} byte {place} of another kind", file.display());
+            damage(&golden, &file, &what, true, &mut counts, |path| {
+                change(path, |bytes| bytes[place] ^= bit);
+            });
+        }
+    }
+    report("other kinds", &counts);
+    assert!(counts.repaired > 5);
+    assert_eq!(counts.saved, counts.states);
+}
+
 #[test]
 fn no_torn_zeroed_swapped_or_missing_file_makes_anything_false() {
     let test = "torn files";

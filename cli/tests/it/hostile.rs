@@ -1,0 +1,120 @@
+//! What somebody else wrote, shown by every command: it stays text.
+
+use crate::environment::Environment;
+use serde_json::json;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+/// Clears the screen, sets the title, fills the clipboard, makes a link, turns letters round, hides some.
+const PAYLOAD: &str = "a\u{1b}[2J\u{1b}]0;t\u{7}\u{1b}]52;c;eA==\u{7}\u{1b}]8;;file:///\u{1b}\\b\u{9b}31m\u{202e}c\u{200b}d\re\u{8}f";
+
+/// What no output for people may hold but as an escape.
+fn drives(text: &str) -> Option<char> {
+    let hides = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
+    text.chars().find(|c| (c.is_control() && *c != '\n' && *c != '\t') || hides(*c))
+}
+
+fn told() -> Environment {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "s"]).success();
+    environment.forge(["hypothesis", "add", PAYLOAD, "--id", "H1"]).success();
+    environment
+        .forge([
+            "evidence",
+            "add",
+            PAYLOAD,
+            "--hypothesis",
+            "H1",
+            "--source",
+            PAYLOAD,
+            "--strength",
+            "0.5",
+        ])
+        .success();
+    environment.forge(["note", "add", PAYLOAD]).success();
+    environment.forge(["checkpoint", "create", PAYLOAD]).success();
+    environment.forge(["note", "add", &format!("again {PAYLOAD}")]).success();
+    environment.forge(["measurement", "record", "loss", "1"]).success();
+    let line = |number: u64, content: serde_json::Value| {
+        let line = json!({
+            "type": "assistant",
+            "uuid": format!("u{number}"),
+            "sessionId": "theirs",
+            "cwd": PAYLOAD,
+            "gitBranch": PAYLOAD,
+            "timestamp": format!("2026-01-01T00:00:0{number}Z"),
+            "message": { "role": "assistant", "content": content },
+        });
+        format!("{line}\n")
+    };
+    let lines = line(1, json!([{ "type": "text", "text": PAYLOAD }]))
+        + &line(
+            2,
+            json!([{ "type": "tool_use", "id": "t1", "name": "Bash", "input": { "command": PAYLOAD } }]),
+        );
+    environment.write("project/theirs.jsonl", &lines);
+    environment.forge(["import", "claude-code", "theirs.jsonl"]).success();
+    environment.forge(["session", "use", "s"]).success();
+    environment
+}
+
+#[test]
+fn no_text_of_others_drives_the_terminal_by_any_command() {
+    let environment = told();
+    let runs: [&[&str]; 26] = [
+        &["status"],
+        &["brief"],
+        &["log"],
+        &["log", "--operations"],
+        &["hypothesis", "list"],
+        &["hypothesis", "show", "H1"],
+        &["evidence", "list"],
+        &["note", "list"],
+        &["session", "list"],
+        &["branch", "list"],
+        &["checkpoint", "list"],
+        &["checkpoint", "at", "HEAD"],
+        &["checkpoint", "timeline", "--all"],
+        &["checkpoint", "diff", "#1", "HEAD"],
+        &["checkpoint", "restore", "#1", "--dry-run"],
+        &["checkpoint", "prune", "--drop-manual", "--dry-run"],
+        &["checkpoint", "at", PAYLOAD],
+        &["note", "show", PAYLOAD],
+        &["search", "again"],
+        &["search", PAYLOAD],
+        &["doctor"],
+        &["verify"],
+        &["undo"],
+        &[PAYLOAD],
+        &["--session", "theirs", "log"],
+        &["--session", "theirs", "status"],
+    ];
+    let mut shown = 0;
+    for run in runs {
+        let output = environment.finished(&mut environment.command(run));
+        assert_ne!(output.code, 70, "{run:?}: {output}");
+        for text in [&output.stdout, &output.stderr] {
+            assert_eq!(drives(text), None, "{run:?}: {text:?}");
+            shown += usize::from(text.contains("x1b[2J"));
+        }
+    }
+    assert!(shown > 10, "the text was shown by {shown} commands");
+}
+
+/// Names of files are bytes.
+#[test]
+fn a_project_whose_path_is_no_text_has_a_store_like_any_other() {
+    let environment = Environment::new();
+    let folder = environment.path("project").join(OsStr::from_bytes(b"caf\xe9 \xff"));
+    std::fs::create_dir_all(&folder).unwrap();
+    for args in
+        [vec!["init"], vec!["note", "add", "x"], vec!["note", "list"], vec!["status", "--json"]]
+    {
+        let mut command = environment.command(&args);
+        environment.finished(command.current_dir(&folder)).success();
+    }
+    // What has to be text is refused if it is none.
+    let mut command = environment.command(["note", "add"]);
+    let output = environment.finished(command.arg(OsStr::from_bytes(b"\xff")));
+    assert_eq!(output.code, 2, "{output}");
+}
