@@ -47,8 +47,8 @@ fmt: ## format the code
 	@$(CARGO) fmt --all
 	@$(CARGO) fmt --manifest-path fuzz/Cargo.toml
 
-fuzz: ready ## hand each fuzz target SECONDS (5) of random input; SEED and TARGETS as scripts/fuzz says
-	@scripts/fuzz --seconds $(or $(SECONDS),5) $(if $(SEED),--seed $(SEED)) $(TARGETS)
+fuzz: ready ## hand each fuzz target SECONDS (5) of random input; SEED, FIXED=1 and TARGETS as scripts/fuzz says
+	@scripts/fuzz $(if $(FIXED),--fixed,--seconds $(or $(SECONDS),5)) $(if $(SEED),--seed $(SEED)) $(TARGETS)
 
 soak: ready-tests ## try hard to break the store (four hours; SHARE=0.1 a tenth of it) and note it in docs/reliability.md
 	@scripts/soak $(if $(SHARE),--share $(SHARE)) $(if $(SEED),--seed $(SEED))

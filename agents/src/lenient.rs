@@ -79,14 +79,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for Word<'a> {
     }
 }
 
-/// Text, or a whole number written as text: ids come as both.
+/// Text, or a whole number written as text: ids come as both. Nothing between two quotes names nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Name(pub(crate) Option<String>);
 
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self(match deserializer.deserialize_any(Take)? {
-            Scalar::Text(text) => Some(text.into_owned()),
+            Scalar::Text(text) => Some(text.into_owned()).filter(|text| !text.is_empty()),
             Scalar::Whole(number) => Some(number.to_string()),
             _ => None,
         }))
@@ -142,6 +142,13 @@ mod tests {
             assert_eq!((fields.word, fields.name), (Word(None), Name(None)));
             assert_eq!((fields.flag, fields.whole), (Flag(false), Whole(None)));
         }
+    }
+
+    #[test]
+    fn nothing_between_two_quotes_names_nothing() {
+        // A message whose id is "" became a fact without an id, which no store takes: the whole recording was refused.
+        let fields: Fields<'_> = serde_json::from_str(r#"{"name":""}"#).unwrap();
+        assert_eq!(fields.name, Name(None));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod agent;
 mod bundle;
 mod bytes;
+mod chance;
 mod history;
 mod journal;
 mod merge;
@@ -17,6 +18,7 @@ mod rules;
 pub use agent::{claude_code, codex, gemini, hook};
 pub use bundle::bundle;
 pub use bytes::{delta, object, record, rows};
+pub use chance::getrandom;
 pub use history::thread;
 pub use journal::journal;
 pub use merge::merge;

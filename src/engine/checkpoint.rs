@@ -125,6 +125,17 @@ pub(crate) fn list(
     Ok(found)
 }
 
+/// The times of a session's checkpoints up to a time.
+pub(crate) fn times(
+    view: &dyn Snapshot,
+    session: SessionNumber,
+    until: Timestamp,
+) -> Result<Vec<Timestamp>> {
+    let (from, to) = (of(session).build(), of(session).time(until).end());
+    let rows = view.scan(key::CHECKPOINTS, &from, &to, Direction::Ascending, usize::MAX)?;
+    Ok(rows.iter().filter_map(|(place, _)| key::time_at(place, 4)).collect())
+}
+
 /// The newest checkpoints of all sessions.
 pub(crate) fn list_all(
     view: &dyn Snapshot,

@@ -10,6 +10,8 @@ use crate::format::key::{self, of};
 use crate::format::{FoldRow, Head, Header, Refs, SequenceRow};
 use crate::model::{BranchNumber, RevisionId, SessionNumber, Timestamp};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 /// The branch checked out at a time: `main` before the first switch.
 pub(crate) fn branch_at(
@@ -248,19 +250,58 @@ pub(crate) fn revision_id(
     Ok(head_at(view, number, at)?.0.id)
 }
 
-/// The effective times of a session's revisions up to a time, over all branches.
-pub(crate) fn revision_times(
+/// How many rows are read at once where revisions may stand far apart.
+const FEW: usize = 32;
+
+/// The stretches of time in which revisions of a branch follow one another with pauses of at most `idle`, of all
+/// branches and up to a time: each from its first revision to its last.
+///
+/// Where revisions stand close only one in each `idle` is looked up, so that it costs by the time that was spent and not
+/// by the number of revisions.
+pub(crate) fn revision_stretches(
     view: &dyn Snapshot,
     refs: &Refs,
     number: SessionNumber,
     until: Timestamp,
-) -> Result<Vec<Timestamp>> {
-    let mut times = Vec::new();
+    idle: Duration,
+) -> Result<Vec<RangeInclusive<Timestamp>>> {
+    let idle = i64::try_from(idle.as_micros()).unwrap_or(i64::MAX);
+    let mut found = Vec::new();
     for branch in 0..session(refs, number)?.branches.len() as u32 {
-        let from = of(number).branch(branch).build();
-        let to = of(number).branch(branch).time(until).end();
-        let rows = view.scan(key::TIMES, &from, &to, Direction::Ascending, usize::MAX)?;
-        times.extend(rows.iter().filter_map(|(place, _)| key::time_at(place, 8)));
+        let place = || of(number).branch(branch);
+        let times = |from: &[u8], to: Timestamp, direction, limit| -> Result<Vec<Timestamp>> {
+            let rows = view.scan(key::TIMES, from, &place().time(to).end(), direction, limit)?;
+            Ok(rows.iter().filter_map(|(place, _)| key::time_at(place, 8)).collect())
+        };
+        let mut from = place().build();
+        let mut stretch: Option<(Timestamp, Timestamp)> = None;
+        loop {
+            let few = times(&from, until, Direction::Ascending, FEW)?;
+            for time in &few {
+                stretch = match stretch {
+                    Some((start, end)) if time.micros_since(end) <= idle => Some((start, *time)),
+                    before => {
+                        found.extend(before.map(|(start, end)| start..=end));
+                        Some((*time, *time))
+                    }
+                };
+            }
+            let (Some((start, mut end)), Some(first)) = (stretch, few.first()) else { break };
+            if few.len() < FEW {
+                break;
+            }
+            let mut step = if end.micros_since(*first) <= idle { idle } else { 0 };
+            while step >= idle / 2 {
+                let reach = end.plus_micros(idle).min(until);
+                let far = times(&place().time(end).end(), reach, Direction::Descending, 1)?;
+                let Some(far) = far.first() else { break };
+                step = far.micros_since(end);
+                end = *far;
+            }
+            stretch = Some((start, end));
+            from = place().time(end).end();
+        }
+        found.extend(stretch.map(|(start, end)| start..=end));
     }
-    Ok(times)
+    Ok(found)
 }

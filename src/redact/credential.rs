@@ -178,8 +178,9 @@ fn private_key(text: &[u8], start: usize, end: usize, form: Form) -> Found {
     while at < limit {
         let rest = text.get(at..limit).unwrap_or_default();
         if rest.starts_with(b"-----END ") {
+            // A quote or a backslash is of the text around the key, never of its last line.
             let label = run(text, at + 9, 64, |byte| {
-                byte != b'-' && byte.is_ascii_graphic() || byte == b' '
+                !b"-\"\\".contains(&byte) && byte.is_ascii_graphic() || byte == b' '
             });
             let closes = text.get(at + 9 + label..at + 14 + label) == Some(b"-----");
             at += 9 + label + if closes { 5 } else { 0 };

@@ -195,6 +195,19 @@ fn a_private_key_without_an_end_goes_as_far_as_its_string() {
 }
 
 #[test]
+fn a_last_line_of_a_key_that_never_ends_goes_no_further_than_its_string() {
+    // What stands behind "END" was taken up to the next hyphen, the quote of the string included.
+    let (key, _) = private_key("\\n");
+    for end in ["KEYlorem\\n", "KEYlorem", ""] {
+        let cut = key.rfind("KEY").map_or("", |at| &key[..at]);
+        let text = format!("{{\"x\":\"{cut}{end}\",\"y\":\"kept\"}}");
+        let clean = Redactor::new().clean(&text, Form::Json).into_owned();
+        let rest = if end.ends_with('n') { "\\n" } else { "" };
+        assert_eq!(clean, format!("{{\"x\":\"[redacted:private-key]{rest}\",\"y\":\"kept\"}}"));
+    }
+}
+
+#[test]
 fn what_is_allowed_stays() {
     let (token, other) = (github(7), github(8));
     let text = format!("{token} {other}");

@@ -14,7 +14,7 @@ use crate::engine::state::{Differences, State};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{decode_entry, encode_key};
-use crate::model::claim::SessionMetrics;
+use crate::model::claim::{IDLE_AFTER, SessionMetrics};
 use crate::model::{
     Change, Checkpoint, Entry, Key, Kind, RevisionId, SessionInfo, Timestamp, Value,
 };
@@ -313,13 +313,11 @@ impl StateAt {
     /// As every read.
     pub fn metrics(&self) -> Result<SessionMetrics> {
         let number = self.session.number;
-        let filter =
-            checkpoint::CheckpointFilter { until: Some(self.until()), ..Default::default() };
-        let checkpoints = checkpoint::list(&self.view, number, &filter)?;
+        let checkpoints = checkpoint::times(&self.view, number, self.until())?;
         let values = |kind| -> Result<Vec<Value>> {
             Ok(self.claims_of(kind)?.into_iter().map(|(_, entry)| entry.value).collect())
         };
-        let mut times: Vec<Timestamp> = checkpoints.iter().map(|one| one.time).collect();
+        let mut times = checkpoints.clone();
         let mut verifications = Vec::new();
         for kind in Kind::facts() {
             for known in self.facts_of(kind)? {
@@ -329,13 +327,20 @@ impl StateAt {
                 }
             }
         }
-        times.extend(timeline::revision_times(&self.view, &self.view.refs, number, self.until())?);
+        let mut stretches = timeline::revision_stretches(
+            &self.view,
+            &self.view.refs,
+            number,
+            self.until(),
+            IDLE_AFTER,
+        )?;
+        stretches.extend(times.into_iter().map(|time| time..=time));
         Ok(SessionMetrics::of(
             checkpoints.len() as u64,
             &values(Kind::Hypothesis)?,
             &values(Kind::Gap)?,
             &verifications,
-            times,
+            stretches,
         ))
     }
 }

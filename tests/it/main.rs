@@ -25,6 +25,8 @@ mod layering;
 #[cfg(test)]
 mod merge;
 #[cfg(test)]
+mod metrics;
+#[cfg(test)]
 mod model;
 #[cfg(test)]
 mod program;

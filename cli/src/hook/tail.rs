@@ -34,11 +34,11 @@ pub fn tail(
     key: &[u8; 32],
     session: &str,
 ) -> Result<Option<Tail>, CommandError> {
-    let (mut file, bytes) = open_plain(path)?;
+    let (file, bytes) = open_plain(path)?;
     let mut length = FIRST_BYTES;
     loop {
         let start = bytes.saturating_sub(length);
-        let part = read_at(&mut file, start, bytes - start)
+        let part = read_at(&file, start, bytes - start)
             .map_err(|error| CommandError::io("cannot read the end of the transcript", error))?;
         // The first line of a part may lack its beginning.
         let whole = match part.iter().position(|byte| *byte == b'\n') {

@@ -1,20 +1,22 @@
 //! Takes transcripts into the store: file, reader, session, bookmark.
 
+mod reading;
 mod source;
 
 pub use source::{open_plain, read_at};
 
 use crate::error::{CommandError, ErrorKind};
 use crate::report::import::{Skipped, TranscriptReport};
-use forge_agents::claude_code::{BadLine, Carry, Dialect, Ending, Options, Reader};
+use forge_agents::claude_code::{BadLine, Carry, Dialect, Options};
 use forge_agents::{CheckpointDraft, Piece, SessionDraft};
 use forge_store::error::Error;
 use forge_store::model::{OperationId, claim};
-use forge_store::redact::{Ending as Follows, Form, MAX_SECRET_BYTES};
+use forge_store::redact::{Ending as Follows, Form};
 use forge_store::store::{
     APPLY_BYTES, Act, BLOCK_BYTES, Bookmark, Clean, NewCheckpoint, NewSession, Session,
     SourceChange, Store, Taken,
 };
+use reading::{Read, Reading};
 use source::{first_session, last_session};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -22,7 +24,7 @@ use std::path::Path;
 
 /// So often a file is begun again because somebody else has taken more of it meanwhile.
 const MAX_ATTEMPTS: usize = 8;
-/// So many bytes of a file are read at once; whole blocks of a bookmark.
+/// So many bytes of a file are held against what was taken of it at once; whole blocks of a bookmark.
 const READ_BYTES: u64 = 4 << 20;
 /// What is read before the session begins is held back up to so many bytes.
 const MAX_HELD_BYTES: usize = 16 << 20;
@@ -64,14 +66,6 @@ struct Intake {
     report: TranscriptReport,
 }
 
-/// Bytes that were read, with what they say and what it takes to go on.
-struct Read {
-    clean: Clean<'static>,
-    lines: u64,
-    piece: Piece,
-    carry: Vec<u8>,
-}
-
 impl<'a> Importer<'a> {
     /// Begins; `progress` hears how many bytes of the file in work have been read.
     pub fn new(store: &'a Store, act: &'a Act, how: How, progress: &'a dyn Fn(u64)) -> Self {
@@ -102,13 +96,13 @@ impl<'a> Importer<'a> {
     }
 
     fn once(&mut self, path: &Path) -> Result<TranscriptReport, CommandError> {
-        let (mut file, bytes) = open_plain(path)?;
+        let (file, bytes) = open_plain(path)?;
         let unreadable =
             |error| CommandError::io(&format!("cannot read '{}'", path.display()), error);
         let mut report = TranscriptReport::of(path);
         let id = match self.dialect {
-            Dialect::ClaudeCode => last_session(&mut file, bytes),
-            _ => first_session(&mut file, bytes, self.options(path)),
+            Dialect::ClaudeCode => last_session(&file, bytes),
+            _ => first_session(&file, bytes, self.options(path)),
         };
         let Some(id) = id.map_err(unreadable)? else {
             report.waiting_bytes = bytes;
@@ -193,7 +187,7 @@ impl<'a> Importer<'a> {
             offset = end.saturating_sub(1) - end.saturating_sub(1) % BLOCK_BYTES as u64;
         }
         while offset < end {
-            let part = read_at(&mut intake.file, offset, READ_BYTES.min(end - offset))?;
+            let part = read_at(&intake.file, offset, READ_BYTES.min(end - offset))?;
             // Of a file that is shorter now the last block is not whole: it is held against the bytes themselves.
             let whole = if intake.bytes < known.bytes {
                 part.len() - part.len() % BLOCK_BYTES
@@ -224,7 +218,7 @@ impl<'a> Importer<'a> {
         let (mut offset, mut kept) = (0, 0);
         let mut buffer = Vec::new();
         while offset < intake.bytes {
-            let part = read_at(&mut intake.file, offset, READ_BYTES)?;
+            let part = read_at(&intake.file, offset, READ_BYTES)?;
             offset += part.len() as u64;
             let ends = offset >= intake.bytes || part.is_empty();
             buffer.extend_from_slice(&part);
@@ -259,63 +253,34 @@ impl<'a> Importer<'a> {
                     .caused_by(error)
             })?,
         };
+        let unreadable =
+            |error| CommandError::io(&format!("cannot read '{}'", path.display()), error);
+        let file = intake.file.try_clone().map_err(unreadable)?;
+        let (from, store, now) = (intake.bookmark.bytes, self.store, self.act.now);
+        let reading = Reading::new(store, (path, file, intake.bytes), (options, carry), now, from);
         let mut report = intake.report.clone();
-        let mut reader = Reader::resume(options, carry);
         let mut held: Vec<Read> = Vec::new();
-        let mut buffer: Vec<u8> = Vec::new();
-        let mut offset = intake.bookmark.bytes;
-        loop {
-            let part = read_at(&mut intake.file, offset + buffer.len() as u64, READ_BYTES)
-                .map_err(|error| Failure::from(error).within_file(path))?;
-            // What is appended meanwhile waits for the next import.
-            let ends =
-                offset + (buffer.len() + part.len()) as u64 >= intake.bytes || part.is_empty();
-            buffer.extend_from_slice(&part);
-            while let Some((length, follows, ending)) = next(&buffer, options.whole, ends) {
-                let wanted = buffer.get(..length).unwrap_or_default();
-                let clean = self.store.clean(wanted, Form::Json, follows);
-                let before = reader.carry().lines();
-                let piece = reader
-                    .read(clean.bytes(), ending, self.act.now)
-                    .map_err(|bad| bad_line(path, &bad))?;
-                // Held back by the gate, or the beginning of a line: more of the file says what it is.
-                if piece.taken == 0 {
-                    break;
-                }
-                if piece.taken != clean.bytes().len() as u64 {
-                    return Err(CommandError::internal("a part of a transcript was read in part"));
-                }
-                let clean = clean.into_owned();
-                offset += clean.source().len() as u64;
-                buffer.drain(..clean.source().len());
-                (self.progress)(offset);
-                let carry = serde_json::to_vec(reader.carry()).map_err(|error| {
-                    CommandError::internal("what was read cannot be noted").caused_by(error)
-                })?;
-                let lines = reader.carry().lines() - before;
-                report.count(&piece, &clean, lines);
-                if only_look && self.how.dry_run {
-                    self.look(intake, &piece, &mut report)?;
-                }
-                let began = piece.session.as_ref().is_some_and(|draft| draft.started_at.is_some());
-                held.push(Read { clean, lines, piece, carry });
-                let length: usize = held.iter().map(|read| read.clean.source().len()).sum();
-                if only_look {
-                    held.clear();
-                } else if began || length > MAX_HELD_BYTES {
-                    for read in held.drain(..) {
-                        self.take(intake, read, &mut report)?;
-                    }
+        report.waiting_bytes = reading.each(|read| {
+            (self.progress)(read.end);
+            report.count(&read.piece, &read.clean, read.lines);
+            if only_look && self.how.dry_run {
+                self.look(intake, &read.piece, &mut report)?;
+            }
+            let began = read.piece.session.as_ref().is_some_and(|draft| draft.started_at.is_some());
+            held.push(read);
+            let length: usize = held.iter().map(|read| read.clean.source().len()).sum();
+            if only_look {
+                held.clear();
+            } else if began || length > MAX_HELD_BYTES {
+                for read in held.drain(..) {
+                    self.take(intake, read, &mut report)?;
                 }
             }
-            if ends {
-                break;
-            }
-        }
+            Ok(())
+        })?;
         for read in held {
             self.take(intake, read, &mut report)?;
         }
-        report.waiting_bytes = buffer.len() as u64;
         report.unchanged = report.bytes == 0;
         Ok(report)
     }
@@ -363,7 +328,7 @@ impl<'a> Importer<'a> {
             None => *self.operations.entry(id).or_insert(self.store.new_operation()?),
         };
         let open_at = intake.bookmark.open_block();
-        let open = read_at(&mut intake.file, open_at, intake.bookmark.bytes - open_at)
+        let open = read_at(&intake.file, open_at, intake.bookmark.bytes - open_at)
             .map_err(|error| CommandError::io("cannot read the transcript again", error))?;
         let mut facts = read.piece.facts;
         if intake.again {
@@ -405,25 +370,6 @@ impl<'a> Importer<'a> {
             ..NewSession::imported(name)
         };
         Ok(self.store.create_named(self.act, new)?)
-    }
-}
-
-/// How much of what was read is handed on now, what follows it, and whether it is a line without an end.
-fn next(buffer: &[u8], whole: bool, ends: bool) -> Option<(usize, Follows, Ending)> {
-    if whole {
-        // One document over many lines means nothing before its end.
-        return (ends && !buffer.is_empty()).then_some((buffer.len(), Follows::End, Ending::File));
-    }
-    let max_line = usize::try_from(Options::default().max_line).unwrap_or(usize::MAX);
-    match buffer.iter().rposition(|byte| *byte == b'\n') {
-        Some(place) => Some((place + 1, Follows::Line, Ending::More)),
-        None if buffer.is_empty() => None,
-        None if ends => Some((buffer.len(), Follows::End, Ending::File)),
-        // Nobody's line: it is kept, and passed over by the reader.
-        None if buffer.len() > max_line + 2 * MAX_SECRET_BYTES => {
-            Some((buffer.len(), Follows::More, Ending::More))
-        }
-        None => None,
     }
 }
 

@@ -5,8 +5,8 @@ use forge_agents::claude_code::{Ending, Options, Reader};
 use forge_store::model::Timestamp;
 use serde::Deserialize;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 /// So many bytes at the beginning or end of a file are looked through for its session first.
@@ -45,7 +45,7 @@ pub fn open_plain(path: &Path) -> Result<(File, u64), CommandError> {
 /// # Errors
 ///
 /// If the file cannot be read.
-pub(super) fn last_session(file: &mut File, bytes: u64) -> io::Result<Option<String>> {
+pub(super) fn last_session(file: &File, bytes: u64) -> io::Result<Option<String>> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Named {
@@ -87,7 +87,7 @@ pub(super) fn last_session(file: &mut File, bytes: u64) -> io::Result<Option<Str
 ///
 /// If the file cannot be read.
 pub(super) fn first_session(
-    file: &mut File,
+    file: &File,
     bytes: u64,
     options: Options,
 ) -> io::Result<Option<String>> {
@@ -110,10 +110,19 @@ pub(super) fn first_session(
 /// # Errors
 ///
 /// If the file cannot be read.
-pub fn read_at(file: &mut File, offset: u64, length: u64) -> io::Result<Vec<u8>> {
-    file.seek(SeekFrom::Start(offset))?;
-    let mut bytes = Vec::new();
-    file.take(length).read_to_end(&mut bytes)?;
+pub fn read_at(file: &File, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    let there = file.metadata()?.len().saturating_sub(offset);
+    let mut bytes = vec![0; usize::try_from(length.min(there)).unwrap_or(0)];
+    let mut read = 0;
+    while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, offset + read as u64) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(read);
     Ok(bytes)
 }
 
@@ -125,8 +134,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
         std::fs::write(&path, text).unwrap();
-        let (mut file, bytes) = open_plain(&path).unwrap();
-        last_session(&mut file, bytes).unwrap()
+        let (file, bytes) = open_plain(&path).unwrap();
+        last_session(&file, bytes).unwrap()
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::scan::{Cursor, Walk, damaged};
 use super::{Journal, held, segment};
 use crate::backend::{Appended, CIPHER_BYTES, Error, Place, Position, RecordHash, Tail};
 use std::io;
+use std::ops::Range;
 use std::time::Duration;
 
 impl Journal {
@@ -71,13 +72,26 @@ impl Journal {
         if tip.end == 0 {
             return Ok(RecordHash::default());
         }
-        let begin = Cursor { segment: tip.segment.clone(), end: tip.segment.start, previous: None };
+        // Mostly this process has just read it. What it read then may have been cut off since: so it is read again.
+        let record = held(&self.last_read).clone();
+        let is_last =
+            |record: &Range<Position>| record.end == tip.end && record.start >= tip.segment.start;
+        if let Some(record) = record.filter(is_last)
+            && let Ok(Some(hash)) = self.hash_from(tip, record.start)
+        {
+            return Ok(hash);
+        }
+        let hash = self.hash_from(tip, tip.segment.start)?;
+        hash.ok_or_else(|| damaged(tip.end, "no record ends here"))
+    }
+
+    /// The hash of the record that ends where the journal ends, found by way of the records from `start` on.
+    fn hash_from(&self, tip: &Cursor, start: Position) -> Result<Option<RecordHash>, Error> {
+        let begin = Cursor { segment: tip.segment.clone(), end: start, previous: None };
         let mut walk = Walk::resume(&self.folder, self.known_of()?, begin);
         while walk.next()?.is_some() {}
-        match walk.cursor() {
-            Cursor { end, previous: Some(hash), .. } if *end == tip.end => Ok(*hash),
-            _ => Err(damaged(tip.end, "no record ends here")),
-        }
+        let found = walk.cursor();
+        Ok(found.previous.filter(|_| found.end == tip.end))
     }
 
     /// Removes a segment that an interrupted rotation left where the journal ends. Once the journal

@@ -38,6 +38,7 @@ use mark::MarkFile;
 use scan::{Cursor, Walk};
 use std::fs::{self, File};
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -61,6 +62,8 @@ pub struct Journal {
     tip: Mutex<Option<Cursor>>,
     /// Where the last read ended.
     place: Mutex<Option<Cursor>>,
+    /// Where the last record that was read begins and ends.
+    last_read: Mutex<Option<Range<Position>>>,
     /// Zeros for the next segment.
     next: Mutex<Option<File>>,
     progress: Progress,
@@ -167,6 +170,7 @@ impl Journal {
             witness: None,
             tip: Mutex::new(None),
             place: Mutex::new(None),
+            last_read: Mutex::new(None),
             next: Mutex::new(None),
             progress,
         })
@@ -278,6 +282,9 @@ impl Journal {
             let Some(frame) = walk.next()? else { break };
             tail.end = frame.end;
             tail.frames.push(frame);
+        }
+        if let Some(frame) = tail.frames.last() {
+            *held(&self.last_read) = Some(frame.position..frame.end);
         }
         *held(&self.place) = Some(walk.cursor().clone());
         Ok(tail)

@@ -96,6 +96,24 @@ fn build_when_called_sees_what_others_appended_since() {
     assert_eq!(all(&mine, 0), ["one", "two", "three"]);
 }
 
+/// Of the record that the next one follows only that record is read again, not the segment from its beginning: with eight
+/// writers each read all that all had written, before every one of its own.
+#[test]
+fn a_record_follows_the_one_that_is_there_though_another_was_read_in_its_place() {
+    let place = Place::new();
+    let (mine, theirs) = (place.create(), place.open());
+    let one = add(&theirs, 0, "one");
+    let two = add(&theirs, one.end, "two");
+    assert_eq!(all(&mine, 0), ["one", "two"]);
+    // Its writer's write failed in the end, and it took it back; another one's is just as long.
+    let file = fs::OpenOptions::new().write(true).open(place.segment(0)).unwrap();
+    file.set_len(one.end).unwrap();
+    let other = add(&place.open(), one.end, "owt");
+    assert_eq!((other.end, other.hash == two.hash), (two.end, false));
+    add(&mine, two.end, "three");
+    assert_eq!(all(&place.open(), 0), ["one", "owt", "three"]);
+}
+
 #[test]
 fn a_position_behind_the_end_when_read_or_appended_to_is_damage() {
     let place = Place::new();

@@ -4,6 +4,7 @@ use super::field::Shape;
 use super::{GapStatus, HypothesisStatus, VerificationStatus};
 use crate::model::{Timestamp, Value};
 use serde::{Serialize, Serializer};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// A pause between two events that is longer than this does not count as time in debugging.
@@ -27,15 +28,15 @@ pub struct SessionMetrics {
 }
 
 impl SessionMetrics {
-    /// The figures of a state: its checkpoints so far, its hypotheses, gaps and verifications, and the times of
-    /// everything that happened (facts, revisions, checkpoints) in any order.
+    /// The figures of a state: its checkpoints so far, its hypotheses, gaps and verifications, and when anything
+    /// happened (facts, revisions, checkpoints), as [`time_in_debugging`] takes it.
     #[must_use]
     pub fn of<'a>(
         checkpoints: u64,
         hypotheses: impl IntoIterator<Item = &'a Value>,
         gaps: impl IntoIterator<Item = &'a Value>,
         verifications: impl IntoIterator<Item = &'a Value>,
-        times: impl IntoIterator<Item = Timestamp>,
+        stretches: impl IntoIterator<Item = RangeInclusive<Timestamp>>,
     ) -> Self {
         Self {
             checkpoints_created: checkpoints,
@@ -53,21 +54,35 @@ impl SessionMetrics {
                 status != Some(VerificationStatus::Skipped)
             }),
             gaps_filled: count(gaps, |status| status == Some(GapStatus::Filled)),
-            time_in_debugging: time_in_debugging(times),
+            time_in_debugging: time_in_debugging(stretches),
         }
     }
 }
 
-/// The sum of the pauses between consecutive times, without those longer than [`IDLE_AFTER`].
+/// The sum of the pauses between consecutive events, without those longer than [`IDLE_AFTER`]. The events are given as
+/// stretches of time, in any order: each begins and ends with an event and holds no longer pause. One event alone is a
+/// stretch too.
 #[must_use]
-pub fn time_in_debugging(times: impl IntoIterator<Item = Timestamp>) -> Duration {
-    let mut times: Vec<_> = times.into_iter().collect();
-    times.sort_unstable();
-    let pauses = times.windows(2).filter_map(|pair| match pair {
-        [earlier, later] => u64::try_from(later.micros_since(*earlier)).ok(),
-        _ => None,
-    });
-    pauses.map(Duration::from_micros).filter(|pause| *pause <= IDLE_AFTER).sum()
+pub fn time_in_debugging(
+    stretches: impl IntoIterator<Item = RangeInclusive<Timestamp>>,
+) -> Duration {
+    let mut stretches: Vec<_> = stretches.into_iter().map(RangeInclusive::into_inner).collect();
+    stretches.sort_unstable();
+    let mut total = Duration::ZERO;
+    let mut last: Option<Timestamp> = None;
+    for (start, end) in stretches {
+        let before = last.unwrap_or(start);
+        let pause = since(start, before);
+        // What lies in an earlier stretch was counted with it.
+        let counted = if pause <= IDLE_AFTER { pause } else { Duration::ZERO };
+        total += counted + since(end, start.max(before));
+        last = Some(end.max(before));
+    }
+    total
+}
+
+fn since(later: Timestamp, earlier: Timestamp) -> Duration {
+    Duration::from_micros(u64::try_from(later.micros_since(earlier)).unwrap_or(0))
 }
 
 fn count<'a, S: Shape>(

@@ -253,6 +253,22 @@ fn references_name_every_claim_referred_to_once() {
     assert!(names(Kind::Note, r#"{"parent": "H1", "hypothesis": "H2"}"#).is_empty());
 }
 
+fn second(number: i64) -> Timestamp {
+    Timestamp::from_micros(number * 1_000_000)
+}
+
+#[test]
+fn stretches_that_overlap_count_once() {
+    let spent = |stretches: &[(i64, i64)]| {
+        let stretches = stretches.iter().map(|(start, end)| second(*start)..=second(*end));
+        time_in_debugging(stretches).as_secs()
+    };
+    assert_eq!(spent(&[]), 0);
+    assert_eq!(spent(&[(10, 10)]), 0);
+    assert_eq!(spent(&[(100, 900), (0, 1000), (200, 300)]), 1000);
+    assert_eq!(spent(&[(0, 100), (50, 200), (500, 600), (901, 901)]), 600);
+}
+
 #[test]
 fn metrics_count_what_was_done_and_skip_idle_time() {
     let values = |texts: &[&str]| -> Vec<Value> {
@@ -263,8 +279,9 @@ fn metrics_count_what_was_done_and_skip_idle_time() {
     let mut verifications = values(&["passed", "skipped", "failed"]);
     verifications.push(Value::from([]));
     // Out of order; 60 s, then exactly the limit, then more than it.
-    let times = [60, 0, 360, 661].map(|second| Timestamp::from_micros(second * 1_000_000));
-    let metrics = SessionMetrics::of(7, &hypotheses, &gaps, &verifications, times);
+    let times = [60, 0, 360, 661].map(second);
+    let alone = times.map(|time| time..=time);
+    let metrics = SessionMetrics::of(7, &hypotheses, &gaps, &verifications, alone);
     assert_eq!(
         metrics,
         SessionMetrics {

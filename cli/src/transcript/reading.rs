@@ -1,0 +1,228 @@
+//! Reads a transcript part by part, ahead of who writes the parts into the store.
+
+use super::{bad_line, read_at};
+use crate::error::CommandError;
+use forge_agents::Piece;
+use forge_agents::claude_code::{Carry, Ending, Options, Reader};
+use forge_store::model::Timestamp;
+use forge_store::redact::{Ending as Follows, Form, MAX_SECRET_BYTES};
+use forge_store::store::{Clean, Store};
+use std::fs::File;
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+
+/// So many bytes of a file are read at once.
+const PART_BYTES: u64 = 1 << 20;
+/// So many parts wait for who writes them.
+const PARTS_AHEAD: usize = 1;
+
+/// Bytes that were read, with what they say and what it takes to go on.
+pub(super) struct Read {
+    pub(super) clean: Clean<'static>,
+    pub(super) lines: u64,
+    pub(super) piece: Piece,
+    pub(super) carry: Vec<u8>,
+    /// Where in the file it ends.
+    pub(super) end: u64,
+}
+
+/// A transcript that is being read; gives its parts in order.
+pub(super) struct Reading<'a> {
+    store: &'a Store,
+    path: &'a Path,
+    now: Timestamp,
+    file: File,
+    /// How long the file was: what is appended meanwhile waits for the next import.
+    bytes: u64,
+    options: Options,
+    reader: Reader,
+    /// Where what is in the buffer begins.
+    offset: u64,
+    buffer: Vec<u8>,
+    ended: bool,
+}
+
+impl<'a> Reading<'a> {
+    /// Begins at an offset, with what is to be carried on from there.
+    pub(super) fn new(
+        store: &'a Store,
+        (path, file, bytes): (&'a Path, File, u64),
+        (options, carry): (Options, Carry),
+        now: Timestamp,
+        offset: u64,
+    ) -> Self {
+        let reader = Reader::resume(options, carry);
+        let (buffer, ended) = (Vec::new(), false);
+        Self { store, path, now, file, bytes, options, reader, offset, buffer, ended }
+    }
+
+    /// Hands on each part, and says how many bytes at the end are not whole yet. Of a long file the next part is read
+    /// while one is handed on.
+    pub(super) fn each(
+        mut self,
+        mut hand_on: impl FnMut(Read) -> Result<(), CommandError>,
+    ) -> Result<u64, CommandError> {
+        if self.bytes.saturating_sub(self.offset) <= PART_BYTES {
+            while let Some(read) = self.part() {
+                hand_on(read?)?;
+            }
+            return Ok(self.buffer.len() as u64);
+        }
+        thread::scope(|scope| {
+            let (ahead, parts) = mpsc::sync_channel(PARTS_AHEAD);
+            let reading = scope.spawn(move || {
+                while let Some(read) = self.part() {
+                    // Nobody is there any more who would take it.
+                    if ahead.send(read).is_err() {
+                        break;
+                    }
+                }
+                self.buffer.len() as u64
+            });
+            for read in parts {
+                hand_on(read?)?;
+            }
+            Ok(reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        })
+    }
+
+    /// The next part; `None` at the end of the file and behind an error.
+    fn part(&mut self) -> Option<Result<Read, CommandError>> {
+        loop {
+            let held = self.offset + self.buffer.len() as u64;
+            if let Some((length, follows, ending)) = self.next() {
+                match self.read(length, follows, ending) {
+                    Ok(None) => {}
+                    Ok(Some(read)) => return Some(Ok(read)),
+                    Err(error) => {
+                        (self.ended, self.buffer) = (true, Vec::new());
+                        return Some(Err(error));
+                    }
+                }
+            }
+            if self.ended {
+                return None;
+            }
+            match read_at(&self.file, held, PART_BYTES) {
+                Ok(part) => {
+                    self.ended = held + part.len() as u64 >= self.bytes || part.is_empty();
+                    self.buffer.extend_from_slice(&part);
+                }
+                Err(error) => {
+                    (self.ended, self.buffer) = (true, Vec::new());
+                    let told = format!("cannot read '{}'", self.path.display());
+                    return Some(Err(CommandError::io(&told, error)));
+                }
+            }
+        }
+    }
+
+    /// Reads so much of the buffer. `None`: held back by the gate, or the beginning of a line: more of the file says
+    /// what it is.
+    fn read(
+        &mut self,
+        length: usize,
+        follows: Follows,
+        ending: Ending,
+    ) -> Result<Option<Read>, CommandError> {
+        let wanted = self.buffer.get(..length).unwrap_or_default();
+        let clean = self.store.clean(wanted, Form::Json, follows);
+        let before = self.reader.carry().lines();
+        let piece = self
+            .reader
+            .read(clean.bytes(), ending, self.now)
+            .map_err(|bad| bad_line(self.path, &bad))?;
+        if piece.taken == 0 {
+            return Ok(None);
+        }
+        if piece.taken != clean.bytes().len() as u64 {
+            return Err(CommandError::internal("a part of a transcript was read in part"));
+        }
+        let clean = clean.into_owned();
+        self.buffer.drain(..clean.source().len());
+        self.offset += clean.source().len() as u64;
+        let carry = serde_json::to_vec(self.reader.carry()).map_err(|error| {
+            CommandError::internal("what was read cannot be noted").caused_by(error)
+        })?;
+        let lines = self.reader.carry().lines() - before;
+        Ok(Some(Read { clean, lines, piece, carry, end: self.offset }))
+    }
+
+    /// How much of what was read is handed on now, what follows it, and whether it is a line without an end.
+    fn next(&self) -> Option<(usize, Follows, Ending)> {
+        let (buffer, ends) = (&self.buffer, self.ended);
+        if self.options.whole {
+            // One document over many lines means nothing before its end.
+            return (ends && !buffer.is_empty()).then_some((
+                buffer.len(),
+                Follows::End,
+                Ending::File,
+            ));
+        }
+        let max_line = usize::try_from(Options::default().max_line).unwrap_or(usize::MAX);
+        match buffer.iter().rposition(|byte| *byte == b'\n') {
+            Some(place) => Some((place + 1, Follows::Line, Ending::More)),
+            None if buffer.is_empty() => None,
+            None if ends => Some((buffer.len(), Follows::End, Ending::File)),
+            // Nobody's line: it is kept, and passed over by the reader.
+            None if buffer.len() > max_line + 2 * MAX_SECRET_BYTES => {
+                Some((buffer.len(), Follows::More, Ending::More))
+            }
+            None => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::open_plain;
+    use std::fs;
+
+    /// A file of four parts, with a line in the third that is no record.
+    fn with_a_bad_line() -> (tempfile::TempDir, std::path::PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let line = format!("{{\"type\":\"summary\",\"summary\":\"{}\"}}\n", "x".repeat(1000));
+        let mut text = line.repeat(4 * PART_BYTES as usize / line.len());
+        let place = text.len() * 5 / 8;
+        text.insert_str(place - place % line.len(), "{\"type\"\n");
+        fs::write(&path, text).unwrap();
+        (folder, path)
+    }
+
+    fn each(
+        path: &Path,
+        hand_on: impl FnMut(Read) -> Result<(), CommandError>,
+    ) -> Result<u64, CommandError> {
+        let store = Store::in_memory().unwrap();
+        let (file, bytes) = open_plain(path).unwrap();
+        let options = Options { strict: true, ..Options::default() };
+        let start = (options, Carry::default());
+        Reading::new(&store, (path, file, bytes), start, Timestamp::default(), 0).each(hand_on)
+    }
+
+    #[test]
+    fn what_was_read_before_a_bad_line_is_handed_on_before_its_error() {
+        let (_folder, path) = with_a_bad_line();
+        let mut ends = Vec::new();
+        let done = each(&path, |read| {
+            ends.push(read.end);
+            Ok(())
+        });
+        assert!(done.unwrap_err().message().contains("line"), "{ends:?}");
+        assert_eq!(ends.len(), 2);
+    }
+
+    #[test]
+    fn nothing_more_is_handed_on_to_who_could_not_take_a_part() {
+        let (_folder, path) = with_a_bad_line();
+        let mut count = 0;
+        let done = each(&path, |_| {
+            count += 1;
+            Err(CommandError::invalid("no room"))
+        });
+        assert_eq!((done.unwrap_err().message(), count), ("no room", 1));
+    }
+}
