@@ -140,6 +140,11 @@ fn is_name(name: &str) -> bool {
     name.len() == NAME_DIGITS && name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
+/// Whether a file of this name in a spool's folder is one of its own.
+pub(crate) fn is_own(name: &str) -> bool {
+    is_name(name.split_once('.').map_or(name, |(id, _)| id))
+}
+
 impl Spool for SpoolFolder {
     fn names(&self) -> Result<Vec<String>, Error> {
         self.list(|name| is_name(name).then_some(name))

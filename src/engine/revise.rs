@@ -1,6 +1,9 @@
 //! Plans revisions: from what should change to a delta, a header and an id.
 
 use super::commit::{Desk, blob, random};
+use super::lineage::At;
+use super::lookup;
+use super::materialize::Objects;
 use super::refs::{effective, session};
 use crate::error::{Error, Result};
 use crate::format::{
@@ -10,7 +13,8 @@ use crate::format::{
 };
 use crate::model::claim;
 use crate::model::{
-    BranchNumber, Digest, Key, ObjectId, Operation, RevisionId, SessionNumber, Timestamp, Value,
+    BranchNumber, Change, Digest, Key, ObjectId, Operation, RevisionId, SessionNumber, Timestamp,
+    Value,
 };
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -39,25 +43,28 @@ pub struct ClaimChange {
     pub expect: Expect,
     /// Its own time, if it is not that of the revision that adds it (as where a stream says so).
     pub added_at: Option<Timestamp>,
+    /// The entry as it was stored, where one comes back that a secret was purged from: it adds to digests what it added before,
+    /// which cannot be told from its value.
+    pub(crate) stored: Option<EntryBytes>,
 }
 
 impl ClaimChange {
     /// The claim has these fields from then on.
     #[must_use]
     pub const fn put(key: Key, value: Value) -> Self {
-        Self { key, value: Some(value), expect: Expect::Any, added_at: None }
+        Self { key, value: Some(value), expect: Expect::Any, added_at: None, stored: None }
     }
 
     /// A new claim with these fields.
     #[must_use]
     pub const fn add(key: Key, value: Value) -> Self {
-        Self { key, value: Some(value), expect: Expect::Absent, added_at: None }
+        Self { key, value: Some(value), expect: Expect::Absent, added_at: None, stored: None }
     }
 
     /// The claim is no longer there.
     #[must_use]
     pub const fn remove(key: Key) -> Self {
-        Self { key, value: None, expect: Expect::Any, added_at: None }
+        Self { key, value: None, expect: Expect::Any, added_at: None, stored: None }
     }
 }
 
@@ -237,14 +244,34 @@ fn new_entry(
         }
         (None, None) => place.time,
     };
-    if let Some(old) = old
-        && has_value(old, value)
-        && self::added_at(old).is_ok_and(|time| time == added_at)
-    {
-        // Equal, and maybe purged: then its bytes are others than those of this value.
-        return Ok(Some(old.into()));
+    // Equal, and maybe purged: then its bytes are others than those of this value.
+    let is_it = |entry: &&[u8]| {
+        has_value(entry, value) && self::added_at(entry).is_ok_and(|time| time == added_at)
+    };
+    match old.into_iter().chain(change.stored.as_deref()).find(is_it) {
+        Some(known) => Ok(Some(known.into())),
+        None => Ok(Some(encode_value(added_at, value))),
     }
-    Ok(Some(encode_value(added_at, value)))
+}
+
+/// The change that brings an entry back, or over, from a revision where it may stand.
+pub(crate) fn again(
+    view: &dyn Objects,
+    refs: &Refs,
+    number: SessionNumber,
+    from: Option<At>,
+    change: Change,
+) -> Result<ClaimChange> {
+    let stored = match from {
+        // Nobody need look where nothing was purged.
+        Some(at) if refs.purges > 0 && change.new.is_some() => {
+            lookup::entry(view, refs, number, at, &encode_key(&change.key))?
+        }
+        _ => None,
+    };
+    let added_at = change.new.as_ref().map(|entry| entry.added_at);
+    let value = change.new.map(|entry| entry.value);
+    Ok(ClaimChange { key: change.key, value, expect: Expect::Any, added_at, stored })
 }
 
 /// Every claim that a changed one refers to must be there at the end of the revision.

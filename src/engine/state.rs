@@ -1,7 +1,7 @@
 //! A state in memory: every entry verified and addressable, none decoded before it is asked for.
 
 use crate::error::{Error, Result};
-use crate::format::{decode_entry, decode_key, encode_key};
+use crate::format::{decode_entry, decode_key, encode_key, reads_as};
 use crate::model::{Entry, Key, Kind};
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -159,6 +159,14 @@ struct Difference {
     new: Option<Place>,
 }
 
+/// Whether an entry reads otherwise than another, or one of them is not there.
+fn differ(buffers: &[Buffer], old: Option<Place>, new: Option<Place>) -> bool {
+    match (old, new) {
+        (Some(old), Some(new)) => !reads_as(old.of(buffers), new.of(buffers)),
+        (old, new) => old.is_some() != new.is_some(),
+    }
+}
+
 /// A claim that differs, as stored: its encoded key, its entry before and after.
 pub type DifferenceBytes<'a> = (&'a [u8], Option<&'a [u8]>, Option<&'a [u8]>);
 
@@ -185,8 +193,7 @@ impl Differences {
             let after = if order.is_ge() { right.next() } else { None };
             let entry = |side: Option<(Place, Place)>| side.map(|(_, entry)| entry);
             let (from, to) = (entry(before), entry(after));
-            let bytes = |place: Option<Place>| place.map(|place| place.of(&buffers));
-            if bytes(from) != bytes(to)
+            if differ(&buffers, from, to)
                 && let Some((key, _)) = before.or(after)
             {
                 rows.push(Difference { key, old: from, new: to });
@@ -208,8 +215,7 @@ impl Differences {
 
     /// Adds a claim behind all others, if it differs.
     pub(crate) fn push(&mut self, key: Place, old: Option<Place>, new: Option<Place>) {
-        let bytes = |place: Option<Place>| place.map(|place| place.of(&self.buffers));
-        if bytes(old) != bytes(new) {
+        if differ(&self.buffers, old, new) {
             self.rows.push(Difference { key, old, new });
         }
     }

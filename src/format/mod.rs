@@ -34,7 +34,7 @@ pub(crate) use codec::{pack as pack_derived, unpack as unpack_bytes};
 pub use delta::{ChangeRange, Delta, DeltaChange, Side, SideRange};
 pub use entry::{
     EntryBytes, added_at, decode_entry, decode_key, encode_entry, encode_key, encode_value,
-    entity_hash, entry_hash, has_value, purge_entry, rekey_entry,
+    entity_hash, entry_hash, has_value, purge_entry, reads_as, rekey_entry,
 };
 pub use event::{
     BranchEvent, CheckpointEvent, Event, EventError, EventLine, OfBranch, Put, Remove,

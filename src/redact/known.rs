@@ -11,6 +11,8 @@ pub const MIN_SECRET_BYTES: usize = 6;
 const MIN_PART_BYTES: usize = 8;
 /// Backslashes are doubled at every depth of JSON: so many times at most.
 const MAX_DEPTH: u32 = 3;
+/// Stands for a depth where words were joined to an id: what would look like a word's end there is written as a code.
+const JOINED: u32 = MAX_DEPTH + 1;
 /// What stands in place of a secret begins with this, and goes on with [`FILL`].
 const MARK: &[u8] = b"purged";
 const FILL: u8 = b'x';
@@ -41,6 +43,8 @@ struct Secret {
     doubled: bool,
     /// Whether it may reach over the end of a JSON string.
     quoted: bool,
+    /// Whether it reads differently in an id that words were joined to.
+    joined: bool,
 }
 
 /// Where a secret stands, or a part of one at an end of a text.
@@ -67,6 +71,8 @@ enum Written {
     Code,
     /// A backslash, doubled.
     Doubled,
+    /// As a `%` and two digits, in an id that words were joined to.
+    Joined,
 }
 
 impl Known {
@@ -90,15 +96,18 @@ impl Known {
             bytes.push(text.len());
             if let Some(first) = text.bytes().next() {
                 known.first[usize::from(first)] = true;
+                known.first[usize::from(b'%')] |= first == b'/';
             }
             let doubled = chars.contains(&'\\');
             let quoted = chars.contains(&'"');
-            known.secrets.push(Secret { chars, bytes, doubled, quoted });
+            let joined = chars.iter().any(is_joined);
+            known.secrets.push(Secret { chars, bytes, doubled, quoted, joined });
             let masked = Self {
                 secrets: known.secrets[known.secrets.len() - 1..].to_vec(),
                 ..known.clone()
             };
-            if masked.mask(text.as_bytes()).is_none_or(|(new, _)| masked.holds(&new)) {
+            let left = |(new, _): (Vec<u8>, u64)| !masked.find(&new).is_empty();
+            if masked.mask(text.as_bytes()).is_none_or(left) {
                 return Err(Unfit::Mark);
             }
         }
@@ -179,7 +188,7 @@ impl Known {
     fn best(&self, text: &[u8], at: usize, ends: bool) -> Option<Sighting> {
         let mut best: Option<Sighting> = None;
         for (number, secret) in self.secrets.iter().enumerate() {
-            for depth in (0..=if secret.doubled { MAX_DEPTH } else { 0 }).rev() {
+            for depth in secret.depths() {
                 let (count, end) = secret.walk(text, at, 0, depth, &mut |_, _, _| {});
                 let whole = count == secret.chars.len();
                 let part = ends && secret.bytes[count] >= MIN_PART_BYTES && is_cut(&text[end..]);
@@ -213,10 +222,10 @@ impl Known {
                     }
                     let mut begin = [0; 4];
                     let begin = secret.chars[from].encode_utf8(&mut begin).as_bytes()[0];
-                    if *byte != begin && *byte != b'\\' {
+                    if *byte != begin && !matches!(*byte, b'\\' | b'%') {
                         continue;
                     }
-                    for depth in (0..=if secret.doubled { MAX_DEPTH } else { 0 }).rev() {
+                    for depth in secret.depths() {
                         let (count, end) = secret.walk(text, at, from, depth, &mut |_, _, _| {});
                         if count == last - from {
                             let range = at..end;
@@ -259,6 +268,9 @@ impl Known {
             let bytes = &mut out[range.clone()];
             match written {
                 Written::Plain if secret.keeps(*char) => {}
+                // The same in every form, since some are told to be equal.
+                Written::Joined => {}
+                Written::Code if is_joined(char) => {}
                 Written::Plain if number => bytes.fill(if *char == '7' { b'1' } else { b'7' }),
                 Written::Plain if marked && place < MARK.len() => bytes.fill(MARK[place]),
                 Written::Plain => bytes.fill(FILL),
@@ -294,10 +306,22 @@ impl Masking for Known {
     }
 }
 
+/// Whether a character is written as a code in an id that words were joined to.
+const fn is_joined(char: &char) -> bool {
+    matches!(char, '/' | '%')
+}
+
 impl Secret {
+    /// How often its backslashes may be doubled, and whether it may stand in an id that words were joined to.
+    fn depths(&self) -> impl Iterator<Item = u32> {
+        let doubled = if self.doubled { MAX_DEPTH } else { 0 };
+        self.joined.then_some(JOINED).into_iter().chain((0..=doubled).rev())
+    }
+
     /// Whether a character stays, since it may hold a document together: it stands as it is, where a quote does so too.
     const fn keeps(&self, char: char) -> bool {
-        matches!(char, '\n' | '\r')
+        is_joined(&char)
+            || matches!(char, '\n' | '\r')
             || (self.quoted && matches!(char, '"' | '{' | '}' | '[' | ']' | ':' | ','))
     }
 
@@ -325,7 +349,11 @@ impl Secret {
 /// Where a character ends that stands at a place, and how it is written.
 fn step(text: &[u8], at: usize, char: char, depth: u32) -> Option<(usize, Written)> {
     let rest = text.get(at..)?;
-    if char == '\\' {
+    if depth == JOINED && is_joined(&char) {
+        let code: &[u8] = if char == '/' { b"%2F" } else { b"%25" };
+        return rest.starts_with(code).then_some((at + code.len(), Written::Joined));
+    }
+    if char == '\\' && depth != JOINED {
         let bytes = 1 << depth;
         if rest.len() >= bytes && rest[..bytes].iter().all(|byte| *byte == b'\\') {
             return Some((at + bytes, Written::Doubled));

@@ -16,6 +16,7 @@ use std::time::Duration;
 pub(super) const FORMAT_FILE: &str = "FORMAT";
 pub(super) const JOURNAL_FOLDER: &str = "journal";
 pub(super) const INDEX_FOLDER: &str = "index";
+pub(super) const CONFIG_FILE: &str = "config.toml";
 /// Room for who prunes on a full disk.
 pub(super) const RESERVE_FILE: &str = "reserve";
 pub(super) const UNFINISHED_RESERVE_FILE: &str = "reserve.new";
@@ -120,6 +121,46 @@ pub(super) fn found(path: &Path, marker: &[u8]) -> Result<()> {
     files::replace(&path.join(IGNORE_FILE), &unfinished, b"*\n")?;
     files::replace(&path.join(FORMAT_FILE), &unfinished, marker)?;
     Ok(files::sync_folder(path)?)
+}
+
+/// The files and folders that are not forge's. `config.toml` is a person's, and known.
+pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
+    const OWN: [&str; 12] = [
+        FORMAT_FILE,
+        UNFINISHED_FILE,
+        IGNORE_FILE,
+        CONFIG_FILE,
+        RESERVE_FILE,
+        UNFINISHED_RESERVE_FILE,
+        JOURNAL_FOLDER,
+        INDEX_FOLDER,
+        "spool",
+        "search",
+        "log",
+        "agents",
+    ];
+    type IsOwn = fn(&str) -> bool;
+    let kinds: [(PathBuf, IsOwn); 4] = [
+        (path.to_owned(), |name| OWN.contains(&name)),
+        (path.join(JOURNAL_FOLDER), backend::journal::is_own),
+        (path.join(INDEX_FOLDER), backend::rocks::is_own),
+        (backend::spool::folder_in(path), backend::spool::is_own),
+    ];
+    let mut found = Vec::new();
+    for (folder, is_own) in kinds {
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            entries => entries.map_err(backend::Error::io("list", &folder))?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(backend::Error::io("list", &folder))?;
+            if !entry.file_name().to_str().is_some_and(is_own) {
+                found.push(entry.path());
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// Removes what an interrupted [`Store::create`] left.

@@ -11,7 +11,7 @@ use crate::engine::lineage::At;
 use crate::engine::live::View;
 use crate::engine::merge::{Ancestry, Joint, ancestry, bases, joints};
 use crate::engine::refs::session as session_refs;
-use crate::engine::revise::{self, ClaimChange, Expect, Place, Planned};
+use crate::engine::revise::{self, Place, Planned};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{BranchChange, Head, Parent, Record, RecordChange, Refs, Reset};
@@ -190,13 +190,10 @@ impl Session {
             let claims = (source.digest, source.count);
             return revise::plan_reset(desk, place, Reset::To(parent), claims, &[parent]);
         }
+        let view = desk.view()?;
+        let theirs = timeline::head_of(&desk.refs, session, worked.source.0)?;
         let changes = worked.report.changes.iter().map(|change| {
-            let mut change = ClaimChange {
-                key: change.key.clone(),
-                added_at: change.new.as_ref().map(|entry| entry.added_at),
-                value: change.new.as_ref().map(|entry| entry.value.clone()),
-                expect: Expect::Any,
-            };
+            let mut change = revise::again(&view, &desk.refs, session, theirs, change.clone())?;
             check_claim(&mut change).map(|()| change)
         });
         revise::plan_merge(desk, place, &changes.collect::<Result<Vec<_>>>()?, parent)

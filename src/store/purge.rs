@@ -5,6 +5,7 @@ mod holder;
 
 use super::Store;
 use super::act::Act;
+use super::folder::foreign;
 use super::stream::Resolve;
 use crate::backend::spool::folder_in;
 use crate::backend::{self, Holder, files};
@@ -18,6 +19,9 @@ use std::path::{Path, PathBuf};
 
 pub use crate::engine::purge::PurgeKind;
 pub use file::Searched;
+
+/// The folders of what others note: texts, which may be written over in place.
+const NOTED: [&str; 2] = ["log", "agents"];
 
 /// A place where secrets stand, or stood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +43,12 @@ pub struct Purged {
     pub places: Vec<PurgedPlace>,
     /// Files that were removed: copies of texts, and writes that could not be read. By a preview, those that would be.
     pub removed: Vec<PathBuf>,
-    /// Files that others keep in the store's folder, such as the log of hooks, and that were written over in place.
+    /// Files that others keep beside it, such as the log of hooks, and that were written over in place.
     pub overwritten: Vec<PathBuf>,
+    /// What stands in the store's folder and is not forge's: looked through as it is, and left.
+    pub foreign: Vec<PathBuf>,
+    /// Writes in the spool without the store's seal: nobody takes anything out of those before the store is taken over.
+    pub unsealed: Vec<PathBuf>,
     /// Folders of older generations of the index that are still read.
     pub held: Vec<PathBuf>,
     /// The processes that hold files of before, as far as the system tells.
@@ -55,7 +63,8 @@ impl Purged {
     /// Whether nothing of the secrets is left where forge can reach it; else purge again once what holds it is gone.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.held.is_empty()
+        self.unsealed.is_empty()
+            && self.held.is_empty()
             && self.holders.is_empty()
             && !self.comes_back
             && self.searched.found.is_empty()
@@ -83,8 +92,10 @@ impl Store {
         let task = Task { mask: known, resolve, operation: act.operation()?, reason: None };
         let found = self.engine.find_secrets(&task)?;
         let removed = self.path().map(removable).transpose()?.unwrap_or_default();
+        let foreign = self.path().map(foreign).transpose()?.unwrap_or_default();
         let searched = self.searched(known, &[])?;
-        Ok(Purged { removed, searched, ..told(found) })
+        let unsealed = self.unsealed()?;
+        Ok(Purged { removed, foreign, unsealed, searched, ..told(found) })
     }
 
     /// Puts something else in place of secrets, wherever they stand: in every session, revision, checkpoint, fact, source and
@@ -118,21 +129,44 @@ impl Store {
         for file in &purged.removed {
             files::remove(file)?;
         }
-        for file in file::search(&path.join("log"), known, &[])?.found {
-            file::overwrite(&file.0, known)?;
-            purged.overwritten.push(file.0);
+        for (file, _) in file::search(&self.noted(), known, &[])?.found {
+            file::overwrite(&file, known)?;
+            purged.overwritten.push(file);
         }
+        purged.foreign = foreign(path)?;
+        purged.unsealed = self.unsealed()?;
         purged.holders = holder::holders(path, &held);
         purged.searched = self.searched(known, &held)?;
         purged.held = held;
         Ok(purged)
     }
 
-    fn searched(&self, known: &Known, passed: &[PathBuf]) -> Result<Searched> {
-        match self.path() {
-            Some(path) => file::search(path, known, passed),
-            None => Ok(Searched::default()),
+    /// The writes in the spool that do not bear the store's seal.
+    fn unsealed(&self) -> Result<Vec<PathBuf>> {
+        let (Some(path), Some(spool)) = (self.path(), &self.engine.live.spool) else {
+            return Ok(Vec::new());
+        };
+        let mut found = Vec::new();
+        for name in spool.names()? {
+            if matches!(spool.read(&name), Err(backend::Error::Breach { .. })) {
+                found.push(folder_in(path).join(name));
+            }
         }
+        Ok(found)
+    }
+
+    /// What others note about it: the log of hooks, and which process works in which session.
+    fn noted(&self) -> Vec<PathBuf> {
+        let folders = |notes: PathBuf| NOTED.map(|name| notes.join(name)).to_vec();
+        self.notes().map(folders).unwrap_or_default()
+    }
+
+    /// Looks through its folder, and what is noted elsewhere.
+    fn searched(&self, known: &Known, passed: &[PathBuf]) -> Result<Searched> {
+        let Some(path) = self.path() else { return Ok(Searched::default()) };
+        let mut folders = vec![path.to_owned()];
+        folders.extend(self.noted().into_iter().filter(|noted| !noted.starts_with(path)));
+        file::search(&folders, known, passed)
     }
 }
 
@@ -169,3 +203,6 @@ fn removable(path: &Path) -> Result<Vec<PathBuf>> {
     }
     Ok(found.into_iter().collect())
 }
+
+#[cfg(test)]
+mod tests;

@@ -516,13 +516,8 @@ impl Session {
         }
         let opposite: Vec<ClaimChange> = diff::invert(done)
             .into_iter()
-            .map(|change| ClaimChange {
-                key: change.key,
-                added_at: change.new.as_ref().map(|entry| entry.added_at),
-                value: change.new.map(|entry| entry.value),
-                expect: revise::Expect::Any,
-            })
-            .collect();
+            .map(|change| revise::again(view, &desk.refs, self.number, before, change))
+            .collect::<Result<_>>()?;
         revise::plan(desk, place, &opposite, &mut None)
     }
 }

@@ -50,8 +50,12 @@ pub struct Purged {
     pub removed: Vec<String>,
     /// Files that were written over in place.
     pub overwritten: Vec<String>,
+    /// What stands in the store's folder and is not forge's: it is left as it is.
+    pub foreign: Vec<String>,
     /// Whether nothing is left within reach.
     pub done: bool,
+    /// Writes in the spool without the store's seal, which wait until it is taken over.
+    pub unsealed: Vec<String>,
     /// Older states of the index that are still read.
     pub held: Vec<String>,
     /// The processes that hold files of before.
@@ -83,8 +87,10 @@ impl Purged {
             secrets,
             places: purged.places.into_iter().map(place).collect(),
             removed: purged.removed.iter().map(|path| below(path)).collect(),
+            foreign: purged.foreign.iter().map(|path| below(path)).collect(),
             overwritten: purged.overwritten.iter().map(|path| below(path)).collect(),
             done,
+            unsealed: purged.unsealed.iter().map(|path| below(path)).collect(),
             held: purged.held.iter().map(|path| below(path)).collect(),
             holders: purged
                 .holders
@@ -103,9 +109,26 @@ impl Purged {
         }
     }
 
+    /// What is to be done about a file that forge does not change.
+    fn whose(&self, file: &str) -> &'static str {
+        let is_below = |one: &String| Path::new(file).starts_with(one);
+        match file {
+            "config.toml" => ": it is yours, take it out there",
+            _ if self.foreign.iter().any(is_below) => ": it is not forge's, remove it",
+            _ => "",
+        }
+    }
+
     fn left(&self, screen: &mut Screen) {
         for one in &self.found {
-            let text = format!("{} holds it {} times", one.file, one.count);
+            let times = count(one.count, "time");
+            let text = format!("{} holds it {times}{}", one.file, self.whose(&one.file));
+            screen.line(Tone::Warning, &text);
+        }
+        for one in &self.unsealed {
+            let text = format!(
+                "{one} does not bear the store's seal: 'forge adopt' takes it in, or remove it"
+            );
             screen.line(Tone::Warning, &text);
         }
         for one in &self.held {
@@ -168,6 +191,10 @@ impl Report for Purged {
         }
         for file in &self.overwritten {
             screen.line(Tone::Plain, &format!("Written over in {file}"));
+        }
+        for file in &self.foreign {
+            let text = format!("Left {file} as it is: it is not forge's");
+            screen.line(Tone::Warning, &text);
         }
         if self.dry_run {
             return;

@@ -85,3 +85,186 @@ fn patterns_and_rules_find_what_nobody_names() {
     let nothing = environment.forge(["purge", "--rules", "--dry-run", "--json"]).json();
     assert_eq!((&nothing["secrets"], &nothing["places"]), (&json!(0), &json!([])));
 }
+
+/// It reads differently in the ids that the systems make of several words, and what stands for it does too.
+const SLASHED: &str = "s3cr3t/Zx9Kq2Lm7Pv4";
+const MASK: &str = "purged/xxxxxxxxxxxx";
+
+/// Runs lines of a shell, with a text for each `SECRET`, and gives what each says, without what differs by the time of day.
+fn said(environment: &Environment, lines: &[&str], text: &str) -> Vec<(String, String)> {
+    let is_time = |word: &&str| {
+        ["s", "min", "ago", "in", "now"].contains(word)
+            || word.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let run = |line: &&str| {
+        let output = environment.finished(&mut environment.shell(&line.replace("SECRET", text)));
+        let said = format!("{} [exit {}]", output.stdout, output.code);
+        let said = said.split_whitespace().filter(|word| !is_time(word)).collect::<Vec<_>>();
+        ((*line).to_owned(), said.join(" "))
+    };
+    lines.iter().map(run).collect()
+}
+
+/// How many files of a folder hold the secret in one of these forms.
+fn files_with_it(folder: &std::path::Path) -> usize {
+    let forms = [SLASHED.to_owned(), SLASHED.replace('/', "%2F"), SLASHED.replace('/', "\\/")];
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            count += files_with_it(&entry.path());
+            continue;
+        }
+        let bytes = std::fs::read(entry.path()).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        count += usize::from(forms.iter().any(|form| text.contains(form)));
+    }
+    count
+}
+
+/// What runs, progress, threads and programs wrote with the secret, they read and go on from with what stands for it.
+#[test]
+fn the_systems_go_on_from_what_a_purge_left() {
+    let environment = Environment::new();
+    environment.write("project/secret", SLASHED);
+    environment.write(
+        "project/doc.json",
+        &format!(
+            r#"{{"stage":"screen","progress":{{"items_processed":2,"items_total":9}},"last_processed":{{"document_id":"{SLASHED}"}},"error_info":{{"error_count":1,"failed_item_ids":["{SLASHED}"]}}}}"#
+        ),
+    );
+    let call = format!(
+        r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"call_{SLASHED}","type":"function","function":{{"name":"login","arguments":"{{\"key\":\"{SLASHED}\"}}"}}}}]}}"#
+    );
+    let asked = format!(r#"{{"role":"user","content":"my key is {SLASHED}"}}"#);
+    environment.write("project/history.jsonl", &format!("{asked}\n{call}\n"));
+    let result = format!(r#"{{"role":"tool","tool_call_id":"call_{MASK}","content":"in"}}"#);
+    environment.write("project/result.jsonl", &format!("{result}\n"));
+    let writes = [
+        "forge --no-redact init",
+        "forge --no-redact run start --run 'r SECRET' --input '[\"SECRET\",\"other\"]'",
+        "forge --no-redact run record --run 'r SECRET' --item SECRET --step s1 --name made --output 'out SECRET' --data '{\"k\":\"SECRET\"}' --next s2",
+        "forge --no-redact run record --run 'r SECRET' --item SECRET --step s2 --output \"$(yes SECRET | head -900)\" --next SECRET",
+        "forge --no-redact run record --run 'r SECRET' --item other --step SECRET --output fine --next s2",
+        "forge --no-redact progress save --review SECRET --execution e1 doc.json",
+        "forge --no-redact progress save --review SECRET --execution e1 --item-done SECRET",
+        "forge --no-redact progress save --review SECRET --execution e1 --item-failed d2 --error 'HTTP 429 for SECRET'",
+        "forge --no-redact thread append --thread 't SECRET' history.jsonl",
+        "forge --no-redact session new 'a SECRET'",
+        "forge --no-redact session new b",
+        "forge --no-redact checkpoint create 'waits for SECRET' --tags first --session 'a SECRET'",
+        "forge --no-redact checkpoint create 'has SECRET' --tags second --session b",
+        "forge --no-redact program checkpoint --program 'p SECRET' --agent 'a SECRET=first' --agent b=second",
+        "forge --no-redact program message 'offer SECRET' --program 'p SECRET' --from 'a SECRET' --to b",
+    ];
+    for (line, said) in said(&environment, &writes, SLASHED) {
+        assert!(said.ends_with("[exit 0]"), "{line}: {said}");
+    }
+    let reads = [
+        "forge run show --run 'r SECRET' --item SECRET",
+        "forge run output --run 'r SECRET' --item SECRET --step s1",
+        "forge run output --run 'r SECRET' --item SECRET --step s2",
+        "forge run path --run 'r SECRET' --item SECRET",
+        "forge run history --run 'r SECRET' --item SECRET",
+        "forge run exists --run 'r SECRET' --item other --step SECRET",
+        "forge run resume --run 'r SECRET'",
+        "forge run render '{made_output} {k}' --run 'r SECRET' --item SECRET",
+        "forge run list",
+        "forge progress show --review SECRET --execution e1",
+        "forge progress done SECRET --review SECRET --stage screen",
+        "forge progress resume --review SECRET --stage screen",
+        "forge progress failed --review SECRET --execution e1",
+        "forge progress validate --review SECRET --execution e1",
+        "forge progress list",
+        "forge thread show --thread 't SECRET'",
+        "forge thread pending --thread 't SECRET'",
+        "forge thread check --thread 't SECRET'",
+        "forge program show --program 'p SECRET'",
+        "forge program resume --program 'p SECRET'",
+        "forge session list",
+    ];
+    let before = said(&environment, &reads, SLASHED);
+    let told = before.iter().filter(|(_, said)| said.contains(SLASHED)).count();
+    assert!(told > 14, "{before:#?}");
+    assert!(files_with_it(&environment.path("project/.forge")) > 0);
+
+    let purged = environment.forge(["purge", "secret", "--yes", "--json"]).json();
+    assert_eq!((&purged["done"], &purged["foreign"]), (&json!(true), &json!([])), "{purged:#}");
+    assert_eq!(files_with_it(&environment.path("project/.forge")), 0);
+    let left = environment.forge(["purge", "secret", "--dry-run"]).success();
+    assert!(left.starts_with("Nothing would be replaced"), "{left}");
+    for ((line, after), (_, before)) in said(&environment, &reads, MASK).into_iter().zip(before) {
+        assert_eq!(after, before.replace(SLASHED, MASK), "{line}");
+    }
+    // And they go on.
+    let further = [
+        "forge run record --run 'r SECRET' --item SECRET --step s3 --output more --terminal",
+        "forge run record --run 'r SECRET' --item SECRET --step s1 --name made --output 'out SECRET' --data '{\"k\":\"SECRET\"}' --next s2",
+        "forge progress save --review SECRET --execution e1 --item-done SECRET",
+        "forge progress save --review SECRET --execution e1 --item-done d2",
+        "forge thread append --thread 't SECRET' result.jsonl",
+        "forge thread check --thread 't SECRET'",
+        "forge program message 'offer SECRET' --program 'p SECRET' --received",
+        "forge program resume --program 'p SECRET' --exact",
+        "forge undo --session 'a SECRET'",
+        "forge verify --read-data",
+    ];
+    for (line, said) in said(&environment, &further, MASK) {
+        assert!(said.ends_with("[exit 0]"), "{line}: {said}");
+    }
+}
+
+/// What hooks note, settings and foreign files: written over, or named.
+#[test]
+fn what_lies_beside_the_records_is_written_over_or_named() {
+    let environment = told();
+    let line = format!("{{\"session\":\"{SECRET}\"}}\n");
+    environment.write("project/.forge/log/hooks.jsonl", &line);
+    environment.write("project/.forge/agents/77", &line);
+    environment.write("project/.forge/config.toml", &format!("[redact]\nallow = \"{SECRET}\"\n"));
+    environment.write("project/.forge/copy/1.log", SECRET);
+    let purged = environment.forge(["purge", "secret", "--yes"]);
+    assert_eq!(purged.code, 8, "{purged}");
+    for said in [
+        "Written over in agents/77",
+        "Written over in log/hooks.jsonl",
+        "Left copy as it is: it is not forge's",
+        "config.toml holds it 1 time: it is yours, take it out there",
+        "copy/1.log holds it 1 time: it is not forge's, remove it",
+        "Not yet gone",
+    ] {
+        assert!(purged.stdout.contains(said), "{said}: {purged}");
+    }
+    assert!(environment.read("project/.forge/config.toml").contains(SECRET), "it is not forge's");
+    for file in ["agents/77", "log/hooks.jsonl"] {
+        let text = environment.read(&format!("project/.forge/{file}"));
+        assert_eq!(text, "{\"session\":\"purgedxxxxxxxxxxxxx\"}\n");
+    }
+    std::fs::remove_dir_all(environment.path("project/.forge/copy")).unwrap();
+    std::fs::remove_file(environment.path("project/.forge/config.toml")).unwrap();
+    environment.forge(["purge", "secret", "--yes"]).success();
+}
+
+/// Nothing can be seen in its files, so what a reader holds is all that tells.
+#[test]
+fn who_reads_an_older_state_of_an_encrypted_store_is_named_with_exit_code_8() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "s", "--encrypted"]).success();
+    environment.forge(["note", "add", &format!("the key is {SECRET}")]).success();
+    environment.write("project/secret", SECRET);
+    environment.forge(["maintain"]).success();
+    let index = environment.path("project/.forge/index");
+    let names = std::fs::read_dir(&index).unwrap().map(|entry| entry.unwrap().path());
+    let lease = names.filter(|path| path.extension().is_some_and(|ending| ending == "lease"));
+    let lease = std::fs::File::open(lease.max().unwrap()).unwrap();
+    lease.lock_shared().unwrap();
+    let purged = environment.forge(["purge", "secret", "--yes", "--json"]);
+    assert_eq!(purged.code, 8, "{purged}");
+    let told: serde_json::Value = serde_json::from_str(&purged.stdout).unwrap();
+    assert_eq!((&told["done"], told["held"].as_array().unwrap().len()), (&json!(false), 1));
+    let pids: Vec<_> = told["holders"].as_array().unwrap().iter().map(|one| &one["pid"]).collect();
+    assert_eq!(pids, [&json!(std::process::id())]);
+    drop(lease);
+    let purged = environment.forge(["purge", "secret", "--yes", "--json"]).json();
+    assert_eq!((&purged["done"], &purged["held"]), (&json!(true), &json!([])));
+    environment.forge(["verify", "--read-data"]).success();
+}

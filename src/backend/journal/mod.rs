@@ -348,6 +348,11 @@ impl Log for Journal {
     }
 }
 
+/// Whether a file of this name in a journal's folder is one of its own.
+pub(crate) fn is_own(name: &str) -> bool {
+    layout::segment_start(name).is_some() || [lock::NAME, mark::NAME, room::NEXT].contains(&name)
+}
+
 /// What a mutex guards, also after a panic: every value put there is whole.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

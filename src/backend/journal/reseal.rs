@@ -54,5 +54,5 @@ fn rewrite(
         }
     }
     bytes.truncate(at);
-    files::replace(path, &path.with_extension("new"), &bytes)
+    files::replace(path, &segment::copy_of(path), &bytes)
 }

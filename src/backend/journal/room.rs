@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// So many zeros are written at once: whoever syncs a record meanwhile waits for them.
 const PIECE_BYTES: u64 = 512 << 10;
 /// The file that the next segment will be. The name is no segment's: it holds nothing but zeros.
-const NEXT: &str = "next.room";
+pub(super) const NEXT: &str = "next.room";
 
 impl Journal {
     /// Sees to it that there are at least half of so many zeros behind the end, durably. The append lock is let go

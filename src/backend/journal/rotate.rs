@@ -18,6 +18,7 @@ impl Journal {
         let lock = self.writer("rotate")?;
         self.sync_ahead();
         let _held = lock.acquire(timeout)?;
+        segment::remove_copies(&self.folder)?;
         let (tail, tip) = self.catch_up(from)?;
         let Some(payload) = first(&tail) else { return Ok(None) };
         self.check_size(&payload).map_err(Error::io("rotate", &self.folder))?;

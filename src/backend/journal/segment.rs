@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// Read at a time, in bytes.
 const WINDOW_BYTES: u64 = 64 << 10;
+/// How the name of a copy ends.
+const COPY: &str = "new";
 
 /// An open segment.
 #[derive(Debug)]
@@ -163,4 +165,20 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<Position>, Error> {
     }
     starts.sort_unstable();
     Ok(starts)
+}
+
+/// A copy of a segment that is to take its place.
+pub(super) fn copy_of(segment: &Path) -> PathBuf {
+    segment.with_extension(COPY)
+}
+
+/// Removes the copies that were not finished. The caller holds the append lock, so nobody is at one.
+pub(super) fn remove_copies(folder: &Path) -> Result<(), Error> {
+    for entry in folder.read_dir().map_err(Error::io("list", folder))? {
+        let path = entry.map_err(Error::io("list", folder))?.path();
+        if path.extension().is_some_and(|ending| ending == COPY) {
+            remove(&path)?;
+        }
+    }
+    Ok(())
 }

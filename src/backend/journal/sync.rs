@@ -207,7 +207,7 @@ impl Journal {
 
     /// Writes a segment's bytes up to `end` to a new file, syncs it, and lets it take the place.
     fn replace(&self, old: &Segment, end: Position) -> Result<(), Error> {
-        let path = old.path.with_extension("new");
+        let path = segment::copy_of(&old.path);
         segment::remove(&path)?;
         let copied = || {
             let mut new = segment::create_private(&path)?;

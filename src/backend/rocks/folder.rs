@@ -247,7 +247,13 @@ impl Folder {
     /// caller holds the lock.
     pub(super) fn copy_to_work(&self, generation: Option<Generation>) -> Result<(), Error> {
         let work = self.work();
-        private_folder(&work).map_err(Error::io("create", &work))?;
+        // Whatever a crash left there would be a part of the next generation.
+        match fs::remove_dir_all(&work) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(Error::io("remove", &work)(error));
+            }
+            _ => private_folder(&work).map_err(Error::io("create", &work))?,
+        }
         let Some(generation) = generation else { return Ok(()) };
         let folder = self.path(generation);
         for entry in fs::read_dir(&folder).map_err(Error::io("list", &folder))? {
@@ -264,6 +270,13 @@ impl Folder {
         }
         Ok(())
     }
+}
+
+/// Whether a file or folder of this name in an index's folder is one of its own.
+pub(crate) fn is_own(name: &str) -> bool {
+    let generation = name.strip_suffix(LEASE).unwrap_or(name);
+    let generation = generation.strip_prefix(RETIRED).unwrap_or(generation);
+    Generation::parse(generation).is_some() || ["apply.lock", "published", "work"].contains(&name)
 }
 
 /// Keeps a generation from being removed.

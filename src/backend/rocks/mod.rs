@@ -22,6 +22,7 @@ use super::{
     Applier, Direction, Empty, Error, Index, Position, RESERVED, Row, Seals, Snapshot, Table,
 };
 use apply::{Compaction, RocksApplier};
+pub(crate) use folder::is_own;
 use folder::{Folder, Generation, Lease};
 use read::Database;
 use rocksdb::Cache;

@@ -63,6 +63,28 @@ fn an_escape_before_a_secret_stays_one() {
     }
 }
 
+/// Ids made of several words write a `/` in one as `%2F`, and the words stand elsewhere as they are: what is equal stays equal.
+#[test]
+fn a_secret_in_an_id_of_several_words_gives_way_to_what_stands_for_it_elsewhere() {
+    let join = |words: &[&str]| {
+        words
+            .iter()
+            .map(|word| word.replace('%', "%25").replace('/', "%2F"))
+            .collect::<Vec<_>>()
+            .join("/")
+    };
+    for secret in ["Zx9Kq2/Lm7-Pv4", "/begins-with-it", "100%-secret", "a%2Fb-secret", "ends/with%"]
+    {
+        let plain = masked(secret, secret);
+        assert_eq!(masked(secret, &join(&[secret, "step"])), join(&[&plain, "step"]), "{secret}");
+        assert_eq!(masked(secret, &join(&["item", secret])), join(&["item", &plain]), "{secret}");
+        let quoted = secret.replace('/', r"\/");
+        assert_eq!(unquoted(&masked(secret, &quoted)), plain, "{secret}");
+        let coded = secret.replace('/', r"\u002f");
+        assert_eq!(unquoted(&masked(secret, &coded)), plain, "{secret}");
+    }
+}
+
 #[test]
 fn a_number_of_a_document_stays_a_number() {
     let new = masked("12345678", r#"{"pin":12345678,"text":"12345678"}"#);

@@ -22,10 +22,10 @@ pub struct Searched {
     pub found: Vec<(PathBuf, u64)>,
 }
 
-/// Looks for secrets in all files below a folder, but for those in the folders that are passed over.
-pub(super) fn search(path: &Path, known: &Known, passed: &[PathBuf]) -> Result<Searched> {
+/// Looks for secrets in all files below these folders, but for those in the folders that are passed over.
+pub(super) fn search(folders: &[PathBuf], known: &Known, passed: &[PathBuf]) -> Result<Searched> {
     let mut searched = Searched::default();
-    let mut folders = vec![path.to_owned()];
+    let mut folders = folders.to_vec();
     while let Some(folder) = folders.pop() {
         let entries = match fs::read_dir(&folder) {
             // Gone meanwhile.
@@ -110,11 +110,12 @@ mod tests {
             bytes[at..at + 13].copy_from_slice(b"a-secret-word");
             let path = folder.path().join(at.to_string());
             fs::write(&path, bytes).unwrap();
-            let found = search(folder.path(), &known, &[]).unwrap();
+            let here = [folder.path().to_owned()];
+            let found = search(&here, &known, &[]).unwrap();
             assert_eq!(found.found, [(path.clone(), 1)], "{at}");
             assert_eq!((found.files, found.bytes), (1, 3 * READ_BYTES as u64));
             assert_eq!(
-                search(folder.path(), &Known::new(["another-one"]).unwrap(), &[]).unwrap().found,
+                search(&here, &Known::new(["another-one"]).unwrap(), &[]).unwrap().found,
                 []
             );
             fs::remove_file(path).unwrap();

@@ -141,10 +141,8 @@ impl<'a> Applier<'a> {
                 let value = claim::check(put.kind, &put.value).map_err(invalid)?;
                 claim::check_id(&put.id).map_err(invalid)?;
                 let change = ClaimChange {
-                    key: Key::new(put.kind, put.id),
-                    value: Some(value),
-                    expect: Expect::Any,
                     added_at: put.created_at,
+                    ..ClaimChange::put(Key::new(put.kind, put.id), value)
                 };
                 self.claim(&session, &branch, at, (number, change), before)
             }

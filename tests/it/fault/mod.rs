@@ -45,21 +45,32 @@ pub(crate) fn can_strike(test: &str) -> bool {
 
 /// Runs a test of this binary with a variable, and kills it at its n-th call of this kind; whether it had so many.
 pub(crate) fn killed_at(test: &str, variable: (&str, &Path), call: &str, nth: usize) -> bool {
+    struck_at(test, variable, (call, "signal=KILL"), nth).0
+}
+
+/// Runs a test of this binary with a variable, and meets its n-th call of this kind with a fault; whether it had so many, and
+/// what it said.
+pub(crate) fn struck_at(
+    test: &str,
+    variable: (&str, &Path),
+    (call, what): (&str, &str),
+    nth: usize,
+) -> (bool, String) {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace");
-    let status = Command::new("strace")
+    let output = Command::new("strace")
         .args(["-f", "-qq", "-o"])
         .arg(&trace)
         .args(["-e", &format!("trace={call}")])
-        .args(["-e", &format!("inject={call}:signal=KILL:when={nth}")])
+        .args(["-e", &format!("inject={call}:{what}:when={nth}")])
         .arg(std::env::current_exe().unwrap())
-        .args([test, "--exact", "--test-threads=1"])
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
         .env(variable.0, variable.1)
-        .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .status();
-    status.unwrap();
-    fs::read_to_string(&trace).unwrap().contains("killed by SIGKILL")
+        .output();
+    let said = String::from_utf8_lossy(&output.unwrap().stdout).into_owned();
+    let trace = fs::read_to_string(&trace).unwrap();
+    (trace.contains("killed by SIGKILL") || trace.contains("INJECTED"), said)
 }
 
 /// Sends a signal to a process of this test.

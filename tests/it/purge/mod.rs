@@ -42,7 +42,11 @@ fn resolve(document: &[u8], pointer: &str) -> Option<String> {
 }
 
 fn purge(store: &Store, minute: i64) -> Purged {
-    store.purge(&act(minute), &known(), Some("it leaked"), &resolve).unwrap()
+    try_purge(store, minute).unwrap()
+}
+
+fn try_purge(store: &Store, minute: i64) -> Result<Purged, Error> {
+    store.purge(&act(minute), &known(), Some("it leaked"), &resolve)
 }
 
 fn value(text: &str) -> Value {
