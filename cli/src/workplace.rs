@@ -108,9 +108,13 @@ pub fn redactor(context: &Context) -> Option<Redactor> {
 /// What is to be said and done after the answer was printed: brings the index up to date if much was written since.
 /// Nobody waits for this, and nothing is lost if it fails.
 pub fn finish(store: &Store) {
-    let applied = store.maintain(APPLY_BYTES);
-    let reserved = if matches!(applied, Ok(true)) { store.keep_reserve() } else { Ok(()) };
-    match applied.and_then(|applied| reserved.map(|()| applied)) {
+    let applied = store.maintain(APPLY_BYTES).and_then(|applied| {
+        if applied {
+            store.keep_reserve()?;
+        }
+        Ok(applied)
+    });
+    match applied {
         Ok(true) => tracing::info!("the index was brought up to date"),
         Ok(false) => {}
         Err(error) => tracing::info!(%error, "the index was left as it is"),

@@ -217,10 +217,13 @@ impl Spool for SpoolFolder {
     }
 }
 
+/// What the folder of the spool in a store's folder is called.
+pub(crate) const FOLDER: &str = "spool";
+
 /// The folder of the spool in a store's folder.
 #[must_use]
 pub fn folder_in(store: &Path) -> PathBuf {
-    store.join("spool")
+    store.join(FOLDER)
 }
 
 #[cfg(test)]

@@ -282,12 +282,13 @@ pub(crate) fn advance_by(refs: &mut Refs, change: &RecordChange) -> Result<()> {
 
 #[cfg(test)]
 #[expect(clippy::indexing_slicing, reason = "a test may panic")]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::format::RefsRow;
     use crate::model::{Author, Operation, SessionId, SessionKind};
 
-    fn sound() -> Refs {
+    /// Those of a store with one session, which began at this time.
+    pub(in crate::engine) fn of_one_session(started_at: Timestamp) -> Refs {
         let mut refs = Refs::default();
         let info = SessionInfo {
             id: SessionId::from_bytes([1; 16]),
@@ -295,9 +296,14 @@ mod tests {
             kind: SessionKind::Debug,
             agent: None,
             agent_session: None,
-            started_at: Timestamp::default(),
+            started_at,
         };
         advance_by(&mut refs, &RecordChange::Session { info }).unwrap();
+        refs
+    }
+
+    fn sound() -> Refs {
+        let mut refs = of_one_session(Timestamp::default());
         for name in ["one", "two"] {
             let mut branch = refs.sessions[0].branches[0].clone();
             branch.name = name.to_owned();

@@ -6,7 +6,7 @@ use super::lineage::{self, At};
 use super::refs::session;
 use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
-use crate::format::key::{self, of};
+use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{FoldRow, Head, Header, Refs, SequenceRow};
 use crate::model::{BranchNumber, RevisionId, SessionNumber, Timestamp};
 use std::collections::BTreeMap;
@@ -268,40 +268,51 @@ pub(crate) fn revision_stretches(
     let idle = i64::try_from(idle.as_micros()).unwrap_or(i64::MAX);
     let mut found = Vec::new();
     for branch in 0..session(refs, number)?.branches.len() as u32 {
-        let place = || of(number).branch(branch);
-        let times = |from: &[u8], to: Timestamp, direction, limit| -> Result<Vec<Timestamp>> {
-            let rows = view.scan(key::TIMES, from, &place().time(to).end(), direction, limit)?;
-            Ok(rows.iter().filter_map(|(place, _)| key::time_at(place, 8)).collect())
-        };
-        let mut from = place().build();
-        let mut stretch: Option<(Timestamp, Timestamp)> = None;
-        loop {
-            let few = times(&from, until, Direction::Ascending, FEW)?;
-            for time in &few {
-                stretch = match stretch {
-                    Some((start, end)) if time.micros_since(end) <= idle => Some((start, *time)),
-                    before => {
-                        found.extend(before.map(|(start, end)| start..=end));
-                        Some((*time, *time))
-                    }
-                };
-            }
-            let (Some((start, mut end)), Some(first)) = (stretch, few.first()) else { break };
-            if few.len() < FEW {
-                break;
-            }
-            let mut step = if end.micros_since(*first) <= idle { idle } else { 0 };
-            while step >= idle / 2 {
-                let reach = end.plus_micros(idle).min(until);
-                let far = times(&place().time(end).end(), reach, Direction::Descending, 1)?;
-                let Some(far) = far.first() else { break };
-                step = far.micros_since(end);
-                end = *far;
-            }
-            stretch = Some((start, end));
-            from = place().time(end).end();
-        }
-        found.extend(stretch.map(|(start, end)| start..=end));
+        stretches_of(view, &|| of(number).branch(branch), until, idle, &mut found)?;
     }
     Ok(found)
+}
+
+/// Those of the branch whose keys begin like this.
+fn stretches_of(
+    view: &dyn Snapshot,
+    branch: &dyn Fn() -> KeyBuilder,
+    until: Timestamp,
+    idle: i64,
+    found: &mut Vec<RangeInclusive<Timestamp>>,
+) -> Result<()> {
+    let times = |from: &[u8], to: Timestamp, direction, limit| -> Result<Vec<Timestamp>> {
+        let rows = view.scan(key::TIMES, from, &branch().time(to).end(), direction, limit)?;
+        Ok(rows.iter().filter_map(|(place, _)| key::time_at(place, 8)).collect())
+    };
+    let mut from = branch().build();
+    let mut stretch: Option<(Timestamp, Timestamp)> = None;
+    loop {
+        let few = times(&from, until, Direction::Ascending, FEW)?;
+        for time in &few {
+            stretch = match stretch {
+                Some((start, end)) if time.micros_since(end) <= idle => Some((start, *time)),
+                before => {
+                    found.extend(before.map(|(start, end)| start..=end));
+                    Some((*time, *time))
+                }
+            };
+        }
+        let (Some((start, mut end)), Some(first)) = (stretch, few.first()) else { break };
+        if few.len() < FEW {
+            break;
+        }
+        let mut step = if end.micros_since(*first) <= idle { idle } else { 0 };
+        while step >= idle / 2 {
+            let reach = end.plus_micros(idle).min(until);
+            let far = times(&branch().time(end).end(), reach, Direction::Descending, 1)?;
+            let Some(far) = far.first() else { break };
+            step = far.micros_since(end);
+            end = *far;
+        }
+        stretch = Some((start, end));
+        from = branch().time(end).end();
+    }
+    found.extend(stretch.map(|(start, end)| start..=end));
+    Ok(())
 }

@@ -245,7 +245,7 @@ pub fn sealed_kind(sealed: &[u8]) -> Result<ObjectKind, DecodeError> {
 #[must_use]
 pub fn is_whole(sealed: &[u8]) -> bool {
     parse(sealed)
-        .is_ok_and(|object| object.codec == CODEC_ZSTD_PREFIX || open(object.kind, sealed).is_ok())
+        .is_ok_and(|object| object.codec == CODEC_ZSTD_PREFIX || content_of(&object, &[]).is_ok())
 }
 
 /// Whether a stored object was compressed by itself, or not at all.
@@ -281,16 +281,21 @@ pub fn open_with_prefix(
     prefix: &[u8],
     sealed: &[u8],
 ) -> Result<Vec<u8>, DecodeError> {
-    let wrong = |reason: &str| DecodeError::new("object", reason);
     let object = parse(sealed)?;
     if object.kind != kind {
-        return Err(wrong("it is of another kind"));
+        return Err(DecodeError::new("object", "it is of another kind"));
     }
+    content_of(&object, prefix)
+}
+
+/// The content of a parsed object, checked against its name.
+fn content_of(object: &Sealed<'_>, prefix: &[u8]) -> Result<Vec<u8>, DecodeError> {
+    let wrong = |reason: &str| DecodeError::new("object", reason);
     let content = match object.codec {
         CODEC_RAW => object.stored.to_vec(),
         CODEC_ZSTD => decompress(object.stored, object.length)
             .map_err(|error| wrong(&format!("it does not decompress: {error}")))?,
-        CODEC_ZSTD_PREFIX => decompress_with_prefix(prefix, &object)
+        CODEC_ZSTD_PREFIX => decompress_with_prefix(prefix, object)
             .map_err(|error| wrong(&format!("it does not decompress: {error}")))?,
         _ => return Err(wrong("unknown compression")),
     };

@@ -63,6 +63,9 @@ pub fn rewrite_row(
 
 macro_rules! packed_row {
     ($name:ident, $what:literal) => {
+        packed_row!($name, $what, |_| Ok(()));
+    };
+    ($name:ident, $what:literal, $check:expr) => {
         impl $name {
             /// The bytes of this row's value.
             #[must_use]
@@ -73,9 +76,12 @@ macro_rules! packed_row {
             /// The value these bytes stand for.
             ///
             /// # Errors
-            /// If they are damaged.
+            /// If they are damaged, or say what cannot be.
             pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-                unpack($what, unwrap($what, bytes)?)
+                let check: fn(&Self) -> Result<(), &'static str> = $check;
+                let row = unpack($what, unwrap($what, bytes)?)?;
+                check(&row).map_err(|reason| DecodeError::new($what, reason))?;
+                Ok(row)
             }
         }
     };
@@ -501,24 +507,7 @@ pub struct RefsRow {
     /// The refs.
     pub refs: Refs,
 }
-
-impl RefsRow {
-    /// The bytes of this row's value.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        wrap(&pack(self))
-    }
-
-    /// The value these bytes stand for.
-    ///
-    /// # Errors
-    /// If they are damaged, or name what there cannot be.
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let row: Self = unpack("refs", unwrap("refs", bytes)?)?;
-        row.refs.check().map_err(|reason| DecodeError::new("refs", reason))?;
-        Ok(row)
-    }
-}
+packed_row!(RefsRow, "refs", |row| row.refs.check());
 
 /// How many rows there are that nothing else would miss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

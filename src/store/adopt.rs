@@ -1,6 +1,6 @@
 //! Taking a store over, and carrying its key from one machine to another.
 
-use super::folder::{FORMAT_FILE, JOURNAL_FOLDER, index, marker_of, private};
+use super::folder::{FORMAT_FILE, JOURNAL_FOLDER, SEARCH_FOLDER, index, marker_of, private};
 use super::keyring::{Keyring, Trust, cipher_of, write_private};
 use super::{Options, Standing, Store};
 use crate::backend::journal::{Journal, Mark};
@@ -96,9 +96,10 @@ impl Store {
         }
         let waiting = seal_waiting(path, &seals, cipher.as_ref())?;
         // A copy of texts is made anew where it is needed.
-        match fs::remove_dir_all(path.join("search")) {
+        let copies = path.join(SEARCH_FOLDER);
+        match fs::remove_dir_all(&copies) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(backend::Error::io("remove", &path.join("search"))(error).into());
+                return Err(backend::Error::io("remove", &copies)(error).into());
             }
             _ => {}
         }

@@ -16,6 +16,10 @@ use std::time::Duration;
 pub(super) const FORMAT_FILE: &str = "FORMAT";
 pub(super) const JOURNAL_FOLDER: &str = "journal";
 pub(super) const INDEX_FOLDER: &str = "index";
+/// Copies of texts, for searching.
+pub(super) const SEARCH_FOLDER: &str = "search";
+/// The folders of what others note about it: texts, which may be written over in place.
+pub(super) const NOTED: [&str; 2] = ["log", "agents"];
 pub(super) const CONFIG_FILE: &str = "config.toml";
 /// Room for who prunes on a full disk.
 pub(super) const RESERVE_FILE: &str = "reserve";
@@ -60,11 +64,15 @@ pub(super) fn private(path: &Path, mode: u32) -> Result<()> {
 }
 
 /// How far down a store's folder holds anything: the files of a generation of the index.
-pub(super) const DEPTH: u32 = 2;
+const DEPTH: u32 = 2;
 
 /// Refuses what is neither file nor folder in a store. Through a link that somebody else put there, in a project that was fetched,
 /// others' files would be written, or cut off as the end of a journal; a pipe would keep whoever opens it waiting.
-pub(super) fn check_files(folder: &Path, depth: u32) -> Result<()> {
+pub(super) fn check_files(store: &Path) -> Result<()> {
+    check_below(store, DEPTH)
+}
+
+fn check_below(folder: &Path, depth: u32) -> Result<()> {
     let listed = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
         listed => listed.map_err(backend::Error::io("list", folder))?,
@@ -87,7 +95,7 @@ pub(super) fn check_files(folder: &Path, depth: u32) -> Result<()> {
             });
         }
         if kind.is_dir() && depth > 0 {
-            match check_files(&entry.path(), depth - 1) {
+            match check_below(&entry.path(), depth - 1) {
                 // It was on its way out.
                 Err(Error::Backend(backend::Error::Io { source, .. }))
                     if source.kind() == io::ErrorKind::NotFound => {}
@@ -100,10 +108,10 @@ pub(super) fn check_files(folder: &Path, depth: u32) -> Result<()> {
 
 /// What a store's `FORMAT` says. Nothing of the store was opened before.
 pub(super) fn marker_of(path: &Path) -> Result<Marker> {
-    let file = path.join(FORMAT_FILE);
-    if file.symlink_metadata().is_ok() {
-        check_files(path, DEPTH)?;
+    if path.join(FORMAT_FILE).symlink_metadata().is_ok() {
+        check_files(path)?;
     }
+    let file = path.join(FORMAT_FILE);
     let text = match fs::read_to_string(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -125,7 +133,7 @@ pub(super) fn found(path: &Path, marker: &[u8]) -> Result<()> {
 
 /// The files and folders that are not forge's. `config.toml` is a person's, and known.
 pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
-    const OWN: [&str; 12] = [
+    const OWN: [&str; 10] = [
         FORMAT_FILE,
         UNFINISHED_FILE,
         IGNORE_FILE,
@@ -134,14 +142,12 @@ pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
         UNFINISHED_RESERVE_FILE,
         JOURNAL_FOLDER,
         INDEX_FOLDER,
-        "spool",
-        "search",
-        "log",
-        "agents",
+        backend::spool::FOLDER,
+        SEARCH_FOLDER,
     ];
     type IsOwn = fn(&str) -> bool;
     let kinds: [(PathBuf, IsOwn); 4] = [
-        (path.to_owned(), |name| OWN.contains(&name)),
+        (path.to_owned(), |name| OWN.contains(&name) || NOTED.contains(&name)),
         (path.join(JOURNAL_FOLDER), backend::journal::is_own),
         (path.join(INDEX_FOLDER), backend::rocks::is_own),
         (backend::spool::folder_in(path), backend::spool::is_own),

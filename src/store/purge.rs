@@ -5,7 +5,7 @@ mod holder;
 
 use super::Store;
 use super::act::Act;
-use super::folder::foreign;
+use super::folder::{NOTED, SEARCH_FOLDER, foreign};
 use super::stream::Resolve;
 use crate::backend::spool::folder_in;
 use crate::backend::{self, Holder, files};
@@ -19,9 +19,6 @@ use std::path::{Path, PathBuf};
 
 pub use crate::engine::purge::PurgeKind;
 pub use file::Searched;
-
-/// The folders of what others note: texts, which may be written over in place.
-const NOTED: [&str; 2] = ["log", "agents"];
 
 /// A place where secrets stand, or stood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,7 +186,7 @@ fn told(purging: Purging) -> Purged {
 /// What is derived, or was put aside since nobody can read it: no secret can be taken out of it.
 fn removable(path: &Path) -> Result<Vec<PathBuf>> {
     let mut found = BTreeSet::new();
-    for (folder, wanted) in [(path.join("search"), ""), (folder_in(path), ".damaged")] {
+    for (folder, wanted) in [(path.join(SEARCH_FOLDER), ""), (folder_in(path), ".damaged")] {
         let entries = match fs::read_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             entries => entries.map_err(backend::Error::io("list", &folder))?,

@@ -1,7 +1,7 @@
 //! Repair: never in place. What can be saved is written to a new folder; what cannot is listed.
 
 use super::folder::{
-    DEPTH, FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, check_files, found, private, shown_index,
+    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, check_files, found, private, shown_index,
 };
 use super::keyring::{Keyring, Trust};
 use super::{Options, Store};
@@ -190,7 +190,7 @@ impl Store {
         if !from.join(JOURNAL_FOLDER).exists() && !marked {
             return Err(Error::NoStore { path: from.to_owned() });
         }
-        check_files(from, DEPTH)?;
+        check_files(from)?;
         if to.join(FORMAT_FILE).exists() {
             return Err(Error::StoreExists { path: to.to_owned() });
         }

@@ -6,7 +6,7 @@ use crate::backend::{self, files};
 use crate::error::Result;
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -66,16 +66,8 @@ impl Store {
 
 /// Zeros that take room: a file with holes would not.
 fn zeros(path: &Path, bytes: u64) -> io::Result<()> {
-    let block = vec![0; 64 << 10];
     let mut file = files::create_private(path)?;
-    let mut left = bytes;
-    while left > 0 {
-        let part = left.min(block.len() as u64);
-        file.write_all(
-            block.get(..usize::try_from(part).unwrap_or(block.len())).unwrap_or(&block),
-        )?;
-        left -= part;
-    }
+    io::copy(&mut io::repeat(0).take(bytes), &mut file)?;
     file.sync_all()
 }
 

@@ -317,16 +317,6 @@ impl StateAt {
         let values = |kind| -> Result<Vec<Value>> {
             Ok(self.claims_of(kind)?.into_iter().map(|(_, entry)| entry.value).collect())
         };
-        let mut times = checkpoints.clone();
-        let mut verifications = Vec::new();
-        for kind in Kind::facts() {
-            for known in self.facts_of(kind)? {
-                times.push(known.fact.at);
-                if kind == Kind::Verification {
-                    verifications.push(known.fact.value);
-                }
-            }
-        }
         let mut stretches = timeline::revision_stretches(
             &self.view,
             &self.view.refs,
@@ -334,7 +324,16 @@ impl StateAt {
             self.until(),
             IDLE_AFTER,
         )?;
-        stretches.extend(times.into_iter().map(|time| time..=time));
+        stretches.extend(checkpoints.iter().map(|time| *time..=*time));
+        let mut verifications = Vec::new();
+        for kind in Kind::facts() {
+            for known in self.facts_of(kind)? {
+                stretches.push(known.fact.at..=known.fact.at);
+                if kind == Kind::Verification {
+                    verifications.push(known.fact.value);
+                }
+            }
+        }
         Ok(SessionMetrics::of(
             checkpoints.len() as u64,
             &values(Kind::Hypothesis)?,

@@ -1,6 +1,6 @@
 //! Whether a store is what it says it is, and making again what can be made again.
 
-use super::folder::{DEPTH, FORMAT_FILE, JOURNAL_FOLDER, check_files, shown_index};
+use super::folder::{FORMAT_FILE, JOURNAL_FOLDER, check_files, shown_index};
 use super::keyring::Trust;
 use super::repair::rescue;
 use super::{Options, Standing, Store, Waiting};
@@ -74,7 +74,7 @@ impl Store {
     ) -> Result<Verified> {
         let mut findings = Findings::default();
         if path.join(FORMAT_FILE).symlink_metadata().is_ok() || path.join(JOURNAL_FOLDER).exists() {
-            check_files(path, DEPTH)?;
+            check_files(path)?;
         }
         let marker = match std::fs::read(path.join(FORMAT_FILE)) {
             Err(_) if !path.join(JOURNAL_FOLDER).exists() => {

@@ -97,14 +97,12 @@ impl<'a> Importer<'a> {
 
     fn once(&mut self, path: &Path) -> Result<TranscriptReport, CommandError> {
         let (file, bytes) = open_plain(path)?;
-        let unreadable =
-            |error| CommandError::io(&format!("cannot read '{}'", path.display()), error);
         let mut report = TranscriptReport::of(path);
         let id = match self.dialect {
             Dialect::ClaudeCode => last_session(&file, bytes),
             _ => first_session(&file, bytes, self.options(path)),
         };
-        let Some(id) = id.map_err(unreadable)? else {
+        let Some(id) = id.map_err(|error| Failure::from(error).within_file(path))? else {
             report.waiting_bytes = bytes;
             return self.unnamed(file, report, path);
         };
@@ -253,9 +251,8 @@ impl<'a> Importer<'a> {
                     .caused_by(error)
             })?,
         };
-        let unreadable =
-            |error| CommandError::io(&format!("cannot read '{}'", path.display()), error);
-        let file = intake.file.try_clone().map_err(unreadable)?;
+        let file =
+            intake.file.try_clone().map_err(|error| Failure::from(error).within_file(path))?;
         let (from, store, now) = (intake.bookmark.bytes, self.store, self.act.now);
         let reading = Reading::new(store, (path, file, intake.bytes), (options, carry), now, from);
         let mut report = intake.report.clone();

@@ -1,6 +1,6 @@
 //! Reads a transcript part by part, ahead of who writes the parts into the store.
 
-use super::{bad_line, read_at};
+use super::{Failure, bad_line, read_at};
 use crate::error::CommandError;
 use forge_agents::Piece;
 use forge_agents::claude_code::{Carry, Ending, Options, Reader};
@@ -65,17 +65,18 @@ impl<'a> Reading<'a> {
         mut hand_on: impl FnMut(Read) -> Result<(), CommandError>,
     ) -> Result<u64, CommandError> {
         if self.bytes.saturating_sub(self.offset) <= PART_BYTES {
-            while let Some(read) = self.part() {
-                hand_on(read?)?;
+            while let Some(read) = self.part()? {
+                hand_on(read)?;
             }
             return Ok(self.buffer.len() as u64);
         }
         thread::scope(|scope| {
             let (ahead, parts) = mpsc::sync_channel(PARTS_AHEAD);
             let reading = scope.spawn(move || {
-                while let Some(read) = self.part() {
-                    // Nobody is there any more who would take it.
-                    if ahead.send(read).is_err() {
+                while let Some(read) = self.part().transpose() {
+                    let failed = read.is_err();
+                    // Nobody may be there any more who would take it.
+                    if ahead.send(read).is_err() || failed {
                         break;
                     }
                 }
@@ -88,34 +89,22 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// The next part; `None` at the end of the file and behind an error.
-    fn part(&mut self) -> Option<Result<Read, CommandError>> {
+    /// The next part; `None` at the end of the file.
+    fn part(&mut self) -> Result<Option<Read>, CommandError> {
         loop {
-            let held = self.offset + self.buffer.len() as u64;
-            if let Some((length, follows, ending)) = self.next() {
-                match self.read(length, follows, ending) {
-                    Ok(None) => {}
-                    Ok(Some(read)) => return Some(Ok(read)),
-                    Err(error) => {
-                        (self.ended, self.buffer) = (true, Vec::new());
-                        return Some(Err(error));
-                    }
-                }
+            if let Some((length, follows, ending)) = self.next()
+                && let Some(read) = self.read(length, follows, ending)?
+            {
+                return Ok(Some(read));
             }
             if self.ended {
-                return None;
+                return Ok(None);
             }
-            match read_at(&self.file, held, PART_BYTES) {
-                Ok(part) => {
-                    self.ended = held + part.len() as u64 >= self.bytes || part.is_empty();
-                    self.buffer.extend_from_slice(&part);
-                }
-                Err(error) => {
-                    (self.ended, self.buffer) = (true, Vec::new());
-                    let told = format!("cannot read '{}'", self.path.display());
-                    return Some(Err(CommandError::io(&told, error)));
-                }
-            }
+            let held = self.offset + self.buffer.len() as u64;
+            let part = read_at(&self.file, held, PART_BYTES)
+                .map_err(|error| Failure::from(error).within_file(self.path))?;
+            self.ended = held + part.len() as u64 >= self.bytes || part.is_empty();
+            self.buffer.extend_from_slice(&part);
         }
     }
 

@@ -18,6 +18,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 const LEASE: &str = ".lease";
+const LOCK: &str = "apply.lock";
+const PUBLISHED: &str = "published";
+const WORK: &str = "work";
 const RETIRED: &str = "retired-";
 /// How often a folder is listed again while it changes under the reader.
 const LOOKS: usize = 1_000;
@@ -61,12 +64,12 @@ impl Folder {
     }
 
     pub(super) fn work(&self) -> PathBuf {
-        self.path("work")
+        self.path(WORK)
     }
 
     /// Says that there has been a generation.
     pub(super) fn published(&self) -> PathBuf {
-        self.path("published")
+        self.path(PUBLISHED)
     }
 
     fn lease(&self, generation: Generation) -> PathBuf {
@@ -139,7 +142,7 @@ impl Folder {
     /// The right to write the next generation, if it is free. Creates the folder.
     pub(super) fn try_lock(&self) -> Result<Option<File>, Error> {
         self.create()?;
-        let path = self.path("apply.lock");
+        let path = self.path(LOCK);
         let file = private(OpenOptions::new().read(true).write(true).create(true), &path)
             .map_err(Error::io("open", &path))?;
         match file.try_lock() {
@@ -189,7 +192,7 @@ impl Folder {
         let newest = names.iter().filter_map(|name| Generation::parse(name)).max();
         for name in &names {
             let path = self.path(name);
-            if name.starts_with(RETIRED) || name == "work" {
+            if name.starts_with(RETIRED) || name == WORK {
                 let _ = fs::remove_dir_all(&path);
             } else if let Some(generation) = Generation::parse(name) {
                 if newest != Some(generation) {
@@ -276,7 +279,7 @@ impl Folder {
 pub(crate) fn is_own(name: &str) -> bool {
     let generation = name.strip_suffix(LEASE).unwrap_or(name);
     let generation = generation.strip_prefix(RETIRED).unwrap_or(generation);
-    Generation::parse(generation).is_some() || ["apply.lock", "published", "work"].contains(&name)
+    Generation::parse(generation).is_some() || [LOCK, PUBLISHED, WORK].contains(&name)
 }
 
 /// Keeps a generation from being removed.

@@ -15,6 +15,15 @@ use std::collections::{BTreeSet, HashMap};
 /// No damage takes more records than this and leaves the next: who says so was not written by forge.
 const MAX_MISSING: u64 = 1 << 24;
 
+/// Refuses to put something in the place of more numbers than damage can have taken.
+fn check_missing(missing: u64, next: u64, what: impl FnOnce() -> String) -> Result<()> {
+    if missing <= MAX_MISSING {
+        return Ok(());
+    }
+    let source = format!("#{next} was to come next").into();
+    Err(Error::Corrupt { what: what(), source })
+}
+
 impl Salvage {
     /// Names every number of the one count that nothing has, and puts something in its place.
     pub(super) fn numbers(&mut self, now: Timestamp) -> Result<()> {
@@ -75,12 +84,9 @@ impl Salvage {
                     parents.insert(sequence, base);
                 }
             }
-            if session.next_sequence.saturating_sub(known.len() as u64) > MAX_MISSING {
-                return Err(Error::Corrupt {
-                    what: format!("the count of '{}'", session.info.name),
-                    source: format!("#{} was to come next", session.next_sequence).into(),
-                });
-            }
+            let count = || format!("the count of '{}'", session.info.name);
+            let missing = session.next_sequence.saturating_sub(known.len() as u64);
+            check_missing(missing, session.next_sequence, count)?;
             let missing: Vec<u64> =
                 (1..session.next_sequence).filter(|sequence| !known.contains(sequence)).collect();
             self.missing(number, &missing, &parents, now)?;
@@ -173,12 +179,8 @@ impl Salvage {
         now: Timestamp,
     ) -> Result<()> {
         let Some(session) = self.refs.sessions.get_mut(number as usize) else { return Ok(()) };
-        if sequence.saturating_sub(session.next_sequence) > MAX_MISSING {
-            return Err(Error::Corrupt {
-                what: format!("the number #{sequence}"),
-                source: format!("#{} was to come next", session.next_sequence).into(),
-            });
-        }
+        let missing = sequence.saturating_sub(session.next_sequence);
+        check_missing(missing, session.next_sequence, || format!("the number #{sequence}"))?;
         let missing: Vec<u64> = (session.next_sequence..sequence).collect();
         if missing.is_empty() {
             return Ok(());

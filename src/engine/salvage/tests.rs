@@ -2,23 +2,14 @@ use super::*;
 use crate::backend::rocks::Rescued;
 use crate::format::key::of;
 use crate::format::{CheckpointRow, TotalsRow};
-use crate::model::{Checkpoint, CheckpointId, SessionId, SessionInfo, SessionKind, Trigger, Value};
+use crate::model::{Checkpoint, CheckpointId, Trigger, Value};
 
 const NOW: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
 
 /// A wrong bit in the key of a checkpoint put it where nobody looks, and nothing said that it was lost.
 #[test]
 fn a_checkpoint_under_a_wrong_key_is_put_where_it_says_it_belongs() {
-    let mut refs = Refs::default();
-    let info = SessionInfo {
-        id: SessionId::from_bytes([1; 16]),
-        name: "s".to_owned(),
-        kind: SessionKind::Debug,
-        agent: None,
-        agent_session: None,
-        started_at: NOW,
-    };
-    crate::engine::refs::advance_by(&mut refs, &RecordChange::Session { info }).unwrap();
+    let mut refs = crate::engine::refs::tests::of_one_session(NOW);
     let checkpoint = Checkpoint {
         id: CheckpointId::from_bytes([2; 16]),
         sequence: 1,

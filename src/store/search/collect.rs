@@ -11,6 +11,7 @@ use crate::format::FactRow;
 use crate::format::key::{self, of};
 use crate::model::{Fact, Kind, SessionId, TextRef, Value};
 use crate::store::Store;
+use crate::store::folder::SEARCH_FOLDER;
 use crate::store::history::LogItem;
 use crate::store::session::Session;
 use crate::store::stream::Resolve;
@@ -43,7 +44,7 @@ fn stamp_of(store: &Store, id: &SessionId) -> Stamp {
 
 /// Where the copy of a session's texts lies that a search makes.
 pub(in crate::store) fn copy_of(store: &Store, id: &SessionId) -> Option<PathBuf> {
-    store.path().map(|path| path.join("search").join(stamp_of(store, id).file()))
+    store.path().map(|path| path.join(SEARCH_FOLDER).join(stamp_of(store, id).file()))
 }
 
 /// The texts of a session as it is now; the copy beside the store is brought up to date where that can be done.
