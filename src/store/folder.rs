@@ -72,6 +72,13 @@ pub(super) fn check_files(store: &Path) -> Result<()> {
     check_below(store, DEPTH)
 }
 
+/// As [`check_files`], where others note something about a store, which need not be one that can be opened.
+pub(super) fn check_notes(store: &Path) -> Result<()> {
+    check_below(store, 0)?;
+    let folders = NOTED.map(|name| store.join(name));
+    folders.iter().filter(|folder| folder.exists()).try_for_each(|folder| check_below(folder, 0))
+}
+
 fn check_below(folder: &Path, depth: u32) -> Result<()> {
     let listed = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
@@ -111,6 +118,11 @@ pub(super) fn marker_of(path: &Path) -> Result<Marker> {
     if path.join(FORMAT_FILE).symlink_metadata().is_ok() {
         check_files(path)?;
     }
+    read_marker(path)
+}
+
+/// As [`marker_of`], whatever stands beside `FORMAT`.
+pub(super) fn read_marker(path: &Path) -> Result<Marker> {
     let file = path.join(FORMAT_FILE);
     let text = match fs::read_to_string(&file) {
         Ok(text) => text,

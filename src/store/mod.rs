@@ -93,8 +93,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::{KeyFile, Marker, Record, RecordChange, Refs, SessionRefs};
 use crate::model::{Checkpoint, OperationId, SessionKind, SessionNumber};
 use folder::{
-    FORMAT_FILE, JOURNAL_FOLDER, begin, clear, found, is_unfinished, marker_of, private,
-    shown_index,
+    FORMAT_FILE, JOURNAL_FOLDER, begin, check_notes, clear, found, is_unfinished, marker_of,
+    private, read_marker, shown_index,
 };
 use keyring::{Keyring, Trust};
 use std::fs;
@@ -265,17 +265,16 @@ impl Store {
     }
 
     /// As [`Store::notes`], of the store in this folder, which need not be one that can be opened. `None` if it is
-    /// encrypted and there is nowhere else.
+    /// encrypted and there is nowhere else, or a link in it would lead elsewhere.
     #[must_use]
     pub fn notes_of(path: &Path, keyring: Option<&Path>) -> Option<PathBuf> {
-        match marker_of(path) {
+        check_notes(path).ok()?;
+        match read_marker(path) {
             Ok(marker) if marker.is_encrypted() => Some(Keyring::new(keyring?).notes(&marker.id)),
             Ok(_) => Some(path.to_owned()),
             // Rather nowhere than where it may be seen.
             Err(_) => {
-                let file = path.join(FORMAT_FILE);
-                let is_file = file.symlink_metadata().is_ok_and(|about| about.is_file());
-                let text = if is_file { fs::read(file).unwrap_or_default() } else { Vec::new() };
+                let text = fs::read(path.join(FORMAT_FILE)).unwrap_or_default();
                 let is_encrypted = String::from_utf8_lossy(&text).contains("encrypted");
                 (!is_encrypted).then(|| path.to_owned())
             }

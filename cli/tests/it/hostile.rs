@@ -118,3 +118,45 @@ fn a_project_whose_path_is_no_text_has_a_store_like_any_other() {
     let output = environment.finished(command.arg(OsStr::from_bytes(b"\xff")));
     assert_eq!(output.code, 2, "{output}");
 }
+
+/// What a hook notes was written through a link in a project that was fetched, though the store itself was refused.
+#[test]
+fn what_hooks_note_goes_through_no_link() {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    for (link, format) in
+        [("log", true), ("log", false), ("log/hooks.jsonl", true), ("agents", true)]
+    {
+        let environment = Environment::new();
+        environment.forge(["init"]).success();
+        let (store, own) = (environment.path("project/.forge"), environment.path("own"));
+        let is_file = link.contains('.');
+        if is_file {
+            fs::create_dir_all(store.join("log")).unwrap();
+            fs::write(&own, "mine").unwrap();
+        } else {
+            fs::create_dir(&own).unwrap();
+        }
+        symlink(&own, store.join(link)).unwrap();
+        if !format {
+            fs::remove_file(store.join("FORMAT")).unwrap();
+        }
+        for event in ["SessionStart", "UserPromptSubmit", "PostToolUse"] {
+            let input = json!({
+                "session_id": "5e55", "cwd": environment.path("project"), "hook_event_name": event,
+                "source": "startup", "prompt": "go on", "tool_name": "Bash",
+                "tool_input": { "command": "ls" }, "tool_response": { "stdout": "" },
+            });
+            environment.write("project/input", &input.to_string());
+            let line = format!("forge hook claude-code {event} < input");
+            environment.finished(&mut environment.shell(&line)).success();
+        }
+        if is_file {
+            assert_eq!(fs::read(&own).unwrap(), b"mine", "{link}");
+        } else {
+            assert_eq!(fs::read_dir(&own).unwrap().count(), 0, "{link}, FORMAT {format}");
+        }
+        let noted = environment.read("home/.local/state/forge/hooks.jsonl");
+        assert_eq!(noted.lines().count(), 3, "the user's own log tells of it: {noted}");
+    }
+}
