@@ -69,17 +69,20 @@ const DEPTH: u32 = 2;
 /// Refuses what is neither file nor folder in a store. Through a link that somebody else put there, in a project that was fetched,
 /// others' files would be written, or cut off as the end of a journal; a pipe would keep whoever opens it waiting.
 pub(super) fn check_files(store: &Path) -> Result<()> {
-    check_below(store, DEPTH)
+    check_below(store, store, DEPTH)
 }
 
 /// As [`check_files`], where others note something about a store, which need not be one that can be opened.
 pub(super) fn check_notes(store: &Path) -> Result<()> {
-    check_below(store, 0)?;
+    check_below(store, store, 0)?;
     let folders = NOTED.map(|name| store.join(name));
-    folders.iter().filter(|folder| folder.exists()).try_for_each(|folder| check_below(folder, 0))
+    folders
+        .iter()
+        .filter(|folder| folder.exists())
+        .try_for_each(|folder| check_below(store, folder, 0))
 }
 
-fn check_below(folder: &Path, depth: u32) -> Result<()> {
+fn check_below(store: &Path, folder: &Path, depth: u32) -> Result<()> {
     let listed = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
         listed => listed.map_err(backend::Error::io("list", folder))?,
@@ -93,16 +96,16 @@ fn check_below(folder: &Path, depth: u32) -> Result<()> {
         if !kind.is_file() && !kind.is_dir() {
             let what = if kind.is_symlink() { "a link" } else { "no file" };
             return Err(Error::Corrupt {
-                what: format!("the store at {}", folder.display()),
+                what: format!("the store at {}", store.display()),
                 source: format!(
-                    "{} is {what}: nothing is read or written through it",
+                    "{} is {what}, and nothing is read or written through it: remove it",
                     entry.path().display()
                 )
                 .into(),
             });
         }
         if kind.is_dir() && depth > 0 {
-            match check_below(&entry.path(), depth - 1) {
+            match check_below(store, &entry.path(), depth - 1) {
                 // It was on its way out.
                 Err(Error::Backend(backend::Error::Io { source, .. }))
                     if source.kind() == io::ErrorKind::NotFound => {}

@@ -32,6 +32,11 @@ fn refused(path: &Path, why: &str) {
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
         let source = std::error::Error::source(&error).unwrap().to_string();
         assert!(source.contains(why), "{source}");
+        assert!(source.ends_with("remove it"), "{source}");
+        assert!(
+            error.to_string().contains(&format!("the store at {} ", path.display())),
+            "{error}"
+        );
     }
     assert!(Store::verify(path, Depth::ReadData, TIME, None).is_err());
     assert!(Store::repair(path, &path.with_extension("to"), TIME, None).is_err());
