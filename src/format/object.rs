@@ -91,15 +91,17 @@ fn put_together(
     sealed.extend_from_slice(&(stored.len() as u32).to_le_bytes());
     sealed.extend_from_slice(hash);
     sealed.extend_from_slice(stored);
-    let check = check_of(&sealed);
+    let check = check_of(codec, &sealed);
     sealed.extend_from_slice(&check);
     sealed
 }
 
 /// The name covers the content alone. This covers how it is stored and what it is too, and holds for an object that takes
-/// a prefix to open.
-fn check_of(before: &[u8]) -> [u8; CHECK_BYTES] {
-    *blake3::hash(before).as_bytes().first_chunk().expect("8 of 32 bytes")
+/// a prefix to open. Of content that is stored as it is the name says all: it is hashed only once.
+fn check_of(codec: u8, before: &[u8]) -> [u8; CHECK_BYTES] {
+    let covered = if codec == CODEC_RAW { HEADER_BYTES.min(before.len()) } else { before.len() };
+    let (covered, _) = before.split_at(covered);
+    *blake3::hash(covered).as_bytes().first_chunk().expect("8 of 32 bytes")
 }
 
 /// Puts content into an object: its name, and the bytes to store.
@@ -136,6 +138,7 @@ pub fn compress_sealed(sealed: &[u8]) -> Result<Option<Vec<u8>>, DecodeError> {
     if object.codec != CODEC_RAW || object.stored.len() < MIN_COMPRESSED_BYTES {
         return Ok(None);
     }
+    check_content(&object, object.stored)?;
     let smaller = compress(object.stored).filter(|bytes| bytes.len() < object.stored.len());
     Ok(smaller
         .map(|stored| put_together(object.kind, CODEC_ZSTD, object.length, &object.id, &stored)))
@@ -195,9 +198,10 @@ struct Sealed<'a> {
 
 fn parse(sealed: &[u8]) -> Result<Sealed<'_>, DecodeError> {
     let object = parse_unchecked(sealed)?;
-    let agrees = sealed
-        .split_last_chunk()
-        .is_some_and(|(before, check): (_, &[u8; CHECK_BYTES])| check_of(before) == *check);
+    let agrees =
+        sealed.split_last_chunk().is_some_and(|(before, check): (_, &[u8; CHECK_BYTES])| {
+            check_of(object.codec, before) == *check
+        });
     if agrees {
         return Ok(object);
     }
@@ -299,10 +303,15 @@ fn content_of(object: &Sealed<'_>, prefix: &[u8]) -> Result<Vec<u8>, DecodeError
             .map_err(|error| wrong(&format!("it does not decompress: {error}")))?,
         _ => return Err(wrong("unknown compression")),
     };
-    if content.len() != object.length || blake3::hash(&content).as_bytes() != &object.id {
-        return Err(wrong("its content does not match its name"));
-    }
+    check_content(object, &content)?;
     Ok(content)
+}
+
+fn check_content(object: &Sealed<'_>, content: &[u8]) -> Result<(), DecodeError> {
+    if content.len() == object.length && blake3::hash(content).as_bytes() == &object.id {
+        return Ok(());
+    }
+    Err(DecodeError::new("object", "its content does not match its name"))
 }
 
 fn decompress_with_prefix(prefix: &[u8], object: &Sealed<'_>) -> std::io::Result<Vec<u8>> {
