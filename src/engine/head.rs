@@ -7,7 +7,7 @@ use super::{lookup, materialize};
 use crate::backend::Position;
 use crate::error::{Error, Result};
 use crate::format::{
-    Delta, DeltaPart, EntryBytes, Head, Header, ObjectKind, RecordChange, Side, open,
+    Delta, DeltaPart, EntryBytes, Head, Header, ObjectKind, RecordChange, Side, entry_hash, open,
 };
 use crate::model::{BranchNumber, RevisionId, SessionNumber};
 use std::collections::HashMap;
@@ -20,12 +20,32 @@ const MAX_BYTES: usize = 64 << 20;
 /// A process that writes to a branch this often is worth reading its head whole.
 const WHOLE_AFTER_USES: u32 = 2;
 
+/// An entry with what it adds to digests, if somebody has reckoned that: it is most of the work of taking it out again.
+#[derive(Clone)]
+pub(crate) struct Counted {
+    pub(crate) entry: EntryBytes,
+    pub(crate) term: Option<[u8; 32]>,
+}
+
+impl Counted {
+    /// What the entry of this key adds to digests.
+    pub(crate) fn term(&self, key: &[u8]) -> [u8; 32] {
+        self.term.unwrap_or_else(|| entry_hash(key, &self.entry))
+    }
+}
+
+impl From<EntryBytes> for Counted {
+    fn from(entry: EntryBytes) -> Self {
+        Self { entry, term: None }
+    }
+}
+
 #[derive(Default)]
 struct Remembered {
     head: Option<RevisionId>,
     /// Records before this position are in it.
     position: Position,
-    entries: HashMap<Vec<u8>, Option<EntryBytes>>,
+    entries: HashMap<Vec<u8>, Option<Counted>>,
     bytes: usize,
     /// Whether what is not in `entries` is not in the state.
     whole: bool,
@@ -60,7 +80,7 @@ impl HeadCache {
         branch: BranchNumber,
         head: Option<&Head>,
         keys: &[Vec<u8>],
-    ) -> Result<Vec<Option<EntryBytes>>> {
+    ) -> Result<Vec<Option<Counted>>> {
         let Some(head) = head else { return Ok(vec![None; keys.len()]) };
         let mut heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // A purge changes what a head holds and no id.
@@ -92,7 +112,7 @@ impl HeadCache {
             known.bytes = 0;
             for (key, entry) in state.encoded() {
                 known.bytes += key.len() + entry.len();
-                known.entries.insert(key.to_vec(), Some(entry.into()));
+                known.entries.insert(key.to_vec(), Some(EntryBytes::from(entry).into()));
             }
             known.whole = known.bytes <= MAX_BYTES;
             if known.whole {
@@ -109,7 +129,7 @@ impl HeadCache {
         let unknown: Vec<_> = keys.iter().filter(|key| !known.entries.contains_key(*key)).collect();
         let found = lookup::entries_in(&view, &desk.refs, session, &stretches, &unknown)?;
         for (key, entry) in unknown.into_iter().zip(found) {
-            known.remember(key, entry);
+            known.remember(key, entry.map(Counted::from));
         }
         Ok(keys.iter().map(|key| known.entries.get(key).cloned().flatten()).collect())
     }
@@ -179,7 +199,7 @@ impl Remembered {
                 for change in delta.changes {
                     match change.new {
                         Side::Absent => self.remember(&change.key, None),
-                        Side::Inline(entry) => self.remember(&change.key, Some(entry)),
+                        Side::Inline(entry) => self.remember(&change.key, Some(entry.into())),
                         // Not worth reading before somebody asks for it.
                         Side::Blob(_) => {
                             self.entries.remove(&change.key);
@@ -193,8 +213,8 @@ impl Remembered {
         Ok(())
     }
 
-    fn remember(&mut self, key: &[u8], entry: Option<EntryBytes>) {
-        let length = |entry: &Option<EntryBytes>| entry.as_ref().map_or(0, |bytes| bytes.len());
+    fn remember(&mut self, key: &[u8], entry: Option<Counted>) {
+        let length = |known: &Option<Counted>| known.as_ref().map_or(0, |known| known.entry.len());
         self.bytes += length(&entry);
         if let Some(known) = self.entries.get_mut(key) {
             self.bytes = self.bytes.saturating_sub(length(known));

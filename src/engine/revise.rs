@@ -1,6 +1,7 @@
 //! Plans revisions: from what should change to a delta, a header and an id.
 
 use super::commit::{Desk, blob, random};
+use super::head::Counted;
 use super::lineage::At;
 use super::lookup;
 use super::materialize::Objects;
@@ -80,7 +81,7 @@ pub(crate) struct Planned {
 }
 
 /// An encoded key, and its entry before and after.
-pub(crate) type Triple = (Vec<u8>, Option<EntryBytes>, Option<EntryBytes>);
+pub(crate) type Triple = (Vec<u8>, Option<EntryBytes>, Option<Counted>);
 
 /// Larger entries are blobs of their own.
 const MAX_INLINE_ENTRY_BYTES: usize = 4096;
@@ -195,19 +196,21 @@ fn seal_changes(
     let mut entries: Vec<Triple> = Vec::with_capacity(keys.len());
     for ((key, change), old) in keys.into_iter().zip(&wanted).zip(olds) {
         check_expected(change, old.is_some())?;
-        let new = new_entry(place, change, old.as_deref())?;
-        if new == old {
+        let new = new_entry(place, change, old.as_ref().map(|old| &*old.entry))?;
+        if new.as_ref() == old.as_ref().map(|old| &old.entry) {
             continue;
         }
         if let Some(old) = &old {
-            digest = digest.minus(&entry_hash(&key, old));
+            digest = digest.minus(&old.term(&key));
             count -= 1;
         }
-        if let Some(new) = &new {
-            digest = digest.plus(&entry_hash(&key, new));
+        let new = new.map(|entry| {
+            let term = entry_hash(&key, &entry);
+            digest = digest.plus(&term);
             count += 1;
-        }
-        entries.push((key, old, new));
+            Counted { entry, term: Some(term) }
+        });
+        entries.push((key, old.map(|old| old.entry), new));
     }
     if entries.is_empty() {
         return Ok(None);
@@ -324,7 +327,7 @@ type SealedDelta = (Vec<RecordChange>, Vec<DeltaPart>, ObjectId);
 
 fn seal_delta(delta: &[Triple], salt: &mut dyn FnMut() -> Result<[u8; 16]>) -> Result<SealedDelta> {
     let mut blobs = Vec::new();
-    let mut side = |entry: &Option<EntryBytes>| match entry {
+    let mut side = |entry: Option<&EntryBytes>| match entry {
         None => Side::Absent,
         Some(entry) if entry.len() <= MAX_INLINE_ENTRY_BYTES => Side::Inline(Arc::clone(entry)),
         Some(entry) => {
@@ -334,22 +337,22 @@ fn seal_delta(delta: &[Triple], salt: &mut dyn FnMut() -> Result<[u8; 16]>) -> R
         }
     };
     let changes = delta.iter().map(|(key, old, new)| DeltaChange {
-        key: key.clone(),
-        old: side(old),
-        new: side(new),
+        key: key.as_slice(),
+        old: side(old.as_ref()),
+        new: side(new.as_ref().map(|new| &new.entry)),
     });
     let (ids, parts) = seal_pieces(changes, salt)?;
     Ok((blobs, parts, list_id(&ids)))
 }
 
 /// Changes in key order as stored deltas, cut where they get large, each with its name.
-pub(crate) fn seal_pieces(
-    changes: impl Iterator<Item = DeltaChange>,
+pub(crate) fn seal_pieces<K: AsRef<[u8]>>(
+    changes: impl Iterator<Item = DeltaChange<K>>,
     salt: &mut dyn FnMut() -> Result<[u8; 16]>,
 ) -> Result<(Vec<ObjectId>, Vec<DeltaPart>)> {
-    let mut pieces = vec![(Delta::default(), 0)];
+    let mut pieces = vec![(Delta { changes: Vec::new() }, 0)];
     for change in changes {
-        let bytes = change.key.len() + side_bytes(&change.old) + side_bytes(&change.new);
+        let bytes = change.bytes();
         let (piece, size) = pieces.last_mut().expect("never empty");
         if *size > 0 && *size + bytes > PIECE_BYTES {
             pieces.push((Delta { changes: vec![change] }, bytes));
@@ -372,14 +375,6 @@ pub(crate) fn seal_pieces(
         parts.push(DeltaPart::Inline(Bytes(sealed)));
     }
     Ok((ids, parts))
-}
-
-fn side_bytes(side: &Side) -> usize {
-    match side {
-        Side::Absent => 0,
-        Side::Inline(entry) => entry.len(),
-        Side::Blob(_) => 32,
-    }
 }
 
 /// The hash that a header holds of its delta's parts.
@@ -428,17 +423,18 @@ fn plan_on(
     salt: [u8; 16],
 ) -> Result<Planned> {
     additions.sort();
-    for (key, entry) in &additions {
-        digest = digest.plus(&entry_hash(key, entry));
-    }
     let mut next = salt;
     let mut salts = || {
         next = *blake3::hash(&next).as_bytes().first_chunk().expect("16 of 32 bytes");
         Ok(next)
     };
     let count = count + additions.len() as u64;
-    let entries: Arc<[Triple]> =
-        additions.into_iter().map(|(key, entry)| (key, None, Some(entry))).collect();
+    let added = |(key, entry): (Vec<u8>, EntryBytes)| {
+        let term = entry_hash(&key, &entry);
+        digest = digest.plus(&term);
+        (key, None, Some(Counted { entry, term: Some(term) }))
+    };
+    let entries: Arc<[Triple]> = additions.into_iter().map(added).collect();
     let (blobs, parts, delta) = seal_delta(&entries, &mut salts)?;
     let head_id = head.map(|head| head.id);
     let sealed = Sealed { head: head_id, purges: 0, blobs, parts, delta, digest, count, entries };

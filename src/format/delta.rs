@@ -16,22 +16,39 @@ pub enum Side {
     Blob(ObjectId),
 }
 
-/// One claim's change.
+impl Side {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Absent => 0,
+            Self::Inline(entry) => entry.len(),
+            Self::Blob(_) => 32,
+        }
+    }
+}
+
+/// One claim's change. `K` holds its key, or points to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeltaChange {
+pub struct DeltaChange<K = Vec<u8>> {
     /// The encoded key.
-    pub key: Vec<u8>,
+    pub key: K,
     /// Before.
     pub old: Side,
     /// After.
     pub new: Side,
 }
 
+impl<K: AsRef<[u8]>> DeltaChange<K> {
+    /// How many bytes its key and both sides have.
+    pub(crate) fn bytes(&self) -> usize {
+        self.key.as_ref().len() + self.old.bytes() + self.new.bytes()
+    }
+}
+
 /// The changes of one revision, or of one piece of a large one, by key.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Delta {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delta<K = Vec<u8>> {
     /// The changes, keys ascending, each once.
-    pub changes: Vec<DeltaChange>,
+    pub changes: Vec<DeltaChange<K>>,
 }
 
 /// Where one side of a change lies in the bytes of a delta.
@@ -70,7 +87,7 @@ const VERSION: u8 = 1;
 /// The version of a delta that stands for another one, whose name follows.
 const STANDS_FOR: u8 = 2;
 
-impl Delta {
+impl<K: AsRef<[u8]>> Delta<K> {
     /// The bytes of this delta behind 16 random ones, so that the hash of a dropped delta cannot be used to guess it.
     #[must_use]
     pub fn encode(&self, salt: [u8; 16]) -> Vec<u8> {
@@ -83,16 +100,11 @@ impl Delta {
         self.encode_as(salt, Some(name))
     }
 
-    /// The name by which a revision knows a delta of these bytes: that of the one it stands for, if it stands for one.
-    #[must_use]
-    pub fn name(bytes: &[u8]) -> ObjectId {
-        let stands_for = bytes.get(16..).and_then(|rest| rest.strip_prefix(&[STANDS_FOR]));
-        let name = stands_for.and_then(|rest| rest.first_chunk::<32>()).copied();
-        ObjectId::from_bytes(name.unwrap_or_else(|| *blake3::hash(bytes).as_bytes()))
-    }
-
     fn encode_as(&self, salt: [u8; 16], name: Option<&ObjectId>) -> Vec<u8> {
-        let mut out = Vec::with_capacity(64 + self.changes.len() * 64);
+        // Of a change, beyond its bytes: three lengths, and what the sides are.
+        const MORE_BYTES: usize = 3 * 3 + 2;
+        let bytes: usize = self.changes.iter().map(|change| change.bytes() + MORE_BYTES).sum();
+        let mut out = Vec::with_capacity(64 + bytes);
         out.extend_from_slice(&salt);
         match name {
             None => out.push(VERSION),
@@ -103,7 +115,7 @@ impl Delta {
         }
         put_varint(&mut out, self.changes.len() as u64);
         for change in &self.changes {
-            put_bytes(&mut out, &change.key);
+            put_bytes(&mut out, change.key.as_ref());
             for side in [&change.old, &change.new] {
                 match side {
                     Side::Absent => out.push(0),
@@ -119,6 +131,16 @@ impl Delta {
             }
         }
         out
+    }
+}
+
+impl Delta {
+    /// The name by which a revision knows a delta of these bytes: that of the one it stands for, if it stands for one.
+    #[must_use]
+    pub fn name(bytes: &[u8]) -> ObjectId {
+        let stands_for = bytes.get(16..).and_then(|rest| rest.strip_prefix(&[STANDS_FOR]));
+        let name = stands_for.and_then(|rest| rest.first_chunk::<32>()).copied();
+        ObjectId::from_bytes(name.unwrap_or_else(|| *blake3::hash(bytes).as_bytes()))
     }
 
     /// The delta these bytes stand for.

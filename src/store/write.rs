@@ -14,14 +14,15 @@ use super::take::Taking;
 use super::whole;
 use crate::engine::checkpoint as checkpoints;
 use crate::engine::commit::{Desk, Durability, blob, random};
+use crate::engine::head::Counted;
 use crate::engine::refs::session as session_refs;
 use crate::engine::revise::{self, ClaimChange, Expect, Place, Planned, Sealed};
 use crate::engine::spool::is_reason;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{
-    BookmarkRow, Bytes, DeltaPart, EntryBytes, ObjectKind, Page, Record, RecordChange, Refs,
-    SessionRefs, Spooled, decode_entry, encode_key, seal,
+    BookmarkRow, Bytes, DeltaPart, ObjectKind, Page, Record, RecordChange, Refs, SessionRefs,
+    Spooled, decode_entry, encode_key, seal,
 };
 use crate::model::rule::{Outcome, RuleError};
 use crate::model::{
@@ -672,12 +673,12 @@ impl<'a> Write<'a> {
         let head = session_refs(&desk.refs, number)?.branch(branch)?.head;
         let encoded: Vec<Vec<u8>> = keys.iter().map(encode_key).collect();
         let entries = desk.engine.heads.entries(desk, number, branch, head.as_ref(), &encoded)?;
-        let held = |(key, entry): (&Key, Option<EntryBytes>)| {
+        let held = |(key, held): (&Key, Option<Counted>)| {
             if let Some(change) = changes.iter().rfind(|change| change.key == *key) {
                 return Ok(change.value.clone());
             }
             let damaged = Error::corrupt(format!("the {key}"));
-            entry.map(|bytes| decode_entry(&bytes)).transpose().map_or_else(
+            held.map(|held| decode_entry(&held.entry)).transpose().map_or_else(
                 |error| Err(damaged(error)),
                 |entry| Ok(entry.map(|entry| entry.value)),
             )
