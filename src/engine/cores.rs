@@ -1,13 +1,41 @@
-//! Work on all cores.
+//! Work on all cores, and work that stands back for others.
 
+use std::cell::Cell;
 use std::num::NonZero;
 use std::sync::OnceLock;
-use std::thread::{available_parallelism, scope};
+use std::thread::{available_parallelism, scope, yield_now};
 
-/// How many threads may run at the same time, as it was when first asked: the system answers from several files, which
-/// takes longer than to decode a delta.
+thread_local! {
+    static STANDS_BACK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Lets this thread, which nobody waits for, stand back for those that somebody does: it works on one core, and where there are
+/// not enough of them, less often. Without that a writer waited for up to 4 ms until it was given back its core.
+pub(crate) fn stand_back() {
+    STANDS_BACK.set(true);
+    // On Linux a priority is a thread's own, and that of the threads it begins. Who is refused goes on as before.
+    #[cfg(target_os = "linux")]
+    {
+        const NICE: i32 = 10;
+        let _ = rustix::process::setpriority_process(None, NICE);
+    }
+}
+
+/// Called now and then by whoever has long work to do. A thread that stands back gives its core to those that wait for it: woken up,
+/// they would wait until its share of time is used up, though it is of lower priority.
+pub(crate) fn give_way() {
+    if STANDS_BACK.get() {
+        yield_now();
+    }
+}
+
+/// How many threads may run at the same time for this one, as it was when first asked: the system answers from several files,
+/// which takes longer than to decode a delta.
 pub(crate) fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
+    if STANDS_BACK.get() {
+        return 1;
+    }
     *CORES.get_or_init(|| available_parallelism().map_or(1, NonZero::get))
 }
 
@@ -41,6 +69,16 @@ pub(crate) fn map<T: Sync, R: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_stands_back_takes_one_core_and_no_other_thread_does() {
+        let one = std::thread::spawn(|| {
+            stand_back();
+            cores()
+        });
+        assert_eq!(one.join().unwrap(), 1);
+        assert_eq!(cores(), available_parallelism().unwrap().get());
+    }
 
     #[test]
     fn each_item_is_worked_on_once_and_the_order_stays() {

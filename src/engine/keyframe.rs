@@ -1,5 +1,6 @@
 //! Keyframes: full states kept so that no state is far from one. Derived data; made by the applier.
 
+use super::cores;
 use super::lineage::{self, At, Stretch};
 use super::materialize::{self, cost};
 use super::object;
@@ -147,7 +148,15 @@ pub(crate) fn sequences(view: &dyn Snapshot, number: SessionNumber) -> Result<Ve
 
 /// The digest of a state, from all its entries.
 pub(crate) fn digest(state: &State) -> Digest {
-    state.encoded().fold(Digest::EMPTY, |sum, (key, entry)| sum.plus(&entry_hash(key, entry)))
+    const AT_ONCE: usize = 256;
+    let mut entries = state.encoded().peekable();
+    let mut digest = Digest::EMPTY;
+    while entries.peek().is_some() {
+        cores::give_way();
+        let some = entries.by_ref().take(AT_ONCE);
+        digest = some.fold(digest, |sum, (key, entry)| sum.plus(&entry_hash(key, entry)));
+    }
+    digest
 }
 
 fn write(
@@ -173,6 +182,7 @@ fn write(
         let full = chunk.bytes() >= CHUNK_MAX_BYTES
             || (chunk.bytes() >= CHUNK_MIN_BYTES && is_boundary(entity_hash(session, key)));
         if full || entries.peek().is_none() {
+            cores::give_way();
             let content = chunk.encode();
             bytes += content.len() as u64;
             let (_, sealed) = seal(ObjectKind::Chunk, &content);

@@ -2,6 +2,7 @@
 //! it has answered; nobody waits for it.
 
 use super::commit::Engine;
+use super::cores;
 use super::index::{self, Placed};
 use super::keyframe::{self, Distance, MAX_HURRIED_BYTES, MAX_STATE_BYTES};
 use super::lineage::{self, At, Stretch};
@@ -66,6 +67,8 @@ impl Engine {
         }
         // Everything before the new segment is synced by the rotation, so only durable records are ever applied.
         let rotated = self.rotate()?;
+        // Who waited for that is first.
+        cores::give_way();
         let Some(position) = rotated else { return Ok(false) };
         let distances = BTreeMap::new();
         let chunks = BTreeSet::new();
@@ -90,6 +93,7 @@ impl Engine {
                 let mut placed = Placed { position: frame.position, hash: frame.hash, record };
                 compress(&mut placed.record)?;
                 work.record(applier.view(), &mut rows, &placed)?;
+                cores::give_way();
                 if rows.len() >= BATCH_ROWS {
                     applier.write(std::mem::take(&mut rows).into_batch())?;
                 }

@@ -1,6 +1,6 @@
 //! Makes the state of a revision: from the nearest keyframe, with the deltas between replayed.
 
-use super::cores::cores;
+use super::cores::{self, cores};
 use super::keyframe::MIN_REPLAY_COST;
 use super::lineage::{self, At, Stretch};
 use super::object;
@@ -237,6 +237,7 @@ type Done = Vec<(usize, Arc<Scanned>)>;
 
 fn open_all(view: &dyn Objects, missing: &[(usize, ObjectKind, u64)]) -> Result<Vec<Arc<Scanned>>> {
     let one = |(_, kind, number): &(usize, ObjectKind, u64)| -> Result<Arc<Scanned>> {
+        cores::give_way();
         Scanned::open(view, *kind, *number).map(Arc::new)
     };
     if missing.len() < PARALLEL_OBJECTS || cores() == 1 {

@@ -2,6 +2,7 @@
 
 use super::Store;
 use crate::engine::commit::Engine;
+use crate::engine::cores;
 use crate::engine::maintain::APPLY_BYTES;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -25,6 +26,7 @@ impl Store {
         let (bell, rung) = sync_channel(1);
         let engine = Arc::clone(&self.engine);
         let thread = thread::spawn(move || {
+            cores::stand_back();
             while rung.recv().is_ok() {
                 match engine.apply_if_long(APPLY_BYTES) {
                     // The segment that was begun has room.

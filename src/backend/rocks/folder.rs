@@ -172,6 +172,7 @@ impl Folder {
         let (work, folder, lease) = (self.work(), self.path(generation), self.lease(generation));
         settle(&work)?;
         let sealed = seal(&work)?;
+        sync(&work)?;
         private(OpenOptions::new().write(true).create(true), &lease)
             .map_err(Error::io("create", &lease))?;
         fs::rename(&work, &folder).map_err(Error::io("rename", &work))?;
@@ -265,9 +266,13 @@ impl Folder {
                 continue;
             }
             let (from, to) = (entry.path(), work.join(entry.file_name()));
-            let linked = is_table(&from) && fs::hard_link(&from, &to).is_ok();
-            if !linked {
-                fs::copy(&from, &to).map_err(Error::io("copy", &from))?;
+            let table = is_table(&from);
+            if table && fs::hard_link(&from, &to).is_ok() {
+                continue;
+            }
+            fs::copy(&from, &to).map_err(Error::io("copy", &from))?;
+            // Who settles it takes a table of its mode for one that is durable. All else is synced then.
+            if table {
                 sync(&to)?;
             }
         }
@@ -310,8 +315,9 @@ pub(super) fn check_names(generation: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Leaves only what a reader needs, private and durable.
+/// Leaves only what a reader needs, private and, but for the names, durable.
 fn settle(work: &Path) -> Result<(), Error> {
+    let mut changed = Vec::new();
     for entry in fs::read_dir(work).map_err(Error::io("list", work))? {
         let entry = entry.map_err(Error::io("list", work))?;
         let (name, path) = (entry.file_name(), entry.path());
@@ -327,10 +333,11 @@ fn settle(work: &Path) -> Result<(), Error> {
         if mode & 0o777 != 0o600 || !is_table(&path) {
             fs::set_permissions(&path, Permissions::from_mode(0o600))
                 .map_err(Error::io("set the mode of", &path))?;
-            sync(&path)?;
+            changed.push(path);
         }
     }
-    sync(work)
+    // All at once: the system commits what is new about all of them with the first.
+    changed.iter().try_for_each(|path| sync(path))
 }
 
 fn sync(path: &Path) -> Result<(), Error> {

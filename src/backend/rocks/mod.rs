@@ -19,7 +19,7 @@ pub use copy::copy;
 pub use rescue::{Rescued, rescue};
 
 use super::{
-    Applier, Direction, Empty, Error, Index, Position, RESERVED, Row, Seals, Snapshot, Table,
+    Applier, Direction, Empty, Error, Index, Position, RESERVED, Row, Seals, Snapshot, Table, files,
 };
 use apply::{Compaction, RocksApplier};
 pub(crate) use folder::is_own;
@@ -69,6 +69,7 @@ impl RocksIndex {
         Guard::tidy(&path)?;
         folder::check_names(&path)?;
         let list = guard.seal(&path, generation, None)?;
+        files::sync_folder(&path)?;
         guard.note(&list, &path);
         // What cannot be opened is not taken over.
         Database::open_read_only(&path, generation.position, &self.cache)?;

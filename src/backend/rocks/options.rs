@@ -15,6 +15,8 @@ const MB: usize = 1 << 20;
 const CACHE_BYTES: usize = 32 * MB;
 /// What an applier holds in memory before RocksDB writes it out by itself.
 const MEMORY_BYTES: usize = 32 * MB;
+/// A file is handed to the disk in pieces of this many bytes: whoever syncs a record meanwhile waits for one, not for all of it.
+const PIECE_BYTES: u64 = 64 << 10;
 /// Files open at once, per generation.
 const OPEN_FILES: i32 = 256;
 /// Files of level 0 that start a compaction. Until then an apply only adds files.
@@ -37,6 +39,8 @@ pub(super) fn database() -> Options {
     options.set_stats_dump_period_sec(0);
     options.set_stats_persist_period_sec(0);
     options.set_manifest_preallocation_size(64 << 10);
+    options.set_writable_file_max_buffer_size(PIECE_BYTES);
+    options.set_bytes_per_sync(PIECE_BYTES);
     // With a logger of our own RocksDB writes no LOG file into the folder.
     options.set_info_logger(InfoLogger::new_callback_logger(LogLevel::Error, |level, text| {
         if matches!(level, LogLevel::Error | LogLevel::Fatal) {

@@ -137,8 +137,8 @@ impl Guard {
         files::remove(&folder.join(UNFINISHED)).map(drop)
     }
 
-    /// Lists the files of a generation that is about to get its name, and writes the list. Files that are links of those in
-    /// `base` are known.
+    /// Lists the files of a generation that is about to get its name, and writes the list; its name is durable
+    /// once the folder is synced. Files that are links of those in `base` are known.
     pub(super) fn seal(
         &self,
         folder: &Path,
@@ -166,7 +166,6 @@ impl Guard {
         }
         let bytes = encode(generation, &list, &self.key);
         files::replace(&folder.join(SEAL), &folder.join(UNFINISHED), &bytes)?;
-        files::sync_folder(folder)?;
         Ok(list)
     }
 
