@@ -36,3 +36,8 @@ pub mod undo;
 pub mod verify;
 pub mod why;
 pub mod written;
+
+/// So many of something, in words: `1 session`, `2 sessions`.
+fn counted(count: u64, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}

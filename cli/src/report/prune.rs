@@ -168,14 +168,18 @@ impl PrunedSession {
             false => ("went", "folded"),
         };
         screen.put(Tone::Plain, &format!("{} of ", self.dropped.len()));
-        let all = self.dropped.len() + self.kept.len();
-        screen.put(Tone::Plain, &format!("{all} checkpoints {drops}, {} revisions ", self.folded));
-        screen.put(Tone::Plain, folds);
+        let many = |count: usize, one: &str| super::counted(count as u64, one);
+        let all = many(self.dropped.len() + self.kept.len(), "checkpoint");
+        let folded = super::counted(self.folded, "revision");
+        screen.put(Tone::Plain, &format!("{all} {drops}, {folded} {folds}"));
         if !self.sessions.is_empty() {
-            screen.put(Tone::Plain, &format!(", {} sessions {drops}", self.sessions.len()));
+            screen.put(Tone::Plain, &format!(", {} {drops}", many(self.sessions.len(), "session")));
         }
         if !self.transcripts.is_empty() {
-            screen.put(Tone::Plain, &format!(", {} transcripts {drops}", self.transcripts.len()));
+            screen.put(
+                Tone::Plain,
+                &format!(", {} {drops}", many(self.transcripts.len(), "transcript")),
+            );
         }
         // Of little the bytes depend on chance.
         if self.bytes >= 1000 {
@@ -235,10 +239,9 @@ impl Report for Pruned {
         }
         if let Some(freed) = self.freed.as_ref().filter(|freed| freed.prunings > 0) {
             let (before, now) = (bytes(freed.bytes_before), bytes(freed.bytes));
-            screen.line(
-                Tone::Plain,
-                &format!("{} prunings are gone for good; {before} -> {now}", freed.prunings),
-            );
+            let verb = if freed.prunings == 1 { "is" } else { "are" };
+            let gone = super::counted(freed.prunings as u64, "pruning");
+            screen.line(Tone::Plain, &format!("{gone} {verb} gone for good; {before} -> {now}"));
         }
     }
 }

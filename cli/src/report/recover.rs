@@ -163,14 +163,10 @@ impl Report for Recover {
         }
         let time = screen.time(at);
         screen.line(Tone::Plain, &format!(", {time}"));
-        let counted = |count: u64, word: &str| match count {
-            1 => format!("1 {word}"),
-            _ => format!("{count} {word}s"),
-        };
         let since = format!(
             "{} and {}",
-            counted(point.revisions_since, "revision"),
-            counted(point.facts_since, "fact")
+            super::counted(point.revisions_since, "revision"),
+            super::counted(point.facts_since, "fact")
         );
         let why = match (&point.checkpoint, point.is_last) {
             (Some(one), true) => format!(

@@ -123,11 +123,11 @@ impl Report for AppendedJson {
     fn human(&self, screen: &mut Screen) {
         screen.put(
             Tone::Plain,
-            &format!("Appended {} to the thread ", counted(self.ids.len() as u64)),
+            &format!("Appended {} to the thread ", messages(self.ids.len() as u64)),
         );
         screen.put(Tone::Id, &self.thread);
         let held = if self.held > 0 { format!(", {} held back", self.held) } else { String::new() };
-        let all = counted(self.messages);
+        let all = messages(self.messages);
         screen.line(Tone::Plain, &format!(" ({}, {all}{held})", self.form.word()));
         tell_faults(screen, &self.faults);
         tell_pending(screen, &self.pending);
@@ -143,8 +143,8 @@ impl Report for AppendedJson {
     }
 }
 
-fn counted(count: u64) -> String {
-    if count == 1 { "1 message".to_owned() } else { format!("{count} messages") }
+fn messages(count: u64) -> String {
+    super::counted(count, "message")
 }
 
 /// The messages of a thread.
@@ -196,7 +196,7 @@ impl Report for Shown {
         if self.held > 0 {
             screen.line(
                 Tone::Dim,
-                &format!("  {} held back until the results are there", counted(self.held)),
+                &format!("  {} held back until the results are there", messages(self.held)),
             );
         }
         if self.marked {
@@ -236,7 +236,7 @@ impl Report for Checked {
             1 => "1 fault".to_owned(),
             count => format!("{count} faults"),
         };
-        let count = counted(self.messages as u64);
+        let count = messages(self.messages as u64);
         screen.line(Tone::Plain, &format!("{count} of the form {}: {found}", self.form.word()));
         tell_faults(screen, &self.faults);
     }
@@ -306,7 +306,7 @@ impl Report for SanitizedJson {
             };
             screen.put(Tone::Plain, done);
             screen.put(Tone::Id, thread);
-            let count = counted(self.messages.len() as u64);
+            let count = messages(self.messages.len() as u64);
             screen.line(Tone::Plain, &format!(" ({}, {count})", self.form.word()));
         }
         screen.paragraph(Tone::Plain, 2, &self.told());

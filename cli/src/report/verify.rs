@@ -1,5 +1,6 @@
 //! What verify, rebuild and repair found and did.
 
+use super::counted;
 use super::key::word;
 use crate::output::{Report, Screen, Tone};
 use forge_store::store;
@@ -93,9 +94,15 @@ impl Report for Verified {
     const SCHEMA: &'static str = "forge.verify/1";
 
     fn human(&self, screen: &mut Screen) {
-        let read = format!("{} records and {} revisions", self.records, self.revisions);
+        let (records, revisions) =
+            (counted(self.records, "record"), counted(self.revisions, "revision"));
+        let read = format!("{records} and {revisions}");
         let deep = match self.read_data {
-            true => format!(", {} objects, {} derived rows", self.objects, self.rows),
+            true => format!(
+                ", {}, {}",
+                counted(self.objects, "object"),
+                counted(self.rows, "derived row")
+            ),
             false => String::new(),
         };
         let hidden = if self.encrypted { ", which is encrypted" } else { "" };
@@ -104,11 +111,16 @@ impl Report for Verified {
             screen.line(Tone::Plain, &format!("  {}: {}", one.place, one.problem));
         }
         if self.waiting > 0 {
-            screen.line(Tone::Plain, &format!("{} writes wait in the spool.", self.waiting));
+            let verb = if self.waiting == 1 { "waits" } else { "wait" };
+            let waiting = counted(self.waiting as u64, "write");
+            screen.line(Tone::Plain, &format!("{waiting} {verb} in the spool."));
         }
         if self.lost_before > 0 {
-            let line = format!("{} losses were named by an earlier repair.", self.lost_before);
-            screen.line(Tone::Plain, &line);
+            let lost = match self.lost_before {
+                1 => "1 loss was".to_owned(),
+                many => format!("{many} losses were"),
+            };
+            screen.line(Tone::Plain, &format!("{lost} named by an earlier repair."));
         }
         match self.seals {
             "no_key" => screen.line(Tone::Warning, "Its key is not here: no seal was checked."),
@@ -164,13 +176,13 @@ impl Report for Rebuilt {
     const SCHEMA: &'static str = "forge.rebuild/1";
 
     fn human(&self, screen: &mut Screen) {
-        let (rows, states) = (self.rows, self.full_states);
+        let (rows, states) = (counted(self.rows, "row"), counted(self.full_states, "full state"));
         screen.line(
             Tone::Plain,
             &match self.rebuilt {
                 true => format!(
-                    "Made {rows} rows and {states} full states again, of {} revisions.",
-                    self.revisions
+                    "Made {rows} and {states} again, of {}.",
+                    counted(self.revisions, "revision")
                 ),
                 false => "Another process is at the index: try again later.".to_owned(),
             },
@@ -214,10 +226,12 @@ impl Report for Repaired {
     const SCHEMA: &'static str = "forge.repair/1";
 
     fn human(&self, screen: &mut Screen) {
-        screen.line(Tone::Plain, &format!("Saved {} revisions into {}", self.revisions, self.to));
+        let saved = counted(self.revisions, "revision");
+        screen.line(Tone::Plain, &format!("Saved {saved} into {}", self.to));
         if self.mended > 0 {
-            let line = format!("{} wrong bits were put right.", self.mended);
-            screen.line(Tone::Plain, &line);
+            let verb = if self.mended == 1 { "was" } else { "were" };
+            let mended = counted(self.mended, "wrong bit");
+            screen.line(Tone::Plain, &format!("{mended} {verb} put right."));
         }
         list(screen, "Lost:", &self.lost);
         if self.lost.is_empty() {
