@@ -2,8 +2,9 @@
 //!
 //! `cargo bench --bench scale -- PART [SIZE]` with PART one of:
 //!
-//! * `history`: SIZE revisions (1,000,000) of one change of 300 bytes each in a thousand sessions; open, state, list
-//!   and create there, beside the same on a thousand revisions; create beside applying; peak memory.
+//! * `history`: SIZE revisions (1,000,000) of one change of 300 bytes each, a thousand and a hundred checkpoints in each
+//!   session; open, state, list and create there, beside the same in a store with one such session; create beside
+//!   applying; peak memory.
 //! * `state`: SIZE entities (1,000,000) of about 400 bytes; create, diff, materialize, fork and restore there, beside
 //!   the same on ten thousand.
 //! * `writers`: eight processes creating at once, beside one.
@@ -24,7 +25,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const START_MICROS: i64 = 1_767_225_600_000_000;
-const SESSIONS: usize = 1000;
+/// Of each session of a long history.
+const REVISIONS: usize = 1000;
+const CHECKPOINTS: usize = 100;
+const NOTES: usize = 200;
+/// Revisions behind the newest generation.
+const TAIL: usize = 200;
 
 fn act(step: usize) -> Act {
     let micros = START_MICROS + i64::try_from(step).expect("a small number") * 1000;
@@ -95,7 +101,8 @@ fn visit(path: &Path, session: &str, steps: usize) -> Json {
         });
         let filter = CheckpointFilter { limit: Some(50), ..CheckpointFilter::default() };
         let (list, _) = timed(|| session.checkpoints(&filter).expect("a list").len());
-        let created = create(&session, steps + round, note(0, steps + round, 300));
+        let step = steps + TAIL + round;
+        let created = create(&session, step, note(0, step, 300));
         for (part, time) in parts.iter_mut().zip([open, state, list, created]) {
             part.push(time);
         }
@@ -104,41 +111,54 @@ fn visit(path: &Path, session: &str, steps: usize) -> Json {
     json!({ "open": open, "at": state, "list": list, "create": created })
 }
 
+/// Writes a revision of one change, with a checkpoint at every tenth. `number` counts those of the session.
+fn record(session: &Session, number: usize, step: usize) {
+    let time = act(step);
+    let write = session.write(&time).change(note(number % NOTES, step, 300));
+    let write = if number.is_multiple_of(REVISIONS / CHECKPOINTS) {
+        write.checkpoint(NewCheckpoint::manual("some"))
+    } else {
+        write
+    };
+    write.imported().commit().expect("a revision");
+}
+
 fn history(size: usize) {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut result = json!({ "part": "history", "revisions": size });
-    for (name, count) in [("thousand", 1000), ("all", size)] {
+    let sessions = (size / REVISIONS).max(1);
+    let mut result = json!({ "part": "history", "revisions": size, "sessions": sessions });
+    for (name, sessions) in [("thousand", 1), ("all", sessions)] {
         let path = folder.path().join(name);
         let store = Store::create(&path, Options::default()).expect("a store");
-        let sessions: Vec<Session> = (0..SESSIONS.min(count))
+        let sessions: Vec<Session> = (0..sessions)
             .map(|number| {
                 let new = NewSession::imported(format!("s{number}"));
                 store.create_session(&act(0), new).expect("a session")
             })
             .collect();
+        let count = sessions.len() * REVISIONS;
         let (building, ()) = timed(|| {
             for step in 0..count {
-                let session = &sessions[step % sessions.len()];
-                let time = act(step);
-                let write = session.write(&time).change(note(step / SESSIONS % 200, step, 300));
-                let write = if step % 50 == 0 {
-                    write.checkpoint(NewCheckpoint::manual("some"))
-                } else {
-                    write
-                };
-                write.imported().commit().expect("a revision");
+                record(&sessions[step % sessions.len()], step / sessions.len(), step);
                 if step % 500 == 0 {
                     store.maintain(forge_store::store::APPLY_BYTES).expect("maintenance");
                 }
+            }
+            // Both stand at the same distance from a generation: so many revisions of the session that is looked at.
+            store.maintain(0).expect("maintenance");
+            for number in 0..TAIL {
+                record(&sessions[0], number, count + number);
             }
             store.sync().expect("a sync");
         });
         result[name] = visit(&path, "s0", count);
         result[name]["built_ms"] = json!(building.round());
+        result[name]["peak_mb"] = json!(peak_megabytes());
         if name == "all" {
             let maintainer = store.maintainer();
+            let session = &sessions[1 % sessions.len()];
             let beside = (0..2000)
-                .map(|step| create(&sessions[1], count + step, note(step % 100, step, 300)))
+                .map(|step| create(session, count + TAIL + step, note(step % 100, step, 300)))
                 .collect();
             drop(maintainer);
             result["create_beside_applying"] = summary(beside);

@@ -101,6 +101,8 @@ pub struct Context {
     pub out: Out,
     /// How the process ends if nothing goes wrong.
     pub exit_code: u8,
+    /// Whether the process ends with the command.
+    pub is_process: bool,
     /// Whether something was read that nobody vouches for.
     pub unverified: Cell<bool>,
 }
@@ -120,6 +122,7 @@ impl Context {
         };
         trace(global.verbose, environment)?;
         context.out = Out::new(look, environment);
+        context.is_process = true;
         Ok(context)
     }
 
@@ -132,8 +135,18 @@ impl Context {
         let config = Config::read(&global, &environment, project.as_deref())?;
         let out = Out::kept(Local, now);
         let exit_code = EXIT_OK;
-        let unverified = Cell::new(false);
-        Ok(Self { cwd, environment, global, config, now, zone: Local, out, exit_code, unverified })
+        Ok(Self {
+            cwd,
+            environment,
+            global,
+            config,
+            now,
+            zone: Local,
+            out,
+            exit_code,
+            is_process: false,
+            unverified: Cell::new(false),
+        })
     }
 
     /// Takes the settings that hold for this store, where it is not the one that was found here.

@@ -28,8 +28,17 @@ impl Reading {
     /// As opening does; not found if there is no session yet.
     pub fn begin(context: &Context) -> Result<Self, CommandError> {
         let store = workplace::open(context, Access::Read)?;
+        store.prepare();
         let session = workplace::session(context, &store, Need::Existing)?;
         Ok(Self { store, session })
+    }
+
+    /// What is to be done after the answer was printed.
+    pub fn finish(&self, context: &Context) {
+        workplace::finish(&self.store);
+        if context.is_process {
+            self.store.leave();
+        }
     }
 
     /// The point that a moment names; all that is recorded if none does.

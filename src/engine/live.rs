@@ -1,5 +1,6 @@
 //! Where a process stands: the newest generation it knows and the journal's tail behind it.
 
+use super::cores::cores;
 use super::index::{self, Placed};
 use super::materialize::Objects;
 use super::opened::Opened;
@@ -7,7 +8,7 @@ use super::refs::advance;
 use super::rows::{Merged, Rows};
 use super::spool;
 use crate::backend::{
-    self, Breach, Direction, Index, Log, Position, Row, Snapshot, Spool, Table, Tail,
+    self, Breach, Direction, Frame, Index, Log, Position, Row, Snapshot, Spool, Table, Tail,
 };
 use crate::error::{Error, Result};
 use crate::format::{Record, RecordChange, Refs, key};
@@ -159,6 +160,30 @@ impl Live {
         Ok((view.refs, view.position))
     }
 
+    /// Reads the journal's tail and opens the generation it stands on at the same time, for a process that is going to
+    /// look at more than refs. What goes wrong is said to whoever needs it.
+    pub(crate) fn prepare(&self) {
+        if self.known().loaded || cores() == 1 {
+            return;
+        }
+        let opened = std::thread::scope(|scope| {
+            let opening = scope.spawn(|| self.index.snapshot().ok());
+            let read = self.written_refs().is_ok();
+            opening.join().ok().flatten().filter(|_| read)
+        });
+        // Taken up while it is held here: the index gives out again what is open.
+        if opened.is_some()
+            && let Err(error) = self.written()
+        {
+            tracing::debug!(%error, "what is to be looked at could not be read ahead");
+        }
+    }
+
+    /// Leaves what was read to the system, which frees it all at once when the process ends.
+    pub(crate) fn leave(&self) {
+        std::mem::forget(std::mem::take(&mut *self.known()));
+    }
+
     /// What this process knew last, without looking.
     pub(crate) fn known_refs(&self) -> Arc<Refs> {
         Arc::clone(&self.known().refs)
@@ -246,7 +271,9 @@ impl Live {
         // Another thread may have published a generation since this one began, and nothing is known but the store.
         let follows = tail.frames.first().is_none_or(|frame| frame.position <= known.end);
         if known.loaded && follows {
-            Self::extend(&mut known, tail)?;
+            for frame in &tail.frames {
+                Self::extend(&mut known, frame)?;
+            }
         } else {
             self.catch_up(&mut known)?;
         }
@@ -351,7 +378,12 @@ impl Live {
             }
             match self.log.read(known.end, READ_BYTES) {
                 Ok(tail) if tail.frames.is_empty() => return Ok(()),
-                Ok(tail) => Self::extend(known, &tail)?,
+                Ok(tail) => {
+                    // Each is freed as soon as it was decoded: what is decoded next takes its place in memory.
+                    for frame in tail.frames {
+                        Self::extend(known, &frame)?;
+                    }
+                }
                 Err(error @ backend::Error::Gone { .. }) => {
                     gone = Some((known.start, error));
                     *known = Known::default();
@@ -367,29 +399,24 @@ impl Live {
         }
     }
 
-    fn extend(known: &mut Known, tail: &Tail) -> Result<()> {
-        for frame in &tail.frames {
-            if frame.position < known.end {
-                continue;
-            }
-            let record = Record::decode(&frame.payload)
-                .map_err(Error::corrupt(format_args!("the record at {}", frame.position)))?;
-            // A generation ends where a segment begins, and that with the refs: else it stands elsewhere than its name says.
-            let begins = matches!(record.changes.first(), Some(RecordChange::Refs(_)));
-            if known.end == known.start && known.start > 0 && !begins {
-                return Err(Error::Corrupt {
-                    what: "the index".to_owned(),
-                    source: format!("it ends at {}, where no segment begins", known.start).into(),
-                });
-            }
-            advance(Arc::make_mut(&mut known.refs), &record)?;
-            known.records.push(Arc::new(Placed {
-                position: frame.position,
-                hash: frame.hash,
-                record,
-            }));
-            known.end = frame.end;
+    fn extend(known: &mut Known, frame: &Frame) -> Result<()> {
+        if frame.position < known.end {
+            return Ok(());
         }
+        let record = Record::decode(&frame.payload)
+            .map_err(Error::corrupt(format_args!("the record at {}", frame.position)))?;
+        // A generation ends where a segment begins, and that with the refs: else it stands elsewhere than its name says.
+        let begins = matches!(record.changes.first(), Some(RecordChange::Refs(_)));
+        if known.end == known.start && known.start > 0 && !begins {
+            return Err(Error::Corrupt {
+                what: "the index".to_owned(),
+                source: format!("it ends at {}, where no segment begins", known.start).into(),
+            });
+        }
+        advance(Arc::make_mut(&mut known.refs), &record)?;
+        let placed = Placed { position: frame.position, hash: frame.hash, record };
+        known.records.push(Arc::new(placed));
+        known.end = frame.end;
         Ok(())
     }
 
@@ -434,6 +461,8 @@ impl Live {
         let base = Arc::clone(known.base.as_ref().expect("opened by the caller"));
         if known.indexed < known.records.len() {
             let rows = Arc::make_mut(&mut known.rows);
+            let new = known.records.get(known.indexed..).unwrap_or_default();
+            index::look_up_operations(&*base, rows, new)?;
             for placed in known.records.get(known.indexed..).unwrap_or_default() {
                 index::apply(&*base, rows, &mut known.rows_refs, placed)?;
                 known.indexed += 1;

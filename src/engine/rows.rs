@@ -3,39 +3,97 @@
 use super::materialize::Objects;
 use super::opened::Opened;
 use crate::backend::{self, Batch, Direction, Position, Row, Snapshot, Table};
+use crate::format::key;
+use crate::model::SessionNumber;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// Rows on top of a snapshot; `None` hides one of its rows.
+/// The rows of one table; `None` hides one of the snapshot's.
+type Of = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+
+/// Rows on top of a snapshot.
+///
+/// A map for each table, by its number: so a row is looked up by a borrowed key.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Rows(BTreeMap<(Table, Vec<u8>), Option<Vec<u8>>>);
+pub(crate) struct Rows {
+    tables: Vec<Of>,
+    latest: Option<Latest>,
+}
+
+/// The revision that was put last, with what the next one needs of it: it mostly begins with its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Latest {
+    pub(crate) session: SessionNumber,
+    pub(crate) sequence: u64,
+    pub(crate) state_bytes: u64,
+}
 
 impl Rows {
+    fn of(&self, table: Table) -> Option<&Of> {
+        self.tables.get(usize::from(table.0)).filter(|rows| !rows.is_empty())
+    }
+
+    fn of_mut(&mut self, table: Table) -> &mut Of {
+        let place = usize::from(table.0);
+        if self.tables.len() <= place {
+            self.tables.resize_with(place + 1, Of::default);
+        }
+        if table == key::REVISIONS {
+            self.latest = None;
+        }
+        &mut self.tables[place]
+    }
+
+    fn find(&self, table: Table, key: &[u8]) -> Option<&Option<Vec<u8>>> {
+        self.of(table)?.get(key)
+    }
+
+    /// The revision that was put last, unless any was changed since.
+    pub(crate) const fn latest(&self) -> Option<Latest> {
+        self.latest
+    }
+
+    /// Notes which revision was put last.
+    pub(crate) const fn put_latest(&mut self, latest: Latest) {
+        self.latest = Some(latest);
+    }
+
+    /// Whether a row was put or deleted here.
+    pub(crate) fn says(&self, table: Table, key: &[u8]) -> bool {
+        self.find(table, key).is_some()
+    }
+
     pub(crate) fn put(&mut self, table: Table, key: Vec<u8>, value: Vec<u8>) {
-        self.0.insert((table, key), Some(value));
+        self.of_mut(table).insert(key, Some(value));
     }
 
     pub(crate) fn delete(&mut self, table: Table, key: Vec<u8>) {
-        self.0.insert((table, key), None);
+        self.of_mut(table).insert(key, None);
     }
 
     pub(crate) fn contains(&self, table: Table, key: &[u8]) -> bool {
-        self.0.get(&(table, key.to_vec())).is_some_and(Option::is_some)
+        self.find(table, key).is_some_and(Option::is_some)
     }
 
     /// Takes these rows on top.
     pub(crate) fn extend(&mut self, rows: Self) {
-        self.0.extend(rows.0);
+        for (table, rows) in (0..).zip(rows.tables) {
+            if !rows.is_empty() {
+                self.of_mut(Table(table)).extend(rows);
+            }
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.tables.iter().map(Of::len).sum()
     }
 
     pub(crate) fn into_batch(self) -> Batch {
-        Batch {
-            rows: self.0.into_iter().map(|((table, key), value)| (table, key, value)).collect(),
-        }
+        let tables = (0..).zip(self.tables);
+        let rows = tables.flat_map(|(table, rows)| {
+            rows.into_iter().map(move |(key, value)| (Table(table), key, value))
+        });
+        Batch { rows: rows.collect() }
     }
 }
 
@@ -60,10 +118,7 @@ impl Snapshot for Merged<'_> {
     }
 
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, backend::Error> {
-        if self.rows.0.is_empty() {
-            return self.base.get(table, key);
-        }
-        match self.rows.0.get(&(table, key.to_vec())) {
+        match self.rows.find(table, key) {
             Some(value) => Ok(value.clone()),
             None => self.base.get(table, key),
         }
@@ -77,7 +132,7 @@ impl Snapshot for Merged<'_> {
         let mut values: Vec<Option<Vec<u8>>> = Vec::with_capacity(keys.len());
         let (mut places, mut missing) = (Vec::new(), Vec::new());
         for (place, key) in keys.iter().enumerate() {
-            if let Some(value) = self.rows.0.get(&(table, key.clone())) {
+            if let Some(value) = self.rows.find(table, key) {
                 values.push(value.clone());
             } else {
                 values.push(None);
@@ -103,20 +158,13 @@ impl Snapshot for Merged<'_> {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<Row>, backend::Error> {
-        let end = if to.is_empty() {
-            Bound::Excluded((Table(table.0.saturating_add(1)), Vec::new()))
-        } else {
-            Bound::Excluded((table, to.to_vec()))
-        };
         if !to.is_empty() && from >= to {
             return Ok(Vec::new());
         }
-        let mut above: Vec<_> = self
-            .rows
-            .0
-            .range((Bound::Included((table, from.to_vec())), end))
-            .map(|((_, key), value)| (key, value))
-            .collect();
+        let end = if to.is_empty() { Bound::Unbounded } else { Bound::Excluded(to) };
+        let above = self.rows.of(table).into_iter();
+        let range = (Bound::Included(from), end);
+        let mut above: Vec<_> = above.flat_map(|rows| rows.range::<[u8], _>(range)).collect();
         if above.is_empty() {
             return self.base.scan(table, from, to, direction, limit);
         }
@@ -152,5 +200,55 @@ impl Snapshot for Merged<'_> {
             }
         }
         Ok(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Empty;
+
+    #[test]
+    fn rows_of_one_table_are_not_those_of_its_neighbours() {
+        let mut rows = Rows::default();
+        let keys = |rows: &Rows, table, from: &[u8], to: &[u8]| {
+            let view = Merged { base: &Empty, rows, position: 0 };
+            let found = view.scan(table, from, to, Direction::Ascending, 9).unwrap();
+            found.into_iter().map(|(key, _)| key).collect::<Vec<_>>()
+        };
+        for table in [Table(1), Table(2), Table(4)] {
+            for key in [1, 2, 3] {
+                rows.put(table, vec![key], vec![table.0]);
+            }
+        }
+        rows.delete(Table(2), vec![2]);
+        assert_eq!(keys(&rows, Table(2), &[], &[]), [[1], [3]]);
+        assert_eq!(keys(&rows, Table(2), &[2], &[3]), [[0; 1]; 0]);
+        assert_eq!(keys(&rows, Table(4), &[2], &[]), [[2], [3]]);
+        assert_eq!(keys(&rows, Table(3), &[], &[]), [[0; 1]; 0]);
+        assert_eq!(keys(&rows, Table(9), &[], &[]), [[0; 1]; 0]);
+        assert!(rows.contains(Table(1), &[2]) && !rows.contains(Table(2), &[2]));
+        assert!(rows.says(Table(2), &[2]) && !rows.says(Table(3), &[2]));
+        let mut more = Rows::default();
+        more.put(Table(3), vec![7], Vec::new());
+        rows.extend(more);
+        assert_eq!(rows.len(), 10);
+        let batch: Vec<_> =
+            rows.into_batch().rows.into_iter().map(|row| (row.0.0, row.1)).collect();
+        assert!(batch.is_sorted() && batch.len() == 10, "{batch:?}");
+    }
+
+    #[test]
+    fn the_latest_revision_is_forgotten_as_soon_as_any_is_changed() {
+        let latest = Latest { session: 1, sequence: 2, state_bytes: 3 };
+        let mut rows = Rows::default();
+        rows.put_latest(latest);
+        rows.put(key::HISTORY, vec![1], Vec::new());
+        assert_eq!(rows.latest(), Some(latest));
+        rows.delete(key::REVISIONS, vec![1]);
+        assert_eq!(rows.latest(), None);
+        rows.put_latest(latest);
+        rows.put(key::REVISIONS, vec![1], Vec::new());
+        assert_eq!(rows.latest(), None);
     }
 }

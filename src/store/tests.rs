@@ -1,4 +1,6 @@
 use super::*;
+use crate::backend::{Direction, Row, Snapshot, Table};
+use crate::format::{RevisionRow, key};
 use crate::model::{Key, Kind, Timestamp, Value};
 use std::path::Path;
 
@@ -60,4 +62,101 @@ fn what_is_taken_in_after_all_was_forgotten_stands_on_the_whole_store() {
     live.forget();
     let refs = live.take_in(&tail).unwrap();
     assert_eq!(refs.sessions.first().and_then(|session| session.schedule), Some(7_000_000));
+}
+
+/// Every row of the tables that an apply takes over as they are.
+fn rows(store: &Store) -> Vec<(Table, Row)> {
+    let view = store.engine.live.view().unwrap();
+    // An apply compresses objects, makes keyframes, and begins a segment with a record of its own.
+    let other = [key::OBJECTS, key::KEYFRAMES, key::RECORDS];
+    let tables = (0..=key::MERGES.0).map(Table).filter(|table| !other.contains(table));
+    let rows = tables.flat_map(|table| {
+        let rows = view.scan(table, &[], &[], Direction::Ascending, usize::MAX).unwrap();
+        rows.into_iter().map(move |row| (table, row))
+    });
+    rows.collect()
+}
+
+/// Operations of a whole tail are looked up together, and the size of a state is carried on from revision to revision: neither
+/// may say anything else than each record by itself, or than the generation made of them.
+#[test]
+fn a_tail_means_the_same_record_by_record_all_at_once_and_applied() {
+    let store = Store::in_memory().unwrap();
+    let act = Act::asked("test", Timestamp::default());
+    let session = store.create_session(&act, NewSession::named("s")).unwrap();
+    let long = store.new_operation().unwrap();
+    let add = |id: &str, part_of: Option<OperationId>| {
+        let value = Value::from([("says", id.repeat(9).into())]);
+        let change = ClaimChange::put(Key::new(Kind::Note, id), value);
+        let write = session.write(&act).change(change);
+        let write = if let Some(operation) = part_of { write.part_of(operation) } else { write };
+        write.checkpoint(NewCheckpoint::manual(id)).commit().unwrap();
+        // Each by itself.
+        store.engine.live.view().unwrap();
+    };
+    add("N1", Some(long));
+    assert!(store.maintain(0).unwrap());
+    add("N2", Some(long));
+    let past = session.head().unwrap();
+    for id in ["N3", "N4", "N5"] {
+        add(id, None);
+    }
+    session.undo(&act, None).unwrap();
+    add("N6", Some(long));
+    session.create_branch(&act, "other", Some(&past), Default::default()).unwrap();
+    session.restore(&act, &past).unwrap();
+    for id in ["N7", "N8", "N9"] {
+        add(id, None);
+    }
+    let one_by_one = rows(&store);
+    assert!(store.engine.live.records_since(0).is_none(), "a generation stands below");
+    store.engine.live.forget();
+    assert!(rows(&store) == one_by_one, "all at once");
+    assert!(store.maintain(0).unwrap());
+    // An apply counts objects on for its keyframes, and notes the refs it ends with.
+    let own = [key::COUNTERS, key::OBJECT_NAMES, key::REVISIONS];
+    let others = |rows: &[(Table, Row)]| -> Vec<_> {
+        rows.iter().filter(|(table, _)| !own.contains(table)).cloned().collect()
+    };
+    let sizes = |rows: &[(Table, Row)]| -> Vec<u64> {
+        let revisions = rows.iter().filter(|(table, _)| *table == key::REVISIONS);
+        revisions.map(|(_, (_, row))| RevisionRow::decode(row).unwrap().state_bytes).collect()
+    };
+    let applied = rows(&store);
+    assert_eq!(sizes(&applied), sizes(&one_by_one));
+    assert!(others(&applied) == others(&one_by_one), "applied");
+    let operations = session.operations(100).unwrap();
+    let long = operations.iter().find(|operation| operation.id == long).unwrap();
+    assert_eq!(long.effects.len(), 6, "{:?}", long.effects);
+}
+
+#[test]
+fn what_was_read_ahead_or_left_is_what_is_read_otherwise() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("store");
+    let store = Store::create(&path, Options::default()).unwrap();
+    let act = Act::asked("test", Timestamp::default());
+    let session = store.create_session(&act, NewSession::named("s")).unwrap();
+    note(&session, "N1");
+    assert!(store.maintain(0).unwrap());
+    note(&session, "N2");
+    let count = |store: &Store| {
+        let session = store.session("s").unwrap();
+        session.state(&session.head().unwrap()).unwrap().claims().len()
+    };
+    let reader = Store::open(&path, Options::default()).unwrap();
+    reader.prepare();
+    assert_eq!(count(&reader), 2);
+    reader.leave();
+    note(&session, "N3");
+    assert_eq!(count(&reader), 3);
+    // An index that cannot be opened is told by whoever needs it.
+    let damaged = Store::open(&path, Options::default()).unwrap();
+    let index = path.join(folder::INDEX_FOLDER);
+    let mut generations = fs::read_dir(&index).unwrap().map(|entry| entry.unwrap().path());
+    let generation = generations.find(|path| path.join("CURRENT").exists()).unwrap();
+    fs::write(generation.join("CURRENT"), "nothing\n").unwrap();
+    damaged.prepare();
+    let session = damaged.session("s").unwrap();
+    assert!(session.head().and_then(|head| session.state(&head)).is_err());
 }

@@ -100,7 +100,7 @@ fn state(
         }))
     };
     context.out.emit(&report)?;
-    workplace::finish(&reading.store);
+    reading.finish(context);
     Ok(())
 }
 
