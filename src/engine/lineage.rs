@@ -8,7 +8,7 @@ use crate::format::{Refs, RevisionRow};
 use crate::model::{BranchNumber, SessionNumber};
 
 /// A revision's place: its branch and its sequence number (0: before the first).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct At {
     pub(crate) branch: BranchNumber,
     pub(crate) sequence: u64,

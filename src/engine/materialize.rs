@@ -20,6 +20,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Below this many objects one thread is faster than two.
 const PARALLEL_OBJECTS: usize = 12;
+/// So many are read of the index at once.
+const OBJECTS_AT_ONCE: usize = 16;
 /// More do not help: one core reads while the others decode.
 const MAX_WORKERS: usize = 8;
 
@@ -188,10 +190,10 @@ impl Scanned {
         self.bytes.len() + places
     }
 
-    fn open(view: &dyn Snapshot, kind: ObjectKind, number: u64) -> Result<Self> {
+    fn open(kind: ObjectKind, number: u64, sealed: &[u8]) -> Result<Self> {
         let what = format_args!("the object number {number}");
         let wrong = || Error::corrupt(what);
-        let bytes = open(kind, &object::sealed(view, number)?).map_err(wrong())?;
+        let bytes = open(kind, sealed).map_err(wrong())?;
         let content = match kind {
             ObjectKind::Chunk => Chunk::decode(&bytes).map(Content::Entries),
             _ => Delta::scan(&bytes).map(Content::Changes),
@@ -236,21 +238,31 @@ pub(crate) fn scan(view: &dyn Objects, wanted: &[(ObjectKind, u64)]) -> Result<V
 type Done = Vec<(usize, Arc<Scanned>)>;
 
 fn open_all(view: &dyn Objects, missing: &[(usize, ObjectKind, u64)]) -> Result<Vec<Arc<Scanned>>> {
-    let one = |(_, kind, number): &(usize, ObjectKind, u64)| -> Result<Arc<Scanned>> {
+    let some = |wanted: &[(usize, ObjectKind, u64)]| -> Result<Vec<Arc<Scanned>>> {
         cores::give_way();
-        Scanned::open(view, *kind, *number).map(Arc::new)
+        let numbers: Vec<u64> = wanted.iter().map(|(_, _, number)| *number).collect();
+        let sealed = object::sealed_many(view, &numbers)?;
+        let one = |((_, kind, number), sealed): (&(usize, ObjectKind, u64), Vec<u8>)| {
+            Scanned::open(*kind, *number, &sealed).map(Arc::new)
+        };
+        wanted.iter().zip(sealed).map(one).collect()
     };
     if missing.len() < PARALLEL_OBJECTS || cores() == 1 {
-        return missing.iter().map(one).collect();
+        let opened: Vec<_> = missing.chunks(OBJECTS_AT_ONCE).map(some).collect::<Result<_>>()?;
+        return Ok(opened.into_iter().flatten().collect());
     }
-    // Chunks are larger than deltas by far: whoever is free takes the next object.
+    // Chunks are larger than deltas by far: whoever is free takes the next few objects.
+    let share = (missing.len() / (4 * cores())).clamp(1, OBJECTS_AT_ONCE);
     let next = AtomicUsize::new(0);
     let work = || -> Result<Done> {
         let mut done = Vec::new();
         loop {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            let Some(wanted) = missing.get(place) else { return Ok(done) };
-            done.push((place, one(wanted)?));
+            let from = next.fetch_add(share, Ordering::Relaxed);
+            let Some(left) = missing.get(from..).filter(|left| !left.is_empty()) else {
+                return Ok(done);
+            };
+            let wanted = left.get(..share).unwrap_or(left);
+            done.extend(wanted.iter().map(|(place, ..)| *place).zip(some(wanted)?));
         }
     };
     let parts = std::thread::scope(|scope| -> Result<Vec<Done>> {
@@ -278,6 +290,30 @@ struct Override<'a> {
 }
 
 impl Scanned {
+    /// How many entries it has.
+    fn len(&self) -> usize {
+        match &self.content {
+            Content::Changes(changes) => changes.len(),
+            Content::Entries(entries) => entries.len(),
+        }
+    }
+
+    fn first_key(&self) -> Option<&[u8]> {
+        let key = match &self.content {
+            Content::Changes(changes) => &changes.first()?.key,
+            Content::Entries(entries) => &entries.first()?.key,
+        };
+        Some(self.at(key))
+    }
+
+    fn last_key(&self) -> Option<&[u8]> {
+        let key = match &self.content {
+            Content::Changes(changes) => &changes.last()?.key,
+            Content::Entries(entries) => &entries.last()?.key,
+        };
+        Some(self.at(key))
+    }
+
     /// What stands there.
     pub(crate) fn at(&self, range: &Range<u32>) -> &[u8] {
         let bytes = self.bytes.get(range.start as usize..range.end as usize);
@@ -297,9 +333,12 @@ fn build(view: &dyn Objects, plan: &Plan) -> Result<State> {
         wanted.extend(keyframe.chunks.iter().map(|chunk| (ObjectKind::Chunk, chunk.object)));
     }
     let scanned = scan(view, &wanted)?;
+    let base = base(plan, &scanned, deltas);
     let mut overrides: Vec<Override<'_>> = Vec::new();
     for (place, one) in scanned.iter().take(deltas).enumerate() {
-        if let Content::Changes(changes) = &one.content {
+        if let Content::Changes(changes) = &one.content
+            && !base.contains(&place)
+        {
             overrides.extend(changes.iter().map(|change| Override {
                 key: one.at(&change.key),
                 buffer: place as u32,
@@ -319,36 +358,97 @@ fn build(view: &dyn Objects, plan: &Plan) -> Result<State> {
         same
     });
 
-    let count = plan.keyframe.as_ref().map_or(0, |row| row.count as usize);
-    let mut builder = StateBuilder::with_capacity(count.min(1 << 24) + overrides.len());
+    let entries: usize =
+        scanned.iter().skip(base.start).take(base.len()).map(|one| one.len()).sum();
+    let mut builder = StateBuilder::with_capacity(entries + overrides.len());
     for one in &scanned {
         builder.buffer(Arc::clone(&one.bytes));
     }
-    let mut overrides = overrides.iter().peekable();
-    for (place, one) in scanned.iter().enumerate().skip(deltas) {
-        let Content::Entries(entries) = &one.content else { continue };
-        for entry in entries {
-            let own = one.at(&entry.key);
-            let mut replaced = false;
-            while let Some(other) = overrides.peek() {
-                let order = other.key.cmp(own);
-                if order.is_gt() {
-                    break;
-                }
-                replaced |= order.is_eq();
-                push(view, &mut builder, other)?;
-                overrides.next();
-            }
-            if !replaced {
-                let buffer = place as u32;
-                builder.push(Place::new(buffer, &entry.key), Place::new(buffer, &entry.entry));
-            }
-        }
+    let mut overrides = overrides.as_slice();
+    for place in base {
+        let Some(one) = scanned.get(place) else { continue };
+        let under = (one.as_ref(), place as u32);
+        overrides = match &one.content {
+            Content::Entries(entries) => lay(view, &mut builder, under, entries, overrides)?,
+            Content::Changes(changes) => lay(view, &mut builder, under, changes, overrides)?,
+        };
     }
     for other in overrides {
         push(view, &mut builder, other)?;
     }
     Ok(builder.finish())
+}
+
+/// Which of the objects the others are laid over: the chunks of the keyframe, or the delta that the state begins with. Their keys
+/// ascend from the first entry to the last, so that they need not be sorted, nor all be looked at.
+fn base(plan: &Plan, scanned: &[Arc<Scanned>], deltas: usize) -> Range<usize> {
+    if plan.keyframe.is_some() {
+        return deltas..scanned.len();
+    }
+    let first = plan.forward.first().map_or(0, |row| row.parts.len());
+    let ascend = |pair: &[Arc<Scanned>]| match pair {
+        [one, next] => one.last_key() < next.first_key(),
+        _ => true,
+    };
+    // Nobody has checked that of a delta that came from elsewhere.
+    let sorted = scanned.get(..first).is_some_and(|parts| parts.windows(2).all(ascend));
+    0..if sorted { first } else { 0 }
+}
+
+/// An entry that others are laid over.
+trait Under {
+    fn key(&self) -> &Range<u32>;
+
+    fn push(&self, view: &dyn Snapshot, builder: &mut StateBuilder, buffer: u32) -> Result<()>;
+}
+
+impl Under for ChunkEntry {
+    fn key(&self) -> &Range<u32> {
+        &self.key
+    }
+
+    fn push(&self, _: &dyn Snapshot, builder: &mut StateBuilder, buffer: u32) -> Result<()> {
+        builder.push(Place::new(buffer, &self.key), Place::new(buffer, &self.entry));
+        Ok(())
+    }
+}
+
+impl Under for ChangeRange {
+    fn key(&self) -> &Range<u32> {
+        &self.key
+    }
+
+    fn push(&self, view: &dyn Snapshot, builder: &mut StateBuilder, buffer: u32) -> Result<()> {
+        push(view, builder, &Override { key: &[], buffer, place: &self.key, side: &self.new })
+    }
+}
+
+/// Lays the first of these overrides over the entries of one object, as far as those reach, and gives the others. Few keys are
+/// looked at: those of the entries lie scattered in memory.
+fn lay<'o>(
+    view: &dyn Snapshot,
+    builder: &mut StateBuilder,
+    (one, buffer): (&Scanned, u32),
+    entries: &[impl Under],
+    overrides: &'o [Override<'o>],
+) -> Result<&'o [Override<'o>]> {
+    let mut rest = entries;
+    let mut left = overrides;
+    while let Some((next, others)) = left.split_first() {
+        let before = rest.partition_point(|entry| one.at(entry.key()) < next.key);
+        let (own, behind) = rest.split_at(before);
+        own.iter().try_for_each(|entry| entry.push(view, builder, buffer))?;
+        rest = behind;
+        // Behind the last entry of this object: perhaps behind the first of the next one too.
+        let Some((first, behind)) = rest.split_first() else { break };
+        push(view, builder, next)?;
+        if one.at(first.key()) == next.key {
+            rest = behind;
+        }
+        left = others;
+    }
+    rest.iter().try_for_each(|entry| entry.push(view, builder, buffer))?;
+    Ok(left)
 }
 
 fn push(view: &dyn Snapshot, builder: &mut StateBuilder, one: &Override<'_>) -> Result<()> {
@@ -364,4 +464,88 @@ fn push(view: &dyn Snapshot, builder: &mut StateBuilder, one: &Override<'_>) -> 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Empty;
+    use crate::format::{DeltaChange, Side};
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn chunk(entries: &[(u8, u8)]) -> Scanned {
+        let mut chunk = Chunk::default();
+        entries.iter().for_each(|(key, entry)| chunk.push(&[*key], &[*entry]));
+        let bytes = chunk.encode();
+        let content = Content::Entries(Chunk::decode(&bytes).unwrap());
+        Scanned { bytes: Arc::new(bytes), content }
+    }
+
+    fn delta(changes: impl Iterator<Item = (u8, Option<u8>)>) -> Scanned {
+        let side = |entry: Option<u8>| match entry {
+            Some(entry) => Side::Inline([entry].into()),
+            None => Side::Absent,
+        };
+        let change = |(key, new)| DeltaChange { key: vec![key], old: Side::Absent, new: side(new) };
+        let bytes = Delta { changes: changes.map(change).collect() }.encode([0; 16]);
+        let content = Content::Changes(Delta::scan(&bytes).unwrap());
+        Scanned { bytes: Arc::new(bytes), content }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_laid_over_the_entries_of_several_objects_is_what_a_map_says(
+            entries in prop::collection::btree_map(0_u8..60, any::<u8>(), 0..40),
+            over in prop::collection::btree_map(0_u8..60, prop::option::of(any::<u8>()), 0..20),
+            size in 1_usize..15,
+            as_deltas: bool,
+        ) {
+            let all: Vec<(u8, u8)> = entries.clone().into_iter().collect();
+            let mut objects: Vec<Scanned> = all
+                .chunks(size)
+                .map(|some| {
+                    if as_deltas {
+                        delta(some.iter().map(|(key, entry)| (*key, Some(*entry))))
+                    } else {
+                        chunk(some)
+                    }
+                })
+                .collect();
+            objects.push(delta(over.clone().into_iter()));
+            let last = objects.last().unwrap();
+            let Content::Changes(changes) = &last.content else { panic!("a delta") };
+            let buffer = objects.len() as u32 - 1;
+            let overrides: Vec<_> = changes
+                .iter()
+                .map(|one| Override { key: last.at(&one.key), buffer, place: &one.key, side: &one.new })
+                .collect();
+            let mut builder = StateBuilder::default();
+            for one in &objects {
+                builder.buffer(Arc::clone(&one.bytes));
+            }
+            let mut left = overrides.as_slice();
+            for (place, one) in (0..buffer).zip(&objects) {
+                left = match &one.content {
+                    Content::Entries(entries) => lay(&Empty, &mut builder, (one, place), entries, left),
+                    Content::Changes(changes) => lay(&Empty, &mut builder, (one, place), changes, left),
+                }
+                .unwrap();
+            }
+            for other in left {
+                push(&Empty, &mut builder, other).unwrap();
+            }
+            let mut wanted: BTreeMap<u8, u8> = entries;
+            for (key, entry) in over {
+                match entry {
+                    Some(entry) => wanted.insert(key, entry),
+                    None => wanted.remove(&key),
+                };
+            }
+            let state = builder.finish();
+            let found: Vec<_> = state.encoded().map(|(key, entry)| (key.to_vec(), entry.to_vec())).collect();
+            let wanted: Vec<_> = wanted.iter().map(|(key, entry)| (vec![*key], vec![*entry])).collect();
+            prop_assert_eq!(found, wanted);
+        }
+    }
 }

@@ -74,6 +74,14 @@ pub(crate) fn sealed(view: &dyn Snapshot, number: u64) -> Result<Vec<u8>> {
         .ok_or_else(|| Error::missing(format!("the object number {number}")))
 }
 
+/// As [`sealed`], of several objects, which is less work than one by one.
+pub(crate) fn sealed_many(view: &dyn Snapshot, numbers: &[u64]) -> Result<Vec<Vec<u8>>> {
+    let places: Vec<_> = numbers.iter().copied().map(place).collect();
+    let found = view.get_many(key::OBJECTS, &places)?.into_iter().zip(numbers);
+    let missing = |number| Error::missing(format!("the object number {number}"));
+    found.map(|(bytes, number)| bytes.ok_or_else(|| missing(number))).collect()
+}
+
 /// The content of an object, checked against its name.
 pub(crate) fn content(view: &dyn Snapshot, kind: ObjectKind, number: u64) -> Result<Vec<u8>> {
     format::open(kind, &sealed(view, number)?)

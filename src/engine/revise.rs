@@ -85,10 +85,10 @@ pub(crate) type Triple = (Vec<u8>, Option<EntryBytes>, Option<Counted>);
 
 /// Larger entries are blobs of their own.
 const MAX_INLINE_ENTRY_BYTES: usize = 4096;
-/// Deltas are cut into pieces of about this many bytes.
-const PIECE_BYTES: usize = 64 << 10;
+/// Deltas are cut into pieces of about this many bytes: who looks up one claim opens one.
+const PIECE_BYTES: usize = 32 << 10;
 
-/// Smaller deltas stand in the journal as they are.
+/// Deltas of one piece, and not larger than this, stand in the journal as they are.
 const MAX_RAW_BYTES: usize = 32 << 10;
 
 /// Where a revision goes and when.
@@ -363,10 +363,11 @@ pub(crate) fn seal_pieces<K: AsRef<[u8]>>(
     }
     let mut ids = Vec::with_capacity(pieces.len());
     let mut parts = Vec::with_capacity(pieces.len());
+    let alone = pieces.len() == 1;
     for (piece, _) in pieces {
         let content = piece.encode(salt()?);
         // Compressing a small delta takes longer than anything else about a commit: whoever applies it does that.
-        let (id, sealed) = if content.len() <= MAX_RAW_BYTES {
+        let (id, sealed) = if alone && content.len() <= MAX_RAW_BYTES {
             seal_raw(ObjectKind::Delta, &content)
         } else {
             seal(ObjectKind::Delta, &content)
