@@ -2,8 +2,8 @@
 //! `... -- saves FILE`. Each prints one JSON line.
 //!
 //! `speed` imports the file into a new store each time: megabytes of transcript a second, by wall clock and by processor
-//! time of all threads. For one core run it under `taskset -c 0`. `saves` imports the parts that `FILE`'s `.cuts.json`
-//! names, one after the other, and tells what each added to the disk.
+//! time of all threads, with secrets looked for as the command does. For one core run it under `taskset -c 0`. `saves`
+//! imports the parts that `FILE`'s `.cuts.json` names, one after the other, and tells what each added to the disk.
 
 #![expect(
     clippy::print_stdout,
@@ -13,16 +13,25 @@
 
 use forge_cli::transcript::{How, Importer};
 use forge_store::model::Timestamp;
+use forge_store::redact::Redactor;
 use forge_store::store::{Act, Options, Store};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 fn import(store: &Store, file: &Path) {
     let now = Timestamp::parse_rfc3339("2026-06-01T00:00:00Z").expect("a time");
     let act = Act::asked("import claude-code", now);
     Importer::new(store, &act, How::default(), &|_| {}).file(file).expect("an import");
+}
+
+/// As the command opens a store: secrets are looked for.
+fn create(folder: &Path) -> Store {
+    let redaction = Some(Arc::new(Redactor::new()));
+    let options = Options { redaction, ..Options::default() };
+    Store::create(folder, options).expect("a store")
 }
 
 fn disk(folder: &Path) -> u64 {
@@ -50,8 +59,7 @@ fn speed(file: &Path, runs: usize) -> Value {
     let mut times: Vec<f64> = (0..runs)
         .map(|_| {
             let folder = tempfile::tempdir().expect("a folder");
-            let store = Store::create(&folder.path().join("store"), Options::default());
-            let store = store.expect("a store");
+            let store = create(&folder.path().join("store"));
             let start = Instant::now();
             import(&store, file);
             start.elapsed().as_secs_f64()
@@ -80,7 +88,7 @@ fn saves(file: &Path) -> Value {
         .collect();
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store");
-    let store = Store::create(&path, Options::default()).expect("a store");
+    let store = create(&path);
     let saved = folder.path().join("session.jsonl");
     let mut rows = Vec::new();
     let (mut used, mut before) = (disk(&path), 0);

@@ -21,6 +21,31 @@ const NEAR_BYTES: usize = 512 << 10;
 /// Every so many bytes a segment stands alone, so that reading in the middle need not begin at the beginning.
 pub(crate) const RESTART_BYTES: u64 = 8 << 20;
 
+/// A segment that belongs to no blob yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    offset: u64,
+    prefix: u64,
+    sealed: Vec<u8>,
+}
+
+impl Segment {
+    /// What makes it a part of a blob.
+    fn of(self, session: SessionNumber, blob: &str) -> RecordChange {
+        let (blob, object) = (blob.to_owned(), Bytes(self.sealed));
+        RecordChange::Segment { session, blob, offset: self.offset, prefix: self.prefix, object }
+    }
+}
+
+/// What makes these segments parts of a blob.
+pub(crate) fn changes(
+    session: SessionNumber,
+    blob: &str,
+    segments: Vec<Segment>,
+) -> Vec<RecordChange> {
+    segments.into_iter().map(|segment| segment.of(session, blob)).collect()
+}
+
 /// The segments that append `content` to a blob that holds `offset` bytes, of which `before` are the last (at least
 /// those since the last restart, or all).
 pub(crate) fn segments(
@@ -31,16 +56,28 @@ pub(crate) fn segments(
     content: &[u8],
 ) -> Vec<RecordChange> {
     let window = [before, content].concat();
+    let parts = parts(offset, before.len(), &window);
+    // On all cores: what precedes each is known before it is compressed.
+    changes(session, blob, cores::map(&parts, 2, Part::seal))
+}
+
+/// The segments of a blob that begins with `content`, made while `work` is done; and what that gives.
+pub(crate) fn segments_while<T>(content: &[u8], work: impl FnOnce() -> T) -> (Vec<Segment>, T) {
+    let parts = parts(0, 0, content);
+    cores::map_while(&parts, Part::seal, work)
+}
+
+/// How what stands in `window` behind its first `before` bytes is cut; there the blob holds `offset` bytes.
+fn parts(offset: u64, before: usize, window: &[u8]) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
-    let mut at = 0;
-    while at < content.len() {
+    let mut begin = before;
+    while begin < window.len() {
         // Up to the next restart, and no more than a segment.
-        let stands = offset + at as u64;
+        let stands = offset + (begin - before) as u64;
         let room = RESTART_BYTES - stands % RESTART_BYTES;
-        let length = (content.len() - at)
+        let length = (window.len() - begin)
             .min(SEGMENT_BYTES)
             .min(usize::try_from(room).unwrap_or(SEGMENT_BYTES));
-        let begin = before.len() + at;
         let since = usize::try_from(stands % RESTART_BYTES).unwrap_or(0).min(begin);
         let (effort, since) = if length < MUCH_BYTES {
             (Effort::Thorough, since)
@@ -50,20 +87,9 @@ pub(crate) fn segments(
         let prefix = window.get(begin - since..begin).unwrap_or_default();
         let part = window.get(begin..begin + length).unwrap_or_default();
         parts.push(Part { offset: stands, prefix, part, effort });
-        at += length;
+        begin += length;
     }
-    let change = |(part, sealed): (&Part<'_>, Vec<u8>)| RecordChange::Segment {
-        session,
-        blob: blob.to_owned(),
-        offset: part.offset,
-        prefix: part.prefix.len() as u64,
-        object: Bytes(sealed),
-    };
-    // On all cores: what precedes each is known before it is compressed.
-    let sealed = cores::map(&parts, 2, |part| {
-        seal_with_prefix(ObjectKind::Blob, part.prefix, part.part, part.effort).1
-    });
-    parts.iter().zip(sealed).map(change).collect()
+    parts
 }
 
 /// A segment to be.
@@ -72,6 +98,13 @@ struct Part<'a> {
     prefix: &'a [u8],
     part: &'a [u8],
     effort: Effort,
+}
+
+impl Part<'_> {
+    fn seal(&self) -> Segment {
+        let (_, sealed) = seal_with_prefix(ObjectKind::Blob, self.prefix, self.part, self.effort);
+        Segment { offset: self.offset, prefix: self.prefix.len() as u64, sealed }
+    }
 }
 
 /// What was read last: whoever shows a state reads many texts of one blob.

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::num::NonZero;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{available_parallelism, scope, yield_now};
 
 thread_local! {
@@ -66,6 +67,39 @@ pub(crate) fn map<T: Sync, R: Send>(
     })
 }
 
+/// What `one` makes of each item, in their order, and what `work` gives, which this thread does meanwhile; then it helps with the
+/// items that nobody has begun.
+pub(crate) fn map_while<T: Sync, R: Send, W>(
+    items: &[T],
+    one: impl Fn(&T) -> R + Sync,
+    work: impl FnOnce() -> W,
+) -> (Vec<R>, W) {
+    if items.is_empty() || cores() == 1 {
+        let done = work();
+        return (items.iter().map(one).collect(), done);
+    }
+    let next = AtomicUsize::new(0);
+    let share = || {
+        let mut made = Vec::new();
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(place) else { return made };
+            made.push((place, one(item)));
+        }
+    };
+    scope(|scope| {
+        let others: Vec<_> =
+            (1..cores().min(items.len() + 1)).map(|_| scope.spawn(share)).collect();
+        let done = work();
+        let mut all = share();
+        for other in others {
+            all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        all.sort_unstable_by_key(|(place, _)| *place);
+        (all.into_iter().map(|(_, made)| made).collect(), done)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +122,16 @@ mod tests {
                 let doubled = map(&items, worth, |item| item * 2);
                 assert_eq!(doubled, (0..count).map(|item| item * 2).collect::<Vec<_>>());
             }
+        }
+    }
+
+    #[test]
+    fn what_is_made_meanwhile_is_made_once_and_in_order() {
+        for count in [0, 1, 2, 3, 100] {
+            let items: Vec<usize> = (0..count).collect();
+            let (doubled, done) = map_while(&items, |item| item * 2, || "done");
+            assert_eq!(doubled, (0..count).map(|item| item * 2).collect::<Vec<_>>());
+            assert_eq!(done, "done");
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Numbers and byte strings in a row.
 
 use std::fmt;
-use std::io;
 
 /// Bytes that are not what they should be: damaged, or written by something else.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,11 +134,6 @@ pub(crate) fn pack<T: serde::Serialize>(value: &T) -> Vec<u8> {
 /// As [`pack`], behind what is there.
 pub(crate) fn pack_into<T: serde::Serialize>(out: &mut Vec<u8>, value: &T) {
     rmp_serde::encode::write_named(out, value).expect("plain data encodes into memory");
-}
-
-/// As [`pack`], into something that may refuse it; whether all of it was taken.
-pub(crate) fn is_packed_into<T: serde::Serialize>(out: &mut impl io::Write, value: &T) -> bool {
-    rmp_serde::encode::write_named(out, value).is_ok()
 }
 
 /// Decodes one of forge's own records and refuses bytes behind it.

@@ -1,8 +1,8 @@
 //! Keys and entries of a state.
 
-use super::codec::{DecodeError, Reader, is_packed_into, pack_into, put_signed, unpack};
+use super::codec::{DecodeError, Reader, pack_into, put_signed, unpack};
+use super::packed::is_packed;
 use crate::model::{Entry, Key, Kind, SessionId, Timestamp, Value};
-use std::io;
 use std::sync::Arc;
 
 /// An entry as it is stored; shared, since many states hold it.
@@ -99,30 +99,10 @@ fn value_bytes(entry: &[u8]) -> &[u8] {
     entry.get(time..).unwrap_or_default()
 }
 
-/// Whether an entry has exactly these fields, whatever its time: told by comparing what would be written with what
-/// stands there, up to the first byte that differs.
+/// Whether an entry has exactly these fields, whatever its time: told by walking both, up to the first byte that differs.
 #[must_use]
 pub fn has_value(entry: &[u8], value: &Value) -> bool {
-    let mut rest = Unwritten(value_bytes(entry));
-    is_packed_into(&mut rest, value) && rest.0.is_empty()
-}
-
-/// Takes only the bytes that stand in it, and is shorter by them then.
-struct Unwritten<'a>(&'a [u8]);
-
-impl io::Write for Unwritten<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.write_all(bytes).map(|()| bytes.len())
-    }
-
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0 = self.0.strip_prefix(bytes).ok_or(io::ErrorKind::InvalidData)?;
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    is_packed(value_bytes(entry), value)
 }
 
 /// Whether two entries read the same: of one time, with one value. Purged ones may add different things to digests.

@@ -17,6 +17,7 @@ mod keyfile;
 mod marker;
 mod mend;
 mod object;
+mod packed;
 mod page;
 mod record;
 mod refs;

@@ -19,6 +19,7 @@ mod value;
 pub(crate) use known::Masking;
 pub use known::{Known, MIN_SECRET_BYTES, Sighting, Unfit};
 pub use rule::{Rule, kinds, rules};
+pub(crate) use scan::{Found, scan};
 pub(crate) use seek::Collector;
 pub use seek::Seek;
 
@@ -143,7 +144,17 @@ impl Redactor {
     /// part by part, each with what was held back before, no secret is missed.
     #[must_use]
     pub fn clean_part<'a>(&self, text: &'a [u8], form: Form, ending: Ending) -> Part<'a> {
-        let scan::Found { mut findings, stretches, open } = scan::find(text, form);
+        self.clean_found(text, vec![scan(text, 0..text.len(), form)], ending)
+    }
+
+    /// As [`Redactor::clean_part`], with what was found in the shares of the text, which are in order and leave nothing out.
+    pub(crate) fn clean_found<'a>(
+        &self,
+        text: &'a [u8],
+        shares: Vec<Found>,
+        ending: Ending,
+    ) -> Part<'a> {
+        let Found { mut findings, stretches, open } = Found::together(shares);
         let mut taken = match ending {
             Ending::End => text.len(),
             Ending::Line => {

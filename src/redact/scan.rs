@@ -47,7 +47,8 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 });
 
 /// What a scan finds.
-pub(super) struct Found {
+#[derive(Default)]
+pub(crate) struct Found {
     /// The secrets, in order, none inside another.
     pub(super) findings: Vec<Finding>,
     /// The places that belong together: from what tells of a secret to its end.
@@ -56,16 +57,47 @@ pub(super) struct Found {
     pub(super) open: Option<usize>,
 }
 
+impl Found {
+    /// What was found in the shares of one text, in their order.
+    pub(super) fn together(shares: Vec<Self>) -> Self {
+        let mut all = Self::default();
+        for share in shares {
+            all.findings.extend(share.findings);
+            all.stretches.extend(share.stretches);
+            all.open = all.open.or(share.open);
+        }
+        all.findings.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
+        let mut end = 0;
+        all.findings.retain(|found| {
+            let apart = found.range.start >= end;
+            if apart {
+                end = found.range.end;
+            }
+            apart
+        });
+        all
+    }
+}
+
 /// Finds the secrets in a text.
 pub(super) fn find(text: &[u8], form: Form) -> Found {
+    Found::together(vec![scan(text, 0..text.len(), form)])
+}
+
+/// What the words tell that stand in a share of a text; all of the text may be looked at around them. A share ends with a line, as
+/// no name does: then all shares together tell what the whole does.
+pub(crate) fn scan(text: &[u8], share: Range<usize>, form: Form) -> Found {
     let table = &*TABLE;
     let mut findings: Vec<Finding> = Vec::new();
     let mut stretches = Vec::new();
     let mut open = None;
     // A name is looked at once, whatever words it holds.
     let mut names_until = 0;
-    let mut from = 0;
+    let mut from = share.start;
     while let Some(hit) = table.search.find(Input::new(text).span(from..text.len())) {
+        if hit.start() >= share.end {
+            break;
+        }
         // Words may overlap, so the next one is looked for behind the first byte of this one.
         from = hit.start() + 1;
         for hint in table.hints.get(hit.pattern().as_usize()).into_iter().flatten() {
@@ -101,15 +133,6 @@ pub(super) fn find(text: &[u8], form: Form) -> Found {
             }
         }
     }
-    findings.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
-    let mut end = 0;
-    findings.retain(|found| {
-        let apart = found.range.start >= end;
-        if apart {
-            end = found.range.end;
-        }
-        apart
-    });
     Found { findings, stretches, open }
 }
 

@@ -316,6 +316,40 @@ proptest! {
         prop_assert!(parts == whole, "cut at {cuts:?}");
     }
 
+    /// Searched in shares that end with a line, from whichever of them, a text tells what it tells as a whole.
+    #[test]
+    fn shares_of_a_text_tell_what_the_whole_tells(
+        what in prop::collection::vec((0_u64..1000, 0_u8..7), 1..30),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+        json: bool,
+    ) {
+        let mut text = String::new();
+        for (seed, what) in what {
+            match what {
+                0 => text.push_str(&github(seed)),
+                1 => text.push_str(&private_key("\n").0),
+                2 => text.push_str(&format!("API_KEY={}", noise(seed, 40))),
+                3 => text.push_str(&format!("{{\"apiToken\":\"{}\"}}", noise(seed, 40))),
+                4 => text.push_str(&format!("https://me:{}@host/", noise(seed, 20))),
+                5 => text.push_str("-----BEGIN RSA PRIVATE KEY-----\nMIIE"),
+                _ => text.push_str("api_token password: token secret="),
+            }
+            text.push('\n');
+        }
+        let form = if json { Form::Json } else { Form::Plain };
+        let lines: Vec<usize> = text.match_indices('\n').map(|(place, _)| place + 1).collect();
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| lines[cut.index(lines.len())]).collect();
+        cuts.extend([0, text.len()]);
+        cuts.sort_unstable();
+        let redactor = Redactor::new();
+        for ending in [Ending::More, Ending::Line, Ending::End] {
+            let shares =
+                cuts.windows(2).map(|cut| scan(text.as_bytes(), cut[0]..cut[1], form)).collect();
+            let whole = redactor.clean_part(text.as_bytes(), form, ending);
+            prop_assert_eq!(redactor.clean_found(text.as_bytes(), shares, ending), whole);
+        }
+    }
+
     #[test]
     fn cleaning_is_done_once_and_never_panics(text in ".{0,300}", form in prop::bool::ANY) {
         let form = if form { Form::Json } else { Form::Plain };

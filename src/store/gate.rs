@@ -7,15 +7,23 @@
 use super::session::NewSession;
 use super::write::NewCheckpoint;
 use super::{Options, Store};
+use crate::engine::blob::{self, Segment};
+use crate::engine::cores::{self, cores};
 use crate::engine::revise::ClaimChange;
 use crate::error::{Error, Result};
 use crate::model::{BranchMetadata, Checkpoint, Fact, Value};
-use crate::redact::{Ending, Form, Redactor};
+use crate::redact::{Ending, Form, Redactor, scan};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// How many secrets of which kind were taken out.
 pub(crate) type Removed = BTreeMap<&'static str, u64>;
+
+/// Fewer bytes are compressed sooner than it takes to have another thread do it.
+const MIN_AHEAD_BYTES: usize = 64 << 10;
+/// Less text is searched by one thread: another would begin too late.
+const MIN_SHARE_BYTES: usize = 128 << 10;
 
 /// A part of a source as it comes in: its bytes, and the same without secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +32,8 @@ pub struct Clean<'a> {
     /// `None`: nothing was taken out.
     clean: Option<Vec<u8>>,
     removed: u64,
+    /// The bytes compressed as the first that are kept of a source, if that was done already.
+    ahead: Vec<Segment>,
 }
 
 impl Clean<'_> {
@@ -49,7 +59,24 @@ impl Clean<'_> {
     #[must_use]
     pub fn into_owned(self) -> Clean<'static> {
         let source = Cow::Owned(self.source.into_owned());
-        Clean { source, clean: self.clean, removed: self.removed }
+        Clean { source, clean: self.clean, removed: self.removed, ahead: self.ahead }
+    }
+
+    /// Does `work` with the bytes, and meanwhile, on other cores, compresses them as they are kept where they are the first
+    /// of their source: [`super::Session::take`] need not do that then.
+    pub fn keep_while<T>(&mut self, work: impl FnOnce(&[u8]) -> T) -> T {
+        let bytes = self.clean.as_deref().unwrap_or(&self.source);
+        if bytes.len() < MIN_AHEAD_BYTES || cores() == 1 {
+            return work(bytes);
+        }
+        let (ahead, done) = blob::segments_while(bytes, || work(bytes));
+        self.ahead = ahead;
+        done
+    }
+
+    /// The bytes compressed, if that was done already.
+    pub(super) fn take_ahead(&mut self) -> Vec<Segment> {
+        std::mem::take(&mut self.ahead)
     }
 }
 
@@ -59,10 +86,13 @@ impl Store {
     #[must_use]
     pub fn clean<'a>(&self, source: &'a [u8], form: Form, ending: Ending) -> Clean<'a> {
         let Some(redactor) = &self.engine.options.redaction else {
-            return Clean { source: Cow::Borrowed(source), clean: None, removed: 0 };
+            return Clean { source: Cow::Borrowed(source), ..Clean::default() };
         };
-        let part = redactor.clean_part(source, form, ending);
+        let shares = shares(source);
+        let found = cores::map(&shares, 2, |share| scan(source, share.clone(), form));
+        let part = redactor.clean_found(source, found, ending);
         Clean {
+            ahead: Vec::new(),
             source: Cow::Borrowed(source.get(..part.taken).unwrap_or_default()),
             removed: part.findings.len() as u64,
             clean: match part.bytes {
@@ -75,6 +105,25 @@ impl Store {
     pub(crate) fn gate(&self) -> Gate<'_> {
         Gate::of(&self.engine.options)
     }
+}
+
+/// A text in as many shares of whole lines as there are cores to search them.
+fn shares(text: &[u8]) -> Vec<Range<usize>> {
+    let count = cores().min(text.len() / MIN_SHARE_BYTES).max(1);
+    let mut shares = Vec::with_capacity(count);
+    let mut from = 0;
+    for number in 1..count {
+        let about = text.len() / count * number;
+        let line = text.get(about..).and_then(|rest| rest.iter().position(|byte| *byte == b'\n'));
+        let Some(line) = line else { break };
+        let to = about + line + 1;
+        if to > from {
+            shares.push(from..to);
+            from = to;
+        }
+    }
+    shares.push(from..text.len());
+    shares
 }
 
 /// Takes secrets out of what a verb was given; lets everything through where the store was opened so.
@@ -182,4 +231,33 @@ pub(crate) fn warning(removed: &Removed) -> Option<String> {
     let (secrets, were) = if count == 1 { ("secret", "was") } else { ("secrets", "were") };
     (count > 0)
         .then(|| format!("{count} {secrets} {were} taken out before storing: {}", kinds.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_whole_lines_and_leave_nothing_out() {
+        let line = "a line of some words\n";
+        for text in [
+            String::new(),
+            line.to_owned(),
+            "no line".repeat(MIN_SHARE_BYTES),
+            line.repeat(MIN_SHARE_BYTES / 5),
+            format!("{}{}", line.repeat(MIN_SHARE_BYTES / 10), "x".repeat(MIN_SHARE_BYTES * 4)),
+            format!("{}{line}", "x".repeat(MIN_SHARE_BYTES * 4)),
+        ] {
+            let shares = shares(text.as_bytes());
+            let mut end = 0;
+            for share in &shares {
+                assert_eq!(share.start, end);
+                assert!(end == 0 || text.as_bytes()[end - 1] == b'\n');
+                end = share.end;
+            }
+            assert_eq!(end, text.len());
+        }
+        let long = line.repeat(MIN_SHARE_BYTES / 5);
+        assert_eq!(shares(long.as_bytes()).len(), cores().min(long.len() / MIN_SHARE_BYTES));
+    }
 }

@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, Bytes, CleanedRow, ObjectKind};
 use crate::model::{Fact, ObjectId, TextRef};
+use std::borrow::Cow;
 
 /// So many bytes share one hash in a bookmark.
 pub const BLOCK_BYTES: usize = 64 << 10;
@@ -89,7 +90,8 @@ impl Bookmark {
         if !open.is_empty() {
             self.blocks.pop();
         }
-        let whole = [open, taken].concat();
+        let whole =
+            if open.is_empty() { Cow::Borrowed(taken) } else { Cow::Owned([open, taken].concat()) };
         self.blocks.extend(whole.chunks(BLOCK_BYTES).map(|block| block_hash(key, block)));
         self.bytes += taken.len() as u64;
         self.cleaned = (removed > 0).then_some(CleanedRow { bytes: kept, removed });

@@ -125,7 +125,7 @@ impl Session {
         source: &str,
         taken: Taken<'_>,
     ) -> Result<(Committed, Bookmark)> {
-        let mut bookmark = taken.bookmark;
+        let (mut bookmark, mut bytes) = (taken.bookmark, taken.bytes);
         let begins = bookmark.bytes == 0;
         if taken.keep && begins {
             bookmark.blob = self.new_blob(source, taken.again)?;
@@ -138,13 +138,19 @@ impl Session {
         }
         let mut segments = Vec::new();
         if taken.keep {
-            segments = self.segments(&bookmark, taken.bytes.bytes())?;
+            // What was compressed ahead is right where nothing precedes it.
+            let ahead = if begins { bytes.take_ahead() } else { Vec::new() };
+            segments = if ahead.is_empty() {
+                self.segments(&bookmark, bytes.bytes())?
+            } else {
+                blob::changes(self.number, &bookmark.blob, ahead)
+            };
         }
         let size = segments.iter().map(object_bytes).sum::<usize>();
         if size > MAX_TOGETHER_BYTES {
             self.write_ahead(act, operation, &mut taking, std::mem::take(&mut segments))?;
         }
-        bookmark.take(self.store.hash_key(), taken.open, &taken.bytes);
+        bookmark.take(self.store.hash_key(), taken.open, &bytes);
         bookmark.lines += taken.lines;
         bookmark.carry = taken.carry;
         let facts = if taken.again { self.unknown_facts(taken.facts)? } else { taken.facts };

@@ -38,4 +38,4 @@ mod tests;
 
 pub use carry::Carry;
 pub use locate::{Found, locate};
-pub use reader::{BadLine, Dialect, Ending, Options, Reader};
+pub use reader::{BadLine, Dialect, Ending, Options, Reader, is_whole};

@@ -243,7 +243,9 @@ fn cut(bytes: &[u8]) -> (&[u8], &[u8]) {
     bytes.split_at(length)
 }
 
-fn is_whole(line: &[u8]) -> bool {
+/// Whether this is a whole JSON object: a last line without a line break is read only then.
+#[must_use]
+pub fn is_whole(line: &[u8]) -> bool {
     let text = line.trim_ascii();
     text.starts_with(b"{")
         && text.ends_with(b"}")

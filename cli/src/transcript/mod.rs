@@ -253,7 +253,7 @@ impl<'a> Importer<'a> {
         };
         let file =
             intake.file.try_clone().map_err(|error| Failure::from(error).within_file(path))?;
-        let (from, store, now) = (intake.bookmark.bytes, self.store, self.act.now);
+        let (from, store, now) = ((intake.bookmark.bytes, !only_look), self.store, self.act.now);
         let reading = Reading::new(store, (path, file, intake.bytes), (options, carry), now, from);
         let mut report = intake.report.clone();
         let mut held: Vec<Read> = Vec::new();

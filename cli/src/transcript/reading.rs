@@ -3,7 +3,7 @@
 use super::{Failure, bad_line, read_at};
 use crate::error::CommandError;
 use forge_agents::Piece;
-use forge_agents::claude_code::{Carry, Ending, Options, Reader};
+use forge_agents::claude_code::{Carry, Ending, Options, Reader, is_whole};
 use forge_store::model::Timestamp;
 use forge_store::redact::{Ending as Follows, Form, MAX_SECRET_BYTES};
 use forge_store::store::{Clean, Store};
@@ -38,6 +38,8 @@ pub(super) struct Reading<'a> {
     bytes: u64,
     options: Options,
     reader: Reader,
+    /// Whether what is read is going to be kept.
+    kept: bool,
     /// Where what is in the buffer begins.
     offset: u64,
     buffer: Vec<u8>,
@@ -45,17 +47,17 @@ pub(super) struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// Begins at an offset, with what is to be carried on from there.
+    /// Begins at an offset, with what is to be carried on from there; tells whether what is read is going to be kept.
     pub(super) fn new(
         store: &'a Store,
         (path, file, bytes): (&'a Path, File, u64),
         (options, carry): (Options, Carry),
         now: Timestamp,
-        offset: u64,
+        (offset, kept): (u64, bool),
     ) -> Self {
         let reader = Reader::resume(options, carry);
         let (buffer, ended) = (Vec::new(), false);
-        Self { store, path, now, file, bytes, options, reader, offset, buffer, ended }
+        Self { store, path, now, file, bytes, options, reader, kept, offset, buffer, ended }
     }
 
     /// Hands on each part, and says how many bytes at the end are not whole yet. Of a long file the next part is read
@@ -117,12 +119,20 @@ impl<'a> Reading<'a> {
         ending: Ending,
     ) -> Result<Option<Read>, CommandError> {
         let wanted = self.buffer.get(..length).unwrap_or_default();
-        let clean = self.store.clean(wanted, Form::Json, follows);
+        let mut clean = self.store.clean(wanted, Form::Json, follows);
+        if let (Ending::File, false, Some(lines)) = (ending, self.options.whole, lines(wanted))
+            && !is_whole(behind_lines(clean.bytes()))
+        {
+            // Without its secrets the last line is none.
+            return self.read(lines, Follows::Line, Ending::More);
+        }
         let before = self.reader.carry().lines();
-        let piece = self
-            .reader
-            .read(clean.bytes(), ending, self.now)
-            .map_err(|bad| bad_line(self.path, &bad))?;
+        let (reader, now) = (&mut self.reader, self.now);
+        let mut read = |bytes: &[u8]| reader.read(bytes, ending, now);
+        // Behind the first part others are read while one is compressed.
+        let ahead = self.kept && self.offset == 0;
+        let piece = if ahead { clean.keep_while(read) } else { read(clean.bytes()) };
+        let piece = piece.map_err(|bad| bad_line(self.path, &bad))?;
         if piece.taken == 0 {
             return Ok(None);
         }
@@ -139,6 +149,12 @@ impl<'a> Reading<'a> {
         Ok(Some(Read { clean, lines, piece, carry, end: self.offset }))
     }
 
+    /// Whether the file ends with a line that is whole without its line break, behind so many bytes of the buffer.
+    fn ends_whole(&self, length: usize) -> bool {
+        let line = self.buffer.get(length..).unwrap_or_default();
+        line.len() as u64 <= self.options.max_line && is_whole(line)
+    }
+
     /// How much of what was read is handed on now, what follows it, and whether it is a line without an end.
     fn next(&self) -> Option<(usize, Follows, Ending)> {
         let (buffer, ends) = (&self.buffer, self.ended);
@@ -151,8 +167,12 @@ impl<'a> Reading<'a> {
             ));
         }
         let max_line = usize::try_from(Options::default().max_line).unwrap_or(usize::MAX);
-        match buffer.iter().rposition(|byte| *byte == b'\n') {
-            Some(place) => Some((place + 1, Follows::Line, Ending::More)),
+        match lines(buffer) {
+            // By itself the last line would be a part of its own, compressed behind all that precedes it.
+            Some(length) if ends && self.ends_whole(length) => {
+                Some((buffer.len(), Follows::End, Ending::File))
+            }
+            Some(length) => Some((length, Follows::Line, Ending::More)),
             None if buffer.is_empty() => None,
             None if ends => Some((buffer.len(), Follows::End, Ending::File)),
             // Nobody's line: it is kept, and passed over by the reader.
@@ -162,6 +182,16 @@ impl<'a> Reading<'a> {
             None => None,
         }
     }
+}
+
+/// How long the lines are that have ended, if one has.
+fn lines(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().rposition(|byte| *byte == b'\n').map(|place| place + 1)
+}
+
+/// What stands behind the lines that have ended.
+fn behind_lines(bytes: &[u8]) -> &[u8] {
+    bytes.get(lines(bytes).unwrap_or_default()..).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -190,7 +220,8 @@ mod tests {
         let (file, bytes) = open_plain(path).unwrap();
         let options = Options { strict: true, ..Options::default() };
         let start = (options, Carry::default());
-        Reading::new(&store, (path, file, bytes), start, Timestamp::default(), 0).each(hand_on)
+        Reading::new(&store, (path, file, bytes), start, Timestamp::default(), (0, false))
+            .each(hand_on)
     }
 
     #[test]
@@ -214,5 +245,28 @@ mod tests {
             Err(CommandError::invalid("no room"))
         });
         assert_eq!((done.unwrap_err().message(), count), ("no room", 1));
+    }
+
+    /// A last line without its line break was a part of its own, compressed behind the whole file: a quarter of an import.
+    #[test]
+    fn a_last_line_that_is_whole_is_read_with_the_others() {
+        let line = "{\"type\":\"summary\",\"summary\":\"x\"}";
+        for (last, parts, waiting) in [
+            (line, vec![3], 0),
+            ("", vec![2], 0),
+            (" \t", vec![2], 2),
+            ("{\"type\":\"sum", vec![2], 12),
+            ("{\"type\":3} 4", vec![2], 12),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.jsonl");
+            fs::write(&path, format!("{line}\n{line}\n{last}")).unwrap();
+            let mut lines = Vec::new();
+            let left = each(&path, |read| {
+                lines.push(read.lines);
+                Ok(())
+            });
+            assert_eq!((lines, left.unwrap()), (parts, waiting), "{last}");
+        }
     }
 }

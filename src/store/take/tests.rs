@@ -78,6 +78,69 @@ fn a_part_equal_to_an_earlier_one_is_read_behind_what_precedes_it() {
     assert_totals(&session);
 }
 
+/// Lines that compress, and are no more than that.
+fn lines(seed: u64, length: usize) -> Vec<u8> {
+    let words: Vec<String> =
+        noise(seed, 512).chunks(2).map(|pair| format!("w{:x}", pair[0])).collect();
+    let mut text = String::new();
+    let mut at = seed as usize;
+    while text.len() < length {
+        at = (at * 31 + 7) % 65_521;
+        text.push_str(&words[at % words.len()]);
+        text.push(if at.is_multiple_of(11) { '\n' } else { ' ' });
+    }
+    text.into_bytes()
+}
+
+#[test]
+fn what_was_compressed_ahead_is_what_would_be_compressed_then() {
+    for length in [100, 200_000, 3 << 20, 9 << 20] {
+        let source = lines(7, length);
+        let stored = |ahead: bool| {
+            let session = session();
+            let mut bytes = session.store.clean(&source, Form::Plain, Ending::End);
+            if ahead {
+                assert_eq!(bytes.keep_while(<[u8]>::len), source.len());
+            }
+            let taken = Taken { bytes, keep: true, ..Taken::default() };
+            let operation = session.store.new_operation().unwrap();
+            session.take(&act(), operation, "log", taken).unwrap();
+            let view = session.view().unwrap();
+            let (from, to) =
+                (of(session.number).text("log").build(), of(session.number).text("log").end());
+            let rows = view
+                .scan(key::SEGMENTS, &from, &to, crate::backend::Direction::Ascending, 99)
+                .unwrap();
+            let objects: Vec<_> = rows
+                .iter()
+                .map(|(_, row)| {
+                    object::sealed(&view, SegmentRow::decode(row).unwrap().object).unwrap()
+                })
+                .collect();
+            (rows, objects, kept(&session))
+        };
+        let (ahead, then) = (stored(true), stored(false));
+        assert!(ahead == then && ahead.2 == source, "{length}");
+    }
+}
+
+/// Compressed as the first bytes of a source they are of no use behind others.
+#[test]
+fn what_was_compressed_ahead_is_compressed_again_behind_other_bytes() {
+    let session = session();
+    let first = lines(1, 300_000);
+    let bookmark = take(&session, &Bookmark::default(), &[], &first).unwrap();
+    let second = lines(2, 300_000);
+    let mut bytes = session.store.clean(&second, Form::Plain, Ending::End);
+    bytes.keep_while(|_| ());
+    let open = &first[usize::try_from(bookmark.open_block()).unwrap()..];
+    let taken = Taken { bookmark, open, bytes, keep: true, ..Taken::default() };
+    let operation = session.store.new_operation().unwrap();
+    session.take(&act(), operation, "log", taken).unwrap();
+    assert_eq!(kept(&session), [first, second].concat());
+    assert_totals(&session);
+}
+
 /// What a take wrote ahead before it was killed stayed beside what was taken in its place, and was counted: verify called it a
 /// loss.
 #[test]
