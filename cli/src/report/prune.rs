@@ -240,7 +240,7 @@ impl Report for Pruned {
         if let Some(freed) = self.freed.as_ref().filter(|freed| freed.prunings > 0) {
             let (before, now) = (bytes(freed.bytes_before), bytes(freed.bytes));
             let verb = if freed.prunings == 1 { "is" } else { "are" };
-            let gone = super::counted(freed.prunings as u64, "pruning");
+            let gone = super::counted(freed.prunings, "pruning");
             screen.line(Tone::Plain, &format!("{gone} {verb} gone for good; {before} -> {now}"));
         }
     }

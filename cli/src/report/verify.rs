@@ -112,7 +112,7 @@ impl Report for Verified {
         }
         if self.waiting > 0 {
             let verb = if self.waiting == 1 { "waits" } else { "wait" };
-            let waiting = counted(self.waiting as u64, "write");
+            let waiting = counted(self.waiting, "write");
             screen.line(Tone::Plain, &format!("{waiting} {verb} in the spool."));
         }
         if self.lost_before > 0 {
