@@ -6,6 +6,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{available_parallelism, scope, yield_now};
 
+/// More do not help those who read and decode: reading goes on beside few decoders only.
+const MAX_WORKERS: usize = 8;
+
 thread_local! {
     static STANDS_BACK: Cell<bool> = const { Cell::new(false) };
 }
@@ -88,8 +91,9 @@ pub(crate) fn map_while<T: Sync, R: Send, W>(
         }
     };
     scope(|scope| {
-        let others: Vec<_> =
-            (1..cores().min(items.len() + 1)).map(|_| scope.spawn(share)).collect();
+        let others: Vec<_> = (1..cores().min(MAX_WORKERS).min(items.len() + 1))
+            .map(|_| scope.spawn(share))
+            .collect();
         let done = work();
         let mut all = share();
         for other in others {

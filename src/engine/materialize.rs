@@ -16,14 +16,11 @@ use crate::format::{
 use crate::model::SessionNumber;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Below this many objects one thread is faster than two.
 const PARALLEL_OBJECTS: usize = 12;
 /// So many are read of the index at once.
 const OBJECTS_AT_ONCE: usize = 16;
-/// More do not help: one core reads while the others decode.
-const MAX_WORKERS: usize = 8;
 
 /// The state of a revision. Every object read is checked against its name, and the number of claims against the
 /// revision's header.
@@ -234,11 +231,8 @@ pub(crate) fn scan(view: &dyn Objects, wanted: &[(ObjectKind, u64)]) -> Result<V
     Ok(found.into_iter().flatten().collect())
 }
 
-/// What one thread opened, each with its place among what was asked for.
-type Done = Vec<(usize, Arc<Scanned>)>;
-
 fn open_all(view: &dyn Objects, missing: &[(usize, ObjectKind, u64)]) -> Result<Vec<Arc<Scanned>>> {
-    let some = |wanted: &[(usize, ObjectKind, u64)]| -> Result<Vec<Arc<Scanned>>> {
+    let some = |wanted: &&[(usize, ObjectKind, u64)]| -> Result<Vec<Arc<Scanned>>> {
         cores::give_way();
         let numbers: Vec<u64> = wanted.iter().map(|(_, _, number)| *number).collect();
         let sealed = object::sealed_many(view, &numbers)?;
@@ -247,37 +241,19 @@ fn open_all(view: &dyn Objects, missing: &[(usize, ObjectKind, u64)]) -> Result<
         };
         wanted.iter().zip(sealed).map(one).collect()
     };
-    if missing.len() < PARALLEL_OBJECTS || cores() == 1 {
-        let opened: Vec<_> = missing.chunks(OBJECTS_AT_ONCE).map(some).collect::<Result<_>>()?;
-        return Ok(opened.into_iter().flatten().collect());
-    }
-    // Chunks are larger than deltas by far: whoever is free takes the next few objects.
-    let share = (missing.len() / (4 * cores())).clamp(1, OBJECTS_AT_ONCE);
-    let next = AtomicUsize::new(0);
-    let work = || -> Result<Done> {
-        let mut done = Vec::new();
-        loop {
-            let from = next.fetch_add(share, Ordering::Relaxed);
-            let Some(left) = missing.get(from..).filter(|left| !left.is_empty()) else {
-                return Ok(done);
-            };
-            let wanted = left.get(..share).unwrap_or(left);
-            done.extend(wanted.iter().map(|(place, ..)| *place).zip(some(wanted)?));
-        }
+    let parts: Vec<Result<_>> = if missing.len() < PARALLEL_OBJECTS {
+        missing.chunks(OBJECTS_AT_ONCE).map(|wanted| some(&wanted)).collect()
+    } else {
+        // Chunks are larger than deltas by far: whoever is free takes the next few objects.
+        let share = (missing.len() / (4 * cores())).clamp(1, OBJECTS_AT_ONCE);
+        let shares: Vec<_> = missing.chunks(share).collect();
+        cores::map_while(&shares, some, || ()).0
     };
-    let parts = std::thread::scope(|scope| -> Result<Vec<Done>> {
-        let others: Vec<_> = (1..cores().min(MAX_WORKERS)).map(|_| scope.spawn(work)).collect();
-        let mine = work();
-        let mut parts = Vec::with_capacity(others.len() + 1);
-        for other in others {
-            parts.push(other.join().expect("a worker only decodes")?);
-        }
-        parts.push(mine?);
-        Ok(parts)
-    })?;
-    let mut all: Vec<_> = parts.into_iter().flatten().collect();
-    all.sort_unstable_by_key(|(place, _)| *place);
-    Ok(all.into_iter().map(|(_, scanned)| scanned).collect())
+    let mut opened = Vec::with_capacity(missing.len());
+    for part in parts {
+        opened.extend(part?);
+    }
+    Ok(opened)
 }
 
 /// What became of a key: its place, and its side, in the last delta that says so.
@@ -374,7 +350,7 @@ fn build(view: &dyn Objects, plan: &Plan) -> Result<State> {
         };
     }
     for other in overrides {
-        push(view, &mut builder, other)?;
+        other.push(view, &mut builder)?;
     }
     Ok(builder.finish())
 }
@@ -419,12 +395,11 @@ impl Under for ChangeRange {
     }
 
     fn push(&self, view: &dyn Snapshot, builder: &mut StateBuilder, buffer: u32) -> Result<()> {
-        push(view, builder, &Override { key: &[], buffer, place: &self.key, side: &self.new })
+        push(view, builder, buffer, &self.key, &self.new)
     }
 }
 
-/// Lays the first of these overrides over the entries of one object, as far as those reach, and gives the others. Few keys are
-/// looked at: those of the entries lie scattered in memory.
+/// Lays the first of these overrides over the entries of one object, as far as those reach, and gives the others.
 fn lay<'o>(
     view: &dyn Snapshot,
     builder: &mut StateBuilder,
@@ -435,13 +410,12 @@ fn lay<'o>(
     let mut rest = entries;
     let mut left = overrides;
     while let Some((next, others)) = left.split_first() {
-        let before = rest.partition_point(|entry| one.at(entry.key()) < next.key);
-        let (own, behind) = rest.split_at(before);
+        let (own, behind) = rest.split_at(first_from(one, rest, next.key));
         own.iter().try_for_each(|entry| entry.push(view, builder, buffer))?;
         rest = behind;
         // Behind the last entry of this object: perhaps behind the first of the next one too.
         let Some((first, behind)) = rest.split_first() else { break };
-        push(view, builder, next)?;
+        next.push(view, builder)?;
         if one.at(first.key()) == next.key {
             rest = behind;
         }
@@ -451,11 +425,39 @@ fn lay<'o>(
     Ok(left)
 }
 
-fn push(view: &dyn Snapshot, builder: &mut StateBuilder, one: &Override<'_>) -> Result<()> {
-    let key = Place::new(one.buffer, one.place);
-    match one.side {
+/// Where the first of these entries stands whose key is not before this one. The steps double until one goes too far: keys lie
+/// scattered in memory, so that few are looked at, and where overrides are dense the next one is near.
+fn first_from(one: &Scanned, entries: &[impl Under], key: &[u8]) -> usize {
+    let is_before =
+        |place: usize| entries.get(place).is_some_and(|entry| one.at(entry.key()) < key);
+    let mut from = 0;
+    let mut step = 1;
+    while is_before(from + step - 1) {
+        from += step;
+        step *= 2;
+    }
+    let end = entries.len().min(from + step - 1);
+    let unknown = entries.get(from..end).unwrap_or_default();
+    from + unknown.partition_point(|entry| one.at(entry.key()) < key)
+}
+
+impl Override<'_> {
+    fn push(&self, view: &dyn Snapshot, builder: &mut StateBuilder) -> Result<()> {
+        push(view, builder, self.buffer, self.place, self.side)
+    }
+}
+
+fn push(
+    view: &dyn Snapshot,
+    builder: &mut StateBuilder,
+    buffer: u32,
+    key: &Range<u32>,
+    side: &SideRange,
+) -> Result<()> {
+    let key = Place::new(buffer, key);
+    match side {
         SideRange::Absent => {}
-        SideRange::Inline(entry) => builder.push(key, Place::new(one.buffer, entry)),
+        SideRange::Inline(entry) => builder.push(key, Place::new(buffer, entry)),
         SideRange::Blob(id) => {
             let entry = object::content_of(view, ObjectKind::Blob, id)?;
             let all = 0..entry.len() as u32;
@@ -533,7 +535,7 @@ mod tests {
                 .unwrap();
             }
             for other in left {
-                push(&Empty, &mut builder, other).unwrap();
+                other.push(&Empty, &mut builder).unwrap();
             }
             let mut wanted: BTreeMap<u8, u8> = entries;
             for (key, entry) in over {
