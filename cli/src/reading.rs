@@ -28,7 +28,6 @@ impl Reading {
     /// As opening does; not found if there is no session yet.
     pub fn begin(context: &Context) -> Result<Self, CommandError> {
         let store = workplace::open(context, Access::Read)?;
-        store.prepare();
         let session = workplace::session(context, &store, Need::Existing)?;
         Ok(Self { store, session })
     }

@@ -1,6 +1,5 @@
 //! Where a process stands: the newest generation it knows and the journal's tail behind it.
 
-use super::cores::cores;
 use super::index::{self, Placed};
 use super::materialize::Objects;
 use super::opened::Opened;
@@ -158,25 +157,6 @@ impl Live {
         }
         let view = self.view()?;
         Ok((view.refs, view.position))
-    }
-
-    /// Reads the journal's tail and opens the generation it stands on at the same time, for a process that is going to
-    /// look at more than refs. What goes wrong is said to whoever needs it.
-    pub(crate) fn prepare(&self) {
-        if self.known().loaded || cores() == 1 {
-            return;
-        }
-        let opened = std::thread::scope(|scope| {
-            let opening = scope.spawn(|| self.index.snapshot().ok());
-            let read = self.written_refs().is_ok();
-            opening.join().ok().flatten().filter(|_| read)
-        });
-        // Taken up while it is held here: the index gives out again what is open.
-        if opened.is_some()
-            && let Err(error) = self.written()
-        {
-            tracing::debug!(%error, "what is to be looked at could not be read ahead");
-        }
     }
 
     /// Leaves what was read to the system, which frees it all at once when the process ends.

@@ -467,12 +467,6 @@ impl Store {
         self.engine.apply_if_long(tail_cost)
     }
 
-    /// Opens what looking at states needs, all at the same time. Nothing is different without it: whatever is looked at
-    /// does the same, one after the other.
-    pub fn prepare(&self) {
-        self.engine.live.prepare();
-    }
-
     /// Leaves what was read, and what is open for reading, to the system: for a process that is about to end, and need
     /// not close and free it all. Used again, the store reads it again.
     pub fn leave(&self) {
