@@ -149,14 +149,12 @@ pub(crate) fn sequences(view: &dyn Snapshot, number: SessionNumber) -> Result<Ve
 /// The digest of a state, from all its entries.
 pub(crate) fn digest(state: &State) -> Digest {
     const AT_ONCE: usize = 256;
-    let mut entries = state.encoded().peekable();
-    let mut digest = Digest::EMPTY;
-    while entries.peek().is_some() {
-        cores::give_way();
-        let some = entries.by_ref().take(AT_ONCE);
-        digest = some.fold(digest, |sum, (key, entry)| sum.plus(&entry_hash(key, entry)));
-    }
-    digest
+    state.encoded().enumerate().fold(Digest::EMPTY, |sum, (place, (key, entry))| {
+        if place.is_multiple_of(AT_ONCE) {
+            cores::give_way();
+        }
+        sum.plus(&entry_hash(key, entry))
+    })
 }
 
 fn write(
