@@ -121,6 +121,7 @@ impl<'a> Reading<'a> {
         let wanted = self.buffer.get(..length).unwrap_or_default();
         let mut clean = self.store.clean(wanted, Form::Json, follows);
         if let (Ending::File, false, Some(lines)) = (ending, self.options.whole, lines(wanted))
+            && clean.removed() > 0
             && !is_whole(behind_lines(clean.bytes()))
         {
             // Without its secrets the last line is none.
