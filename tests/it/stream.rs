@@ -193,14 +193,14 @@ proptest! {
 
     #[test]
     fn what_is_exported_is_imported_as_it_was(
-        steps in proptest::collection::vec((0_u8..12, any::<u8>(), 0_i64..12), 1..40)
+        steps in proptest::collection::vec((0_u8..12, any::<u8>(), -2_i64..12), 1..40)
     ) {
         round_trip(steps)?;
     }
 }
 
+/// What was said of a branch when the clock had run back put it there before it was made.
 #[test]
-#[ignore = "known: a branch made before the clock ran back is imported with another time"]
 fn what_is_exported_is_imported_as_it_was_where_the_clock_ran_back() {
     let steps = [(8, 63, 0), (10, 222, 0), (6, 0, -1), (0, 0, 0), (0, 0, 0), (0, 0, 0)];
     round_trip(steps.to_vec()).unwrap();
