@@ -3,7 +3,7 @@
 use crate::fault::run;
 use forge_store::error::ErrorKind;
 use forge_store::model::{Key, Kind, Timestamp, Value};
-use forge_store::store::{Act, ClaimChange, Depth, NewSession, Options, Store};
+use forge_store::store::{Act, ClaimChange, Depth, NewSession, Options, Session, Store};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -90,4 +90,81 @@ fn a_link_to_a_store_is_followed() {
     symlink(folder.path().join("store"), &link).unwrap();
     let store = Store::open(&link, Options::default()).unwrap();
     assert_eq!(store.session("s").unwrap().head().unwrap().revision(), Some(1));
+}
+
+/// Works on little stack: what called itself once for each revision or branch would not come back.
+fn on_little_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let thread = std::thread::Builder::new().stack_size(192 << 10).spawn(work).unwrap();
+    thread.join().unwrap()
+}
+
+#[test]
+fn a_chain_of_a_hundred_thousand_revisions_is_walked_in_a_loop() {
+    const LENGTH: u64 = 100_000;
+    on_little_stack(|| {
+        // Without an index there is no keyframe: every state is made of all that precedes it.
+        let store = Store::in_memory().unwrap();
+        let act = |second: u64| Act::asked("test", TIME.plus_micros(second as i64 * 1_000_000));
+        let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+        for number in 1..=LENGTH {
+            let value = Value::from([("says", format!("x{number}").into())]);
+            let change = ClaimChange::put(Key::new(Kind::Note, "N1"), value);
+            session.write(&act(number)).change(change).commit().unwrap();
+        }
+        let says = |number: u64| {
+            let state = session.state(&session.sequence(number).unwrap()).unwrap();
+            let claims = state.claims_of(Kind::Note).unwrap();
+            assert_eq!(claims.len(), 1);
+            claims[0].1.value.clone()
+        };
+        for number in [1, LENGTH / 2, LENGTH] {
+            assert_eq!(says(number), Value::from([("says", format!("x{number}").into())]));
+        }
+        let moment = session.at(TIME.plus_micros(77_777_500_000)).unwrap();
+        assert_eq!(moment.revision(), Some(77_777));
+        let mut lines = 0;
+        session
+            .export_events(&|_, _| None, &mut |_| {
+                lines += 1;
+                Ok::<_, forge_store::error::Error>(())
+            })
+            .unwrap();
+        assert_eq!(lines, 1 + LENGTH);
+        session.restore(&act(LENGTH + 1), &session.sequence(1).unwrap()).unwrap();
+        assert_eq!(says(LENGTH + 1), Value::from([("says", "x1".into())]));
+    });
+}
+
+#[test]
+fn branches_that_begin_on_one_another_without_end_are_walked_in_a_loop() {
+    const DEPTH: u64 = 3000;
+    on_little_stack(|| {
+        let store = Store::in_memory().unwrap();
+        let act = |second: u64| Act::asked("test", TIME.plus_micros(second as i64 * 1_000_000));
+        let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+        let change =
+            ClaimChange::put(Key::new(Kind::Note, "N1"), Value::from([("says", "x".into())]));
+        session.write(&act(0)).change(change).commit().unwrap();
+        for number in 1..=DEPTH {
+            let name = format!("b{number}");
+            session.create_branch(&act(number), &name, None, Default::default()).unwrap();
+            session.switch(&act(number), &name, false).unwrap();
+        }
+        // Nothing but the last branch's own revision lies on any of them.
+        let change =
+            ClaimChange::put(Key::new(Kind::Note, "N2"), Value::from([("says", "y".into())]));
+        session.write(&act(DEPTH + 1)).change(change).commit().unwrap();
+        let count =
+            |session: &Session| session.state(&session.head().unwrap()).unwrap().claims().len();
+        assert_eq!(count(&session), 2);
+        let mut text = Vec::new();
+        session
+            .export_events(&|_, _| None, &mut |line| {
+                text.extend_from_slice(line);
+                Ok::<_, forge_store::error::Error>(())
+            })
+            .unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(text.matches("\"switch\":").count() as u64, DEPTH);
+    });
 }

@@ -406,14 +406,17 @@ impl Writer<'_> {
 
     /// Makes a branch that has a revision or checkpoint before its own time (a clock went back).
     fn needed(&mut self, branch: BranchNumber, next: u64) -> Result<()> {
-        if self.made.contains(&branch) {
+        let mut missing = Vec::new();
+        let mut one = Some(branch);
+        while let Some(branch) = one.filter(|branch| !self.made.contains(branch)) {
+            missing.push(branch);
+            one = self.base(branch).map(|(base, _)| base);
+        }
+        if missing.is_empty() {
             return Ok(());
         }
-        if let Some((base, _)) = self.base(branch) {
-            self.needed(base, next)?;
-        }
-        self.loose.retain(|(_, loose)| !matches!(loose, Loose::Make(other) if *other == branch));
-        self.make(branch, next)
+        self.loose.retain(|(_, loose)| !matches!(loose, Loose::Make(one) if missing.contains(one)));
+        missing.into_iter().rev().try_for_each(|branch| self.make(branch, next))
     }
 
     fn revision(&mut self, at: At, header: &Header, time: Timestamp) -> Result<()> {
@@ -497,12 +500,16 @@ impl Writer<'_> {
 
     /// The revision that is written in place of this one: itself, or the last before it that changed something.
     fn standing(&self, branch: BranchNumber, sequence: u64) -> Option<(BranchNumber, u64)> {
-        let own = self.emitted.get(&branch).into_iter().flatten();
-        if let Some((found, _)) = own.rev().find(|(other, _)| *other <= sequence) {
-            return Some((branch, *found));
+        let (mut branch, mut sequence) = (branch, sequence);
+        // Branches may begin on one another without end: no recursion.
+        loop {
+            let own = self.emitted.get(&branch).into_iter().flatten();
+            if let Some((found, _)) = own.rev().find(|(other, _)| *other <= sequence) {
+                return Some((branch, *found));
+            }
+            let (base, from) = self.base(branch)?;
+            (branch, sequence) = (base, from.min(sequence));
         }
-        let (base, from) = self.base(branch)?;
-        self.standing(base, from.min(sequence))
     }
 
     fn same(&self, head: u64, revision: u64) -> Result<bool> {
