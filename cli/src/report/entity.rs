@@ -8,6 +8,7 @@ use forge_store::model::{Kind, Timestamp, Value, claim};
 use forge_store::store::title;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use std::collections::HashSet;
 
 /// An entity with all its fields, in the order in which they are shown.
 #[derive(Clone, Debug)]
@@ -40,13 +41,15 @@ impl Entity {
     }
 
     fn of_value(known: &Known, value: &Value) -> Self {
-        let mut fields = vec![("id".to_owned(), Value::from(known.id()))];
+        let mut fields = Vec::new();
+        let mut names = HashSet::new();
         let mut put = |name: &str, value: Value| {
             // A field that forge does not know may have the name of one that it makes.
-            if !fields.iter().any(|(known, _)| known == name) {
+            if names.insert(name.to_owned()) {
                 fields.push((name.to_owned(), value));
             }
         };
+        put("id", known.id().into());
         if let Known::Fact(fact) = known {
             put("at", fact.fact.at.to_string().into());
         }

@@ -3,6 +3,8 @@
 use crate::environment::Environment;
 use serde_json::json;
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 
 /// Clears the screen, sets the title, fills the clipboard, makes a link, turns letters round, hides some.
@@ -158,5 +160,63 @@ fn what_hooks_note_goes_through_no_link() {
         }
         let noted = environment.read("home/.local/state/forge/hooks.jsonl");
         assert_eq!(noted.lines().count(), 3, "the user's own log tells of it: {noted}");
+    }
+}
+
+/// Text of any length, from its parts.
+fn written(environment: &Environment, name: &str, parts: impl IntoIterator<Item = String>) {
+    let file = File::create(environment.path("project").join(name)).unwrap();
+    let mut file = BufWriter::new(file);
+    parts.into_iter().for_each(|part| file.write_all(part.as_bytes()).unwrap());
+    file.flush().unwrap();
+}
+
+/// With a gigabyte to address, threads' stacks and all, each is taken in or refused in words.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_file_of_others_takes_all_memory() {
+    const LIMIT: &str = "ulimit -v 1048576 || exit 99";
+    const LINE: &str = r#"{"type":"user","uuid":"u","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":"#;
+    const AT: &str = r#"{"at":"2026-01-01T00:00:00Z","#;
+    let environment = Environment::new();
+    let mut more =
+        environment.shell(&format!("{LIMIT}; dd if=/dev/zero of=/dev/null bs=1100M count=1"));
+    assert_ne!(environment.finished(&mut more).code, 0, "the limit holds");
+    environment.forge(["init", "--name", "s"]).success();
+    let long = (0..100).map(|_| "x".repeat(1 << 20));
+    written(&environment, "endless.jsonl", [format!("{LINE}\"")].into_iter().chain(long));
+    let nested = "[".repeat(3_000_000);
+    written(&environment, "nested.jsonl", [LINE.to_owned(), nested, "\n".to_owned()]);
+    let breaks = (0..50).map(|_| r"x\n".repeat(350_000));
+    let breaks = [format!("{LINE}\"")].into_iter().chain(breaks).chain(["\"}}\n".to_owned()]);
+    written(&environment, "breaks.jsonl", breaks);
+    let parts = (0..1_000_000)
+        .map(|n| format!(r#"{}{{"type":"text","text":"x"}}"#, if n > 0 { "," } else { "" }));
+    let parts = [format!("{LINE}[")].into_iter().chain(parts).chain(["]}}\n".to_owned()]);
+    written(&environment, "parts.jsonl", parts);
+    let tags = (0..1_000_000).map(|n| format!(",\"t{n}\""));
+    let tags = [format!(r#"{AT}"checkpoint":{{"message":"m","tags":["t""#)].into_iter().chain(tags);
+    written(&environment, "tags.jsonl", tags.chain(["]}}\n".to_owned()]));
+    let fields = (0..1_000_000).map(|n| format!(",\"f{n}\":{n}"));
+    let put = r#""put":{"kind":"note","id":"n","value":{"description":"x""#;
+    let fields = [format!("{AT}{put}")].into_iter().chain(fields).chain(["}}}\n".to_owned()]);
+    written(&environment, "fields.jsonl", fields);
+    for (name, verb, said) in [
+        ("endless", "claude-code", "longer than 67108864 bytes"),
+        ("nested", "claude-code", "nested deeper than"),
+        ("breaks", "claude-code", "took 1 line"),
+        ("parts", "claude-code", "took 1 line"),
+        ("tags", "events", "1 checkpoint"),
+        ("fields", "events", "1 revision"),
+    ] {
+        let mut import = environment.shell(&format!("{LIMIT}; forge import {verb} {name}.jsonl"));
+        let output = environment.finished(&mut import);
+        assert!(output.code == 0 && output.stdout.contains(said), "{name}: {output}");
+    }
+    // What came in is read in as little.
+    for command in ["checkpoint list --session tags", "note list --session fields"] {
+        let mut read = environment.shell(&format!("{LIMIT}; forge {command} | head -c 1000000"));
+        let output = environment.finished(&mut read);
+        assert!(output.code == 0 && !output.stdout.contains("error"), "{command}: {output}");
     }
 }
