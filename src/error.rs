@@ -234,9 +234,11 @@ impl Error {
             Self::Conflict(_) => ErrorKind::Conflict,
             Self::Marker(_) => ErrorKind::Unsupported,
             Self::Corrupt { .. }
-            | Self::Backend(backend::Error::Damaged { .. } | backend::Error::Gone { .. }) => {
-                ErrorKind::Corrupt
-            }
+            | Self::Backend(
+                backend::Error::Damaged { .. }
+                | backend::Error::Gone { .. }
+                | backend::Error::Incomplete { .. },
+            ) => ErrorKind::Corrupt,
             Self::Backend(backend::Error::Breach { .. }) => ErrorKind::Forged,
             Self::Unkeyed { .. } | Self::Encrypted => ErrorKind::Unkeyed,
             Self::Held { .. } | Self::Backend(backend::Error::Busy { .. }) => ErrorKind::Locked,

@@ -67,6 +67,12 @@ pub enum Error {
         /// How long this process waited.
         waited: Duration,
     },
+    /// The index lacks rows that must be there.
+    #[error("the index is damaged: {what}")]
+    Incomplete {
+        /// What it lacks.
+        what: String,
+    },
     /// The index could not be read or written.
     #[error("cannot {action} the index")]
     Index {

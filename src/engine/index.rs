@@ -534,28 +534,6 @@ pub(crate) fn find_operation(
     OperationRow::decode(&row).map(Some).map_err(Error::corrupt("an operation"))
 }
 
-/// Checks that a snapshot's counters equal its last rows: a missing row would look like a shorter store.
-pub(crate) fn check_density(view: &dyn Snapshot, refs: &Refs) -> Result<()> {
-    for (number, session) in refs.sessions.iter().enumerate() {
-        let number = number as u32;
-        let last = view.scan(
-            key::SEQUENCES,
-            &of(number).build(),
-            &of(number).end(),
-            Direction::Descending,
-            1,
-        )?;
-        let last = last.first().and_then(|(place, _)| key::last_number(place)).unwrap_or(0);
-        if last + 1 != session.next_sequence {
-            return Err(Error::Corrupt {
-                what: format!("the index of the session '{}'", session.info.name),
-                source: format!("it ends at #{last}, not at #{}", session.next_sequence - 1).into(),
-            });
-        }
-    }
-    Ok(())
-}
-
 fn side_bytes(key: usize, side: &SideRange) -> u64 {
     match side {
         SideRange::Absent => 0,

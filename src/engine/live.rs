@@ -1,5 +1,6 @@
 //! Where a process stands: the newest generation it knows and the journal's tail behind it.
 
+use super::dense::Dense;
 use super::index::{self, Placed};
 use super::materialize::Objects;
 use super::opened::Opened;
@@ -50,6 +51,13 @@ impl View {
     pub(crate) fn check(&self, record: Record) -> Result<()> {
         let placed = Placed { position: self.position, hash: Default::default(), record };
         index::apply(self, &mut Rows::default(), &mut (*self.refs).clone(), &placed)
+    }
+
+    /// Looks whether the rows of all sessions are as many as they should be: else each is looked at when it is first read.
+    pub(crate) fn check_density(&self) -> Result<()> {
+        let limit = 1;
+        self.base.scan(key::SEQUENCES, &[], &[], Direction::Ascending, limit)?;
+        Ok(())
     }
 
     /// The same moment, read from the store itself: nothing that was read before is used again.
@@ -409,13 +417,11 @@ impl Live {
         if base.position() != known.start {
             return Ok(false);
         }
-        if let Some(first) = known.records.first()
-            && let Some(RecordChange::Refs(refs)) = first.record.changes.first()
-        {
-            index::check_density(&*base, refs)?;
-        }
         self.check_witnessed(&*base)?;
-        known.base = Some(base);
+        known.base = Some(match known.records.first() {
+            Some(behind) => Arc::new(Dense::new(base, behind)),
+            None => base,
+        });
         Ok(true)
     }
 

@@ -5,6 +5,7 @@ pub(crate) mod checkpoint;
 pub(crate) mod commit;
 pub(crate) mod compare;
 pub(crate) mod cores;
+pub(crate) mod dense;
 pub(crate) mod derive;
 pub(crate) mod fact;
 pub(crate) mod head;

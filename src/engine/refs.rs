@@ -8,6 +8,7 @@ use crate::format::{
 use crate::model::{
     BranchMetadata, BranchNumber, BranchStatus, OperationId, SessionInfo, SessionNumber, Timestamp,
 };
+use std::sync::Arc;
 
 /// The name of every session's first branch.
 pub(crate) const MAIN: &str = "main";
@@ -30,7 +31,8 @@ pub(crate) fn agent_session(refs: &Refs, agent: &str) -> Option<SessionNumber> {
 
 /// The sessions that were not dropped.
 pub(crate) fn in_sight(refs: &Refs) -> impl Iterator<Item = (SessionNumber, &SessionRefs)> {
-    (0..).zip(&refs.sessions).filter(|(_, session)| session.gone.is_none())
+    let all = (0..).zip(refs.sessions.iter().map(|session| &**session));
+    all.filter(|(_, session)| session.gone.is_none())
 }
 
 /// That a record says nothing of a session that was dropped.
@@ -82,15 +84,16 @@ fn begin(info: &SessionInfo) -> SessionRefs {
 
 /// The session of this number.
 pub(crate) fn session(refs: &Refs, number: SessionNumber) -> Result<&SessionRefs> {
-    refs.sessions.get(number as usize).ok_or_else(|| {
+    refs.sessions.get(number as usize).map(|session| &**session).ok_or_else(|| {
         Error::Internal(format!("a record names session {number}, which is not there"))
     })
 }
 
 fn session_mut(refs: &mut Refs, number: SessionNumber) -> Result<&mut SessionRefs> {
-    refs.sessions.get_mut(number as usize).ok_or_else(|| {
+    let session = refs.sessions.get_mut(number as usize).ok_or_else(|| {
         Error::Internal(format!("a record names session {number}, which is not there"))
-    })
+    })?;
+    Ok(Arc::make_mut(session))
 }
 
 fn branch_mut(session: &mut SessionRefs, number: BranchNumber) -> Result<&mut BranchRefs> {
@@ -153,7 +156,7 @@ pub(crate) fn advance(refs: &mut Refs, record: &Record) -> Result<()> {
 pub(crate) fn advance_by(refs: &mut Refs, change: &RecordChange) -> Result<()> {
     match change {
         RecordChange::Refs(all) => *refs = (**all).clone(),
-        RecordChange::Session { info } => refs.sessions.push(begin(info)),
+        RecordChange::Session { info } => refs.sessions.push(Arc::new(begin(info))),
         RecordChange::Pinned { session } => refs.pinned = *session,
         RecordChange::Used { session } => refs.last_used = Some(*session),
         RecordChange::Branch { session, name, base, head, change } => {
@@ -200,10 +203,14 @@ pub(crate) fn advance_by(refs: &mut Refs, change: &RecordChange) -> Result<()> {
                         agent_session: None,
                         ..session.info.clone()
                     };
-                    *session = SessionRefs { gone: Some(Gone::Swept), ..begin(&nameless) };
+                    let swept = SessionRefs { gone: Some(Gone::Swept), ..begin(&nameless) };
+                    *session = Arc::new(swept);
                 }
-                for text in &mut session.dropped {
-                    text.pruning.take_if(|pruning| pruning == operation);
+                let own = |pruning: &OperationId| pruning == operation;
+                if session.dropped.iter().any(|text| text.pruning.as_ref().is_some_and(own)) {
+                    for text in &mut Arc::make_mut(session).dropped {
+                        text.pruning.take_if(|pruning| own(pruning));
+                    }
                 }
             }
         }
@@ -308,7 +315,7 @@ pub(super) mod tests {
             let mut branch = refs.sessions[0].branches[0].clone();
             branch.name = name.to_owned();
             branch.base = Some((0, 0));
-            refs.sessions[0].branches.push(branch);
+            Arc::make_mut(&mut refs.sessions[0]).branches.push(branch);
         }
         refs
     }
@@ -347,7 +354,7 @@ pub(super) mod tests {
         assert_eq!(decoded(&right), (true, true));
         for (number, lie) in lies.iter().enumerate() {
             let mut refs = right.clone();
-            lie(&mut refs.sessions[0]);
+            lie(Arc::make_mut(&mut refs.sessions[0]));
             assert_eq!(decoded(&refs), (false, false), "{number}");
         }
         assert_eq!(decoded(&Refs { pinned: Some(1), ..right }), (false, false));

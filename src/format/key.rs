@@ -61,6 +61,22 @@ pub const PRUNINGS: Table = Table(25);
 /// Session, branch, sequence of a revision of two parents -> the sequence of the second.
 pub const MERGES: Table = Table(26);
 
+/// Whether the keys of a table begin with a session.
+#[must_use]
+pub const fn begins_with_session(table: Table) -> bool {
+    !matches!(
+        table,
+        OBJECTS
+            | OBJECT_NAMES
+            | IDS
+            | ALL_CHECKPOINTS
+            | OPERATION_IDS
+            | RECORDS
+            | COUNTERS
+            | PRUNINGS
+    )
+}
+
 /// The counter of objects.
 pub const NEXT_OBJECT: &[u8] = &[0];
 
@@ -263,6 +279,23 @@ mod tests {
         }
         let others = (0..=u8::MAX).map(Table).filter(|table| hidden(*table).is_some());
         assert_eq!(others.count(), keys.len());
+    }
+
+    #[test]
+    fn tables_whose_keys_begin_with_a_session_are_said_to() {
+        let without = [
+            OBJECTS,
+            OBJECT_NAMES,
+            IDS,
+            ALL_CHECKPOINTS,
+            OPERATION_IDS,
+            RECORDS,
+            COUNTERS,
+            PRUNINGS,
+        ];
+        for number in 0..=MERGES.0 {
+            assert_eq!(begins_with_session(Table(number)), !without.contains(&Table(number)));
+        }
     }
 
     #[test]

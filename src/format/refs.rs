@@ -5,6 +5,7 @@ use crate::model::{
     SessionInfo, SessionNumber, Timestamp,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::sync::Arc;
 
 /// A branch's newest revision (its base's, before it has one of its own).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,7 +132,7 @@ pub struct DroppedText {
 #[serde(deny_unknown_fields)]
 pub struct Refs {
     /// The sessions by number.
-    pub sessions: Vec<SessionRefs>,
+    pub sessions: Vec<Arc<SessionRefs>>,
     /// The session chosen to be current.
     pub pinned: Option<SessionNumber>,
     /// The session last worked in by a person or a hook.
@@ -153,7 +154,7 @@ impl Refs {
         if !known(self.pinned) || !known(self.last_used) {
             return Err("it names a session that there is not");
         }
-        self.sessions.iter().try_for_each(SessionRefs::check)
+        self.sessions.iter().try_for_each(|session| session.check())
     }
 }
 

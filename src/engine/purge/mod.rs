@@ -23,6 +23,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -297,10 +298,10 @@ fn rewrite(view: &View, refs: &Refs, task: &Task<'_>, sources: Sources) -> Resul
     let mut new = rewriter.refs(refs)?;
     if sources == Sources::Known {
         let sessions = new.sessions.iter_mut().zip(&refs.sessions);
-        for (new, old) in
-            sessions.flat_map(|(new, old)| new.bookmarks.iter_mut().zip(&old.bookmarks))
-        {
-            new.source.clone_from(&old.source);
+        for (new, old) in sessions {
+            for (new, old) in Arc::make_mut(new).bookmarks.iter_mut().zip(&old.bookmarks) {
+                new.source.clone_from(&old.source);
+            }
         }
     }
     rewriter.bookmarks()?;

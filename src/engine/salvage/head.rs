@@ -17,6 +17,7 @@ use crate::format::{
 };
 use crate::model::{SessionNumber, Timestamp};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 impl Salvage {
     /// Gives each branch whose head cannot be made a new one, with the claims that are known.
@@ -125,6 +126,7 @@ impl Salvage {
         })?;
         self.revisions = whole;
         for (number, session) in (0..).zip(&mut self.refs.sessions) {
+            let session = Arc::make_mut(session);
             session.facts = facts.get(&number).copied().unwrap_or(0);
             session.checkpoints = checkpoints.get(&number).copied().unwrap_or(0);
         }

@@ -11,6 +11,7 @@ use crate::model::{
     BranchNumber, Checkpoint, CheckpointId, SessionNumber, Timestamp, Trigger, Value,
 };
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// No damage takes more records than this and leaves the next: who says so was not written by forge.
 const MAX_MISSING: u64 = 1 << 24;
@@ -185,7 +186,7 @@ impl Salvage {
         if missing.is_empty() {
             return Ok(());
         }
-        session.next_sequence = sequence;
+        Arc::make_mut(session).next_sequence = sequence;
         let current = session.current_branch;
         // A record holds one revision at most, and then perhaps its checkpoint.
         let mut parents: HashMap<u64, BranchNumber> = parent.into_iter().collect();

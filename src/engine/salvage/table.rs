@@ -9,10 +9,11 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     BookmarkRow, CheckpointRow, FoldRow, Header, KeyframeRow, OperationRow, RevisionRow,
-    SegmentRow, SequenceRow, TotalsRow, is_whole,
+    SegmentRow, SequenceRow, SessionRefs, TotalsRow, is_whole,
 };
 use crate::model::{OperationId, SessionNumber};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 impl Salvage {
     /// Takes over the primary rows of the index that are whole.
@@ -149,7 +150,7 @@ impl Salvage {
             && let Ok(row) = RevisionRow::decode(value)
             && let Ok(header) = Header::decode(&row.header)
         {
-            let own = |session: &crate::format::SessionRefs| session.info.id == header.session;
+            let own = |session: &Arc<SessionRefs>| session.info.id == header.session;
             if let Some(number) = self.refs.sessions.iter().position(own) {
                 let number = number as SessionNumber;
                 return of(number).branch(header.branch).number(header.sequence).build();

@@ -93,7 +93,7 @@ impl Engine {
         if let Err(error) = self.verify_journal(findings) {
             findings.refused("the journal", &error);
         }
-        match self.live.written() {
+        match self.live.written().and_then(|view| view.check_density().map(|()| view)) {
             Err(error) => {
                 // The journal behind it cannot be read: that is said already.
                 let problem = chain(&error);

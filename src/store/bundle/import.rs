@@ -19,6 +19,7 @@ use crate::format::{
 use crate::model::{Operation, OperationId, SessionKind, SessionNumber};
 use crate::store::{Act, Store};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// What an import took.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,8 +84,9 @@ impl Store {
 
 /// The number of a session here, and whether it is there yet.
 fn place(refs: &Refs, session: &BundleSession) -> Result<(SessionNumber, bool)> {
-    let own =
-        |known: &SessionRefs| known.info.id == session.info.id && known.gone != Some(Gone::Swept);
+    let own = |known: &Arc<SessionRefs>| {
+        known.info.id == session.info.id && known.gone != Some(Gone::Swept)
+    };
     if let Some(number) = refs.sessions.iter().position(own) {
         let here = session_refs(refs, number as SessionNumber)?;
         if here.gone.is_some() {

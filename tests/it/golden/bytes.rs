@@ -243,7 +243,7 @@ fn refs(branches: usize) -> Refs {
         }],
         gone: Some(Gone::Pruned(OperationId::from_bytes([0x13; 16]))),
     };
-    Refs { sessions: vec![session], pinned: None, last_used: Some(0), purges: 0 }
+    Refs { sessions: vec![session.into()], pinned: None, last_used: Some(0), purges: 0 }
 }
 
 pub(super) fn bookmark() -> BookmarkRow {
