@@ -44,10 +44,11 @@ pub(super) fn rescue(
     if let Some(cipher) = cipher {
         index = encrypted::rescued(index, cipher, key::hidden, mender);
     }
-    let breach = index.breach.clone();
+    let (breach, mended) = (index.breach.clone(), index.mended);
     let folder = path.join(JOURNAL_FOLDER);
     let (pieces, end) = journal::rescue(&folder, seals, cipher, mender)?;
     let mut saved = salvage(index, pieces, end, now)?;
+    saved.mended += mended;
     if let Some(breach) = breach {
         saved
             .lost

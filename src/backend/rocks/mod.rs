@@ -6,6 +6,7 @@
 //! read-only, and keep them by a shared lock on a lease file.
 
 mod apply;
+mod blocks;
 mod copy;
 mod folder;
 mod options;

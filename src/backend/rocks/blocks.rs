@@ -1,0 +1,214 @@
+//! The entries of RocksDB's files, read without it, with a single wrong bit among their lengths and keys put right.
+//!
+//! A file is a sequence of blocks. A block is a sequence of entries (shared bytes of the key before, further bytes of the
+//! key, bytes of the value, all as varints; then the two), the offsets of every sixteenth entry and their number (u32
+//! little-endian), and a trailer of 5 bytes: how it is compressed, and a checksum. The last 8 bytes of a key are its number
+//! in the order of writing and whether it was written or deleted. RocksDB's `table/format.cc` has the checksum.
+
+use std::ops::Range;
+use twox_hash::XxHash3_64;
+
+/// RocksDB's own default, which is not changed in `options`.
+const RESTART_ENTRIES: usize = 16;
+const TRAILER_BYTES: usize = 5;
+const NUMBER_BYTES: usize = 8;
+/// At the end of a file, from format 6 of RocksDB's tables on: the kind of checksum, `MARK`, a checksum of the footer, what the
+/// checksums of this file's blocks begin with, and more.
+const FOOTER_BYTES: usize = 53;
+const FOOTER_MARK: [u8; 4] = [0x3e, 0, 0x7a, 0];
+const XXH3: u8 = 4;
+/// Of an entry that cannot be read so many bytes may be to blame: its lengths and its key.
+const HEADER_BYTES: usize = 96;
+/// So far behind its beginning the end of a block is looked for, at so many places that could be one.
+const MAX_BLOCK_BYTES: usize = 256 << 10;
+const ENDS: usize = 16;
+/// So many blocks of a file are tried to be put right: more are wrong only if all is.
+const MENDS: usize = 32;
+
+/// An entry of a block.
+pub(super) struct Entry {
+    pub(super) key: Vec<u8>,
+    pub(super) number: u64,
+    /// `None` if the key was deleted.
+    pub(super) value: Option<Vec<u8>>,
+}
+
+/// Every entry that can be found, and how many wrong bits were put right: block by block, and behind one that cannot be
+/// read from the next that can.
+pub(super) fn entries(bytes: &[u8]) -> (Vec<Entry>, u64) {
+    let sum = Sum::of(bytes);
+    let (mut found, mut mended) = (Vec::new(), 0);
+    let mut mends = MENDS;
+    let mut at = 0;
+    // Behind a whole block another one begins.
+    let mut begins = true;
+    while at < bytes.len() {
+        let mut block = block(bytes, at);
+        let is_right = block.end.zip(sum).is_none_or(|(end, sum)| sum.is_right(bytes, at..end));
+        if let Some(sum) = sum
+            && begins
+            && mends > 0
+            && (block.end.is_none() || !is_right)
+        {
+            mends -= 1;
+            if let Some(right) = mend(bytes, at, &block, sum) {
+                block = right;
+                mended += 1;
+            }
+        }
+        begins = block.end.is_some();
+        // One entry alone may be anything that looks like one; several in a row are a block that ends badly.
+        let is_some = begins || block.entries.len() > 1;
+        at = block.end.unwrap_or(if is_some { block.stopped + 1 } else { at + 1 });
+        if is_some {
+            found.append(&mut block.entries);
+        }
+    }
+    (found, mended)
+}
+
+/// What the checksums of a file's blocks begin with.
+#[derive(Clone, Copy)]
+struct Sum(u32);
+
+impl Sum {
+    /// `None` if its checksums are of another kind.
+    fn of(file: &[u8]) -> Option<Self> {
+        let footer = file.get(file.len().checked_sub(FOOTER_BYTES)?..)?;
+        let is_known = footer.first() == Some(&XXH3) && footer.get(1..5) == Some(&FOOTER_MARK);
+        is_known.then(|| number(footer, 9).map(Self))?
+    }
+
+    /// Whether the block that stands there, its trailer included, is what was written.
+    fn is_right(self, file: &[u8], block: Range<usize>) -> bool {
+        let from = block.start;
+        file.get(block).is_some_and(|block| self.agrees(block, from))
+    }
+
+    /// Whether these bytes are a block that was written at this place of the file.
+    fn agrees(self, block: &[u8], from: usize) -> bool {
+        const LAST_BYTE_PRIME: u32 = 0x6b90_83d9;
+        let Some((content, trailer)) = block.split_last_chunk::<TRAILER_BYTES>() else {
+            return false;
+        };
+        let hash = XxHash3_64::oneshot(content) as u32;
+        let hash = hash ^ u32::from(trailer[0]).wrapping_mul(LAST_BYTE_PRIME);
+        let place = (from as u32).wrapping_add((from as u64 >> 32) as u32);
+        let context = if self.0 == 0 { 0 } else { self.0 ^ place };
+        number(trailer, 1) == Some(hash.wrapping_add(context))
+    }
+}
+
+/// The block with the one bit turned that its checksum asks for, if it is one of a length or a key. Wrong bits of values are
+/// not looked for: those have hashes of their own, and nothing behind them is lost.
+fn mend(bytes: &[u8], start: usize, broken: &Block, sum: Sum) -> Option<Block> {
+    let stopped = broken.stopped..broken.stopped + HEADER_BYTES;
+    let headers = || broken.headers.iter().cloned().chain([stopped.clone()]).flatten();
+    let ends: Vec<usize> = match broken.end {
+        Some(end) => vec![end],
+        None => ends(bytes, start).take(ENDS).collect(),
+    };
+    ends.into_iter().find_map(|end| {
+        let mut copy = bytes.get(start..end)?.to_vec();
+        let mut turns = headers().flat_map(|place| (0..8).map(move |bit| (place, 1 << bit)));
+        let turn = |copy: &mut [u8], place: usize, bit: u8| {
+            if let Some(byte) = copy.get_mut(place - start) {
+                *byte ^= bit;
+            }
+        };
+        let turned = turns.find(|(place, bit)| {
+            turn(&mut copy, *place, *bit);
+            let right = sum.agrees(&copy, start);
+            if !right {
+                turn(&mut copy, *place, *bit);
+            }
+            right
+        });
+        turned?;
+        let mut right = block(&copy, 0);
+        right.end = right.end.filter(|right| start + right == end).map(|_| end);
+        right.end.map(|_| right)
+    })
+}
+
+/// Where the block that begins here may end: behind what could be the offsets of its entries and their number.
+fn ends(bytes: &[u8], start: usize) -> impl Iterator<Item = usize> {
+    let last = bytes.len().min(start.saturating_add(MAX_BLOCK_BYTES));
+    (start + 8..last.saturating_sub(TRAILER_BYTES - 1)).filter_map(move |end| {
+        let restarts = number(bytes, end - 4)? as usize;
+        let first = (end - 4).checked_sub(restarts.checked_mul(4)?)?;
+        let is_end = restarts > 0 && first > start && number(bytes, first) == Some(0);
+        is_end.then_some(end + TRAILER_BYTES)
+    })
+}
+
+struct Block {
+    entries: Vec<Entry>,
+    /// Where the lengths and the key of each stand.
+    headers: Vec<Range<usize>>,
+    /// Where no other entry was found.
+    stopped: usize,
+    /// Where it ends, if it is whole.
+    end: Option<usize>,
+}
+
+/// What can be read of the block that begins here.
+fn block(bytes: &[u8], start: usize) -> Block {
+    let mut block = Block { entries: Vec::new(), headers: Vec::new(), stopped: start, end: None };
+    let mut key: Vec<u8> = Vec::new();
+    loop {
+        let at = block.stopped;
+        let restarts = block.entries.len().div_ceil(RESTART_ENTRIES);
+        if restarts > 0
+            && number(bytes, at) == Some(0)
+            && number(bytes, at + 4 * restarts) == u32::try_from(restarts).ok()
+        {
+            block.end = Some(at + 4 * restarts + 4 + TRAILER_BYTES);
+            return block;
+        }
+        let Some((entry, header, end)) = entry(bytes, at, &mut key) else { return block };
+        block.entries.push(entry);
+        block.headers.push(header);
+        block.stopped = end;
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|four| u32::from_le_bytes(*four))
+}
+
+/// The entry that begins here, where its lengths and key stand, and where it ends. `key` is the key before, and then this one.
+fn entry(bytes: &[u8], at: usize, key: &mut Vec<u8>) -> Option<(Entry, Range<usize>, usize)> {
+    let start = at;
+    let (shared, at) = varint(bytes, at)?;
+    let (further, at) = varint(bytes, at)?;
+    let (length, at) = varint(bytes, at)?;
+    let behind = at.checked_add(further)?;
+    let end = behind.checked_add(length)?;
+    let (more, value) = (bytes.get(at..behind)?, bytes.get(behind..end)?);
+    if shared > key.len() || shared + further <= NUMBER_BYTES {
+        return None;
+    }
+    key.truncate(shared);
+    key.extend_from_slice(more);
+    let (stored, tail) = key.split_last_chunk::<NUMBER_BYTES>()?;
+    let tail = u64::from_le_bytes(*tail);
+    let value = match tail & 0xff {
+        0 => None,
+        1 => Some(value.to_vec()),
+        _ => return None,
+    };
+    Some((Entry { key: stored.to_vec(), number: tail >> 8, value }, start..behind, end))
+}
+
+fn varint(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let mut value = 0_usize;
+    for place in 0..5 {
+        let byte = *bytes.get(at + place)?;
+        value |= usize::from(byte & 0x7f) << (7 * place);
+        if byte & 0x80 == 0 {
+            return Some((value, at + place + 1));
+        }
+    }
+    None
+}
