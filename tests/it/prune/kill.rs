@@ -2,7 +2,7 @@
 #![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
 
 use super::{act, all, bare, create, history, open, time};
-use crate::fault::{can_strike, copy, killed_at};
+use crate::fault::{can_strike, copy, count, killed_at};
 use forge_store::store::{CheckpointFilter, Options, Store};
 use std::path::PathBuf;
 
@@ -31,9 +31,10 @@ fn a_process_killed_anywhere_while_pruning_leaves_every_state_what_it_was() {
     let first = folder.path().join("first");
     let before = all(&history(&create(&first)));
     let mut struck = 0;
-    for call in ["pwrite64", "fdatasync", "rename", "unlink"] {
-        // Every call at first, then every seventh: most are RocksDB's own.
-        let numbers = (1..8).chain((8..).step_by(7));
+    let step = count("FORGE_CRASH_STEP", 7).max(1) as usize;
+    for call in ["pwrite64", "write", "fdatasync", "fsync", "rename", "unlink", "ftruncate"] {
+        // Every call at first, then some: most are RocksDB's own.
+        let numbers = (1..8).chain((8..).step_by(step));
         for nth in numbers {
             let path = folder.path().join(format!("{call}-{nth}"));
             copy(&first, &path);
@@ -76,6 +77,6 @@ fn a_process_killed_anywhere_while_pruning_leaves_every_state_what_it_was() {
             struck += 1;
         }
     }
-    eprintln!("killed while pruning: {struck} times");
+    eprintln!("killed while pruning: {struck} kills, every state what it was");
     assert!(struck > 10, "the kills hardly struck");
 }
