@@ -17,8 +17,8 @@ use crate::model::{Author, BranchNumber, Operation, OperationId, SessionNumber, 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
-/// A tail that costs a reader as much as reading this many bytes is worth a new generation: about 160 revisions of 25
-/// changes, or 450 of one. See `docs/benchmarks.md`.
+/// A tail that costs a reader as much as reading this many bytes is worth a new generation: about 125 revisions of 25
+/// changes, or 250 of one. See `docs/benchmarks.md`.
 pub const APPLY_BYTES: u64 = 1_200_000;
 /// Room behind the journal's end while a process maintains it: a tail of [`APPLY_BYTES`], and what comes in while it is
 /// applied.
