@@ -115,8 +115,8 @@ fn place(view: &dyn Snapshot, number: SessionNumber, sequence: u64) -> Result<At
     }
 }
 
-/// The revisions that both have as ancestors and that are no ancestors of another such one, newest first. There are
-/// several where both merged the same other branches.
+/// What both last had: newest first, each revision that is an ancestor of both and of none taken already. So whatever both go
+/// back to is one of them or an ancestor of one. There are several where both merged the same other branches.
 pub(crate) fn bases(
     view: &dyn Snapshot,
     refs: &Refs,
@@ -136,9 +136,12 @@ pub(crate) fn bases(
         }
     }
     common.sort_by_key(|(at, _)| std::cmp::Reverse(at.sequence));
-    let is_behind = |one: &At| {
-        common.iter().any(|(other, known)| other.sequence > one.sequence && known.holds(*one))
-    };
-    let newest: Vec<bool> = common.iter().map(|(at, _)| !is_behind(at)).collect();
-    Ok(common.into_iter().zip(newest).filter(|(_, newest)| *newest).map(|(one, _)| one).collect())
+    let mut bases: Vec<(At, Ancestry)> = Vec::new();
+    for (at, known) in common {
+        // One that was passed over hides nothing: a branch that went back lost what it had merged.
+        if !bases.iter().any(|(_, taken)| taken.holds(at)) {
+            bases.push((at, known));
+        }
+    }
+    Ok(bases)
 }

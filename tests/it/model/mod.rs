@@ -176,3 +176,35 @@ fn an_encrypted_store_equals_full_copies_of_every_moment() {
 fn a_store_in_files_equals_full_copies_of_every_moment() {
     proptest!(cases(24), |(steps in steps())| run::run(&mut run::Place::files(), &steps));
 }
+
+/// A merge was undone and redone, and the other branch went back to where it was undone: what had been merged stood behind the merge,
+/// which stood behind the undo, which does not have it. It hid it in the model, and would have in the store one branch further.
+#[test]
+fn a_merge_that_was_undone_and_redone_hides_nothing_of_what_both_had() {
+    let write = |claim: Option<u8>| {
+        let claims = claim.map(|claim| (claim, Some(Text::Short(0)))).into_iter().collect();
+        Step::Write { claims, facts: Vec::new(), checkpoint: None }
+    };
+    let merge = |source, target| Step::Merge { source, target, prefer: None, quietly: false };
+    let fork = || Step::Fork { from: None };
+    let steps = [
+        write(Some(0)),
+        write(Some(1)),
+        fork(),
+        fork(),
+        write(Some(2)),
+        merge(16476, 707),
+        Step::Undo,
+        Step::Redo,
+        Step::Restore { to: 12592 },
+        Step::Switch { branch: 0, quietly: false },
+        fork(),
+        fork(),
+        write(None),
+        merge(57883, 64852),
+    ];
+    let steps: Vec<Timed> =
+        steps.map(|step| Timed { session: 0, seconds: 1, step }).into_iter().collect();
+    run::run(&mut run::Place::memory(), &steps);
+    run::run(&mut run::Place::files(), &steps);
+}

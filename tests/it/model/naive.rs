@@ -267,19 +267,16 @@ impl Naive {
         found
     }
 
-    /// What both sets have and nothing else that both have goes back to, newest first.
+    /// What both sets have, newest first, without what one that was taken already goes back to.
     pub(super) fn bases(&self, ours: &BTreeSet<u64>, theirs: &BTreeSet<u64>) -> Vec<u64> {
         let common: BTreeSet<u64> = ours.intersection(theirs).copied().collect();
-        let behind: BTreeSet<u64> = common
-            .iter()
-            .flat_map(|number| {
-                let mut before = self.ancestors(Some(*number));
-                before.remove(number);
-                before
-            })
-            .collect();
-        let mut bases: Vec<u64> = common.difference(&behind).copied().collect();
-        bases.reverse();
+        let (mut bases, mut behind) = (Vec::new(), BTreeSet::new());
+        for number in common.into_iter().rev() {
+            if !behind.contains(&number) {
+                behind.extend(self.ancestors(Some(number)));
+                bases.push(number);
+            }
+        }
         bases
     }
 
