@@ -64,7 +64,7 @@ pub(crate) fn segments(
 /// The segments of a blob that begins with `content`, made while `work` is done; and what that gives.
 pub(crate) fn segments_while<T>(content: &[u8], work: impl FnOnce() -> T) -> (Vec<Segment>, T) {
     let parts = parts(0, 0, content);
-    cores::map_while(&parts, Part::seal, work)
+    cores::map_while(&parts, usize::MAX, Part::seal, work)
 }
 
 /// How what stands in `window` behind its first `before` bytes is cut; there the blob holds `offset` bytes.

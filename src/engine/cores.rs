@@ -6,9 +6,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{available_parallelism, scope, yield_now};
 
-/// More do not help those who read and decode: reading goes on beside few decoders only.
-const MAX_WORKERS: usize = 8;
-
 thread_local! {
     static STANDS_BACK: Cell<bool> = const { Cell::new(false) };
 }
@@ -70,10 +67,11 @@ pub(crate) fn map<T: Sync, R: Send>(
     })
 }
 
-/// What `one` makes of each item, in their order, and what `work` gives, which this thread does meanwhile; then it helps with the
-/// items that nobody has begun.
+/// What `one` makes of each item, in their order, on as many as `most` cores, and what `work` gives, which this thread does
+/// meanwhile; then it helps with the items that nobody has begun.
 pub(crate) fn map_while<T: Sync, R: Send, W>(
     items: &[T],
+    most: usize,
     one: impl Fn(&T) -> R + Sync,
     work: impl FnOnce() -> W,
 ) -> (Vec<R>, W) {
@@ -91,9 +89,8 @@ pub(crate) fn map_while<T: Sync, R: Send, W>(
         }
     };
     scope(|scope| {
-        let others: Vec<_> = (1..cores().min(MAX_WORKERS).min(items.len() + 1))
-            .map(|_| scope.spawn(share))
-            .collect();
+        let others: Vec<_> =
+            (1..cores().min(most).min(items.len() + 1)).map(|_| scope.spawn(share)).collect();
         let done = work();
         let mut all = share();
         for other in others {
@@ -133,9 +130,11 @@ mod tests {
     fn what_is_made_meanwhile_is_made_once_and_in_order() {
         for count in [0, 1, 2, 3, 100] {
             let items: Vec<usize> = (0..count).collect();
-            let (doubled, done) = map_while(&items, |item| item * 2, || "done");
-            assert_eq!(doubled, (0..count).map(|item| item * 2).collect::<Vec<_>>());
-            assert_eq!(done, "done");
+            for most in [1, usize::MAX] {
+                let (doubled, done) = map_while(&items, most, |item| item * 2, || "done");
+                assert_eq!(doubled, (0..count).map(|item| item * 2).collect::<Vec<_>>());
+                assert_eq!(done, "done");
+            }
         }
     }
 }

@@ -21,6 +21,8 @@ use std::sync::Arc;
 const PARALLEL_OBJECTS: usize = 12;
 /// So many are read of the index at once.
 const OBJECTS_AT_ONCE: usize = 16;
+/// More do not help: one core reads while the others decode.
+const MAX_WORKERS: usize = 8;
 
 /// The state of a revision. Every object read is checked against its name, and the number of claims against the
 /// revision's header.
@@ -247,7 +249,7 @@ fn open_all(view: &dyn Objects, missing: &[(usize, ObjectKind, u64)]) -> Result<
         // Chunks are larger than deltas by far: whoever is free takes the next few objects.
         let share = (missing.len() / (4 * cores())).clamp(1, OBJECTS_AT_ONCE);
         let shares: Vec<_> = missing.chunks(share).collect();
-        cores::map_while(&shares, some, || ()).0
+        cores::map_while(&shares, MAX_WORKERS, some, || ()).0
     };
     let mut opened = Vec::with_capacity(missing.len());
     for part in parts {
