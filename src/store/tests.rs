@@ -149,4 +149,12 @@ fn what_was_left_is_read_again() {
     reader.leave();
     note(&session, "N3");
     assert_eq!(count(&reader), 3);
+    // An index that cannot be opened is told by whoever needs it.
+    let damaged = Store::open(&path, Options::default()).unwrap();
+    let index = path.join(folder::INDEX_FOLDER);
+    let mut generations = fs::read_dir(&index).unwrap().map(|entry| entry.unwrap().path());
+    let generation = generations.find(|path| path.join("CURRENT").exists()).unwrap();
+    fs::write(generation.join("CURRENT"), "nothing\n").unwrap();
+    let session = damaged.session("s").unwrap();
+    assert!(session.head().and_then(|head| session.state(&head)).is_err());
 }
