@@ -514,8 +514,7 @@ pub(crate) fn branches(
     for (place, branch) in (0..).zip(&session.branches) {
         let created = branch.changes.first().map(|change| change.time).unwrap_or_default();
         // Whatever a clock said of later changes, a branch is not there before it is made.
-        let is_made = |_: &&BranchChange| created <= time;
-        let change = branch.changes.iter().rfind(|change| change.time <= time).filter(is_made);
+        let change = branch.changes.iter().rfind(|change| change.time.max(created) <= time);
         // `main` is there before the session's first moment.
         let Some(change) = change.or_else(|| branch.changes.first().filter(|_| place == 0)) else {
             continue;

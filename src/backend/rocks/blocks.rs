@@ -12,7 +12,7 @@ use twox_hash::XxHash3_64;
 const RESTART_ENTRIES: usize = 16;
 const TRAILER_BYTES: usize = 5;
 const NUMBER_BYTES: usize = 8;
-/// At the end of a file, from format 6 of RocksDB's tables on: the kind of checksum, `MARK`, a checksum of the footer, what the
+/// At the end of a file, from format 6 of RocksDB's tables on: the kind of checksum, `FOOTER_MARK`, a checksum of the footer, what the
 /// checksums of this file's blocks begin with, and more.
 const FOOTER_BYTES: usize = 53;
 const FOOTER_MARK: [u8; 4] = [0x3e, 0, 0x7a, 0];
