@@ -278,6 +278,9 @@ impl From<store::Error> for CommandError {
             store::Error::Backend(backend::Error::Breach { .. }) => Some(
                 "'forge verify' looks at all of it; go back to a backup, or keep it as it is with 'forge adopt'".to_owned(),
             ),
+            store::Error::Backend(backend::Error::Incomplete { .. }) => Some(
+                "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new folder".to_owned(),
+            ),
             store::Error::Backend(backend::Error::Busy { .. }) => {
                 Some("try again, or wait longer with '--lock-timeout SECONDS'".to_owned())
             }
@@ -316,6 +319,12 @@ mod tests {
         let (prefix, matches) = ("ab".to_owned(), vec!["abc".to_owned(), "abd".to_owned()]);
         let error: CommandError = store::Error::Ambiguous { prefix, matches }.into();
         assert_eq!((error.exit_code(), error.hints().len()), (EXIT_INVALID, 1));
+        let what = "the session 's' ends there at #1, not at #2".to_owned();
+        let error: CommandError =
+            store::Error::Backend(backend::Error::Incomplete { what: what.clone() }).into();
+        assert_eq!(error.exit_code(), EXIT_CORRUPT);
+        assert_eq!(error.message(), format!("the index is damaged: {what}"));
+        assert!(error.hints()[0].contains("'forge repair TO'"), "{:?}", error.hints());
     }
 
     #[test]
