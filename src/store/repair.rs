@@ -90,6 +90,11 @@ fn marker(path: &Path) -> Result<String, Result<Mended>> {
     }
 }
 
+/// Whether the marker is wrong, and one bit away from what its own checksum says.
+pub(super) fn is_mendable(path: &Path) -> bool {
+    matches!(marker(path), Err(Ok((_, true))))
+}
+
 /// The files of the spool by name, those that were put aside too, with a wrong bit put right.
 fn spooled(
     path: &Path,

@@ -2,7 +2,7 @@
 
 use super::folder::{FORMAT_FILE, JOURNAL_FOLDER, check_files, shown_index};
 use super::keyring::Trust;
-use super::repair::rescue;
+use super::repair::{is_mendable, rescue};
 use super::{Options, Standing, Store, Waiting};
 use crate::backend::journal::Journal;
 use crate::engine::rebuild::Rebuilt;
@@ -84,6 +84,9 @@ impl Store {
             Ok(bytes) => match Marker::decode(&String::from_utf8_lossy(&bytes)) {
                 Err(MarkerError::Foreign(reason)) if path.join(JOURNAL_FOLDER).exists() => {
                     Err(reason)
+                }
+                Err(MarkerError::Version { .. }) if is_mendable(path) => {
+                    Err("names another format by one wrong bit".to_owned())
                 }
                 marker => Ok(marker?),
             },

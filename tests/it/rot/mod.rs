@@ -6,6 +6,7 @@
 
 pub(crate) mod store;
 
+use forge_store::error::ErrorKind;
 use forge_store::model::Timestamp;
 use forge_store::store::{Act, Depth, Options, Outcome, Store};
 use std::collections::BTreeMap;
@@ -260,6 +261,31 @@ fn no_flipped_bit_makes_anything_false_or_is_lost_without_a_word() {
     report(test, &counts);
     assert!(counts.detected > counts.harmless / 4);
     assert!(counts.saved * 100 >= counts.states * 99, "too little was saved");
+}
+
+/// One bit of the digit makes another version of the format, which verify took for a store of a later forge and refused,
+/// while repair put it right.
+#[test]
+fn a_format_of_another_version_by_one_wrong_bit_is_put_right() {
+    let golden = Golden::new();
+    let file = Path::new("FORMAT");
+    let text = fs::read_to_string(golden.path.join(file)).unwrap();
+    let place = text.find(" 1.").expect("a version") + 1;
+    let mut counts = Counts::default();
+    for bit in 0..8 {
+        damage(&golden, file, &format!("FORMAT bit {bit}"), true, &mut counts, |path| {
+            change(path, |bytes| bytes[place] ^= 1 << bit);
+        });
+    }
+    report("formats", &counts);
+    assert_eq!((counts.repaired, counts.saved), (8, counts.states));
+    // What two bits make is no accident that can be told from a later format.
+    let folder = folder();
+    let later = folder.path().join("later");
+    copy(&golden.path, &later, file);
+    change(&later.join(file), |bytes| bytes[place] = b'2');
+    let refused = Store::verify(&later, Depth::ReadData, TIME, None).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Unsupported);
 }
 
 /// No hash covered what an object is: one bit made a delta a page, which was called whole, kept, and never a delta again.
