@@ -11,8 +11,10 @@ use forge_store::model::Timestamp;
 use forge_store::store::{Act, Depth, Options, Outcome, Store};
 use std::collections::BTreeMap;
 use std::fs;
+use std::num::NonZero;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
+use std::thread::{available_parallelism, scope};
 use store::{Read, copy, files, make, read};
 
 const TIME: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
@@ -78,6 +80,20 @@ struct Counts {
     saved: u64,
     /// The smallest share of states that a repair saved, in thousandths, and what was damaged.
     least: Option<(u64, String)>,
+}
+
+impl Counts {
+    fn and(self, other: Self) -> Self {
+        let worst = |(one, _): &(u64, String)| *one;
+        Self {
+            detected: self.detected + other.detected,
+            harmless: self.harmless + other.harmless,
+            repaired: self.repaired + other.repaired,
+            states: self.states + other.states,
+            saved: self.saved + other.saved,
+            least: self.least.into_iter().chain(other.least).min_by_key(worst),
+        }
+    }
 }
 
 /// Reads, verifies and (if asked) repairs a damaged copy. What is read is either right or an error; what is an error is
@@ -243,21 +259,32 @@ fn no_flipped_bit_makes_anything_false_or_is_lost_without_a_word() {
         files.iter().map(|file| golden.path.join(file).metadata().unwrap().len()).collect();
     let whole: u64 = sizes.iter().sum();
     let flips = number("FORGE_FLIPS", 300);
-    let mut counts = Counts::default();
+    let mut wanted = Vec::new();
     for (file, size) in files.iter().zip(&sizes).filter(|(_, size)| **size > 0) {
         // At least some of each file, the rest by its size.
         let share = if flips == 0 { *size } else { (flips * size / whole).max(6).min(*size) };
         for n in 0..share {
             let (from, to) = (n * size / share, ((n + 1) * size / share).max(n * size / share + 1));
-            let place = from + numbers.below(to - from);
-            let bit = numbers.below(8);
-            let what = format!("{} byte {place} bit {bit}", file.display());
-            // Each is repaired: a delta at the beginning costs all that stands on it, so few repairs say little.
-            damage(&golden, file, &what, true, &mut counts, |path| {
-                change(path, |bytes| bytes[place as usize] ^= 1 << bit);
-            });
+            wanted.push((file, from + numbers.below(to - from), numbers.below(8)));
         }
     }
+    let flip = |(file, place, bit): &(&PathBuf, u64, u64), counts: &mut Counts| {
+        let what = format!("{} byte {place} bit {bit}", file.display());
+        // Each is repaired: a delta at the beginning costs all that stands on it, so few repairs say little.
+        damage(&golden, file, &what, true, counts, |path| {
+            change(path, |bytes| bytes[*place as usize] ^= 1 << bit);
+        });
+    };
+    let cores = available_parallelism().map_or(1, NonZero::get);
+    let counts = scope(|scope| {
+        let share = |core: usize| {
+            let mut counts = Counts::default();
+            wanted.iter().skip(core).step_by(cores).for_each(|one| flip(one, &mut counts));
+            counts
+        };
+        let shares: Vec<_> = (0..cores).map(|core| scope.spawn(move || share(core))).collect();
+        shares.into_iter().map(|share| share.join().unwrap()).fold(Counts::default(), Counts::and)
+    });
     report(test, &counts);
     assert!(counts.detected > counts.harmless / 4);
     assert!(counts.saved * 100 >= counts.states * 99, "too little was saved");
