@@ -2,7 +2,7 @@
 //! both states.
 
 use super::lineage::{self, At, Stretch};
-use super::materialize::{Content, Objects, cost, materialize, scan};
+use super::materialize::{self, Content, Objects, cost, scan};
 use super::object;
 use super::refs::session;
 use super::state::{Differences, Place};
@@ -55,8 +55,7 @@ pub(crate) fn raw(
     if let Some(differences) = along(view, refs, number, to, from)? {
         return Ok(differences.swapped());
     }
-    let old = materialize(view, refs, number, from)?;
-    let new = materialize(view, refs, number, to)?;
+    let (old, new) = materialize::both(view, refs, number, (from, to))?;
     Ok(Differences::between(&old, &new))
 }
 

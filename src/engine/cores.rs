@@ -101,6 +101,22 @@ pub(crate) fn map_while<T: Sync, R: Send, W>(
     })
 }
 
+/// What both give, made at the same time where that is worth it and there are cores for it.
+pub(crate) fn both<A, B: Send>(
+    is_worth_it: bool,
+    one: impl FnOnce() -> A,
+    other: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    if !is_worth_it || cores() == 1 {
+        return (one(), other());
+    }
+    scope(|scope| {
+        let other = scope.spawn(other);
+        let one = one();
+        (one, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,6 +139,13 @@ mod tests {
                 let doubled = map(&items, worth, |item| item * 2);
                 assert_eq!(doubled, (0..count).map(|item| item * 2).collect::<Vec<_>>());
             }
+        }
+    }
+
+    #[test]
+    fn both_are_made_once() {
+        for is_worth_it in [false, true] {
+            assert_eq!(both(is_worth_it, || 1, || "two"), (1, "two"));
         }
     }
 

@@ -19,6 +19,8 @@ use std::sync::Arc;
 
 /// Below this many objects one thread is faster than two.
 const PARALLEL_OBJECTS: usize = 12;
+/// Below this many entries one thread lays out two states sooner than two do.
+const PARALLEL_ENTRIES: usize = 8192;
 /// So many are read of the index at once.
 const OBJECTS_AT_ONCE: usize = 16;
 /// More do not help: one core reads while the others decode.
@@ -32,28 +34,62 @@ pub(crate) fn materialize(
     session: SessionNumber,
     at: At,
 ) -> Result<State> {
-    if at.sequence == 0 {
-        return Ok(State::default());
-    }
     let plan = plan(view, refs, session, at)?;
-    let state = build(view, &plan)?;
-    let row = lineage::revision(view, session, at)?;
-    let header = Header::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
-    if header.count != state.len() as u64 {
-        return Err(Error::Corrupt {
-            what: format!("the state of #{}", at.sequence),
-            source: format!("it has {} claims, not {}", state.len(), header.count).into(),
-        });
-    }
-    Ok(state)
+    let scanned = scan(view, &plan.objects())?;
+    build(view, session, &plan, &scanned)
 }
 
+/// As [`materialize`], of two revisions at once: their objects are read together.
+pub(crate) fn both(
+    view: &dyn Objects,
+    refs: &Refs,
+    session: SessionNumber,
+    (one, other): (At, At),
+) -> Result<(State, State)> {
+    let plans = (plan(view, refs, session, one)?, plan(view, refs, session, other)?);
+    let mut wanted = plans.0.objects();
+    let first = wanted.len();
+    wanted.extend(plans.1.objects());
+    let scanned = scan(view, &wanted)?;
+    let is_worth_it = scanned.iter().map(|one| one.len()).sum::<usize>() >= PARALLEL_ENTRIES;
+    let (left, right) = scanned.split_at(first.min(scanned.len()));
+    let (one, other) = cores::both(
+        is_worth_it,
+        || build(view, session, &plans.0, left),
+        || build(view, session, &plans.1, right),
+    );
+    Ok((one?, other?))
+}
+
+#[derive(Default)]
 struct Plan {
+    /// The revision whose state it makes; `None` for the state before the first.
+    at: Option<At>,
     keyframe: Option<KeyframeRow>,
     /// Revisions to replay forwards, oldest first.
     forward: Vec<RevisionRow>,
     /// Revisions to take back, newest first.
     backward: Vec<RevisionRow>,
+}
+
+impl Plan {
+    /// How many objects are deltas to replay forwards.
+    fn forward_parts(&self) -> usize {
+        self.forward.iter().map(|row| row.parts.len()).sum()
+    }
+
+    /// How many are deltas.
+    fn deltas(&self) -> usize {
+        self.forward_parts() + self.backward.iter().map(|row| row.parts.len()).sum::<usize>()
+    }
+
+    /// The objects it takes: deltas to replay forwards, those to take back, the keyframe's chunks.
+    fn objects(&self) -> Vec<(ObjectKind, u64)> {
+        let rows = self.forward.iter().chain(&self.backward);
+        let deltas = rows.flat_map(|row| &row.parts).map(|part| (ObjectKind::Delta, *part));
+        let chunks = self.keyframe.iter().flat_map(|keyframe| &keyframe.chunks);
+        deltas.chain(chunks.map(|chunk| (ObjectKind::Chunk, chunk.object))).collect()
+    }
 }
 
 fn keyframe_near(
@@ -71,6 +107,9 @@ fn keyframe_near(
 }
 
 fn plan(view: &dyn Snapshot, refs: &Refs, session: SessionNumber, at: At) -> Result<Plan> {
+    if at.sequence == 0 {
+        return Ok(Plan::default());
+    }
     let mut way = Vec::new();
     let mut keyframe = None;
     let mut count = 0;
@@ -94,7 +133,7 @@ fn plan(view: &dyn Snapshot, refs: &Refs, session: SessionNumber, at: At) -> Res
         Ok(Way::of(rows, start))
     };
     let Some((between, later)) = later(view, session, at)? else {
-        return Ok(Plan { keyframe, forward: forward()?.rows, backward: Vec::new() });
+        return Ok(Plan { at: Some(at), keyframe, forward: forward()?.rows, backward: Vec::new() });
     };
     let backward = || Ok(Way::of(rows_of(view, session, between)?, later.bytes));
     // The way with fewer revisions is mostly the cheaper one. The other one is read only if there is much to gain.
@@ -107,9 +146,9 @@ fn plan(view: &dyn Snapshot, refs: &Refs, session: SessionNumber, at: At) -> Res
         _ => (near, is_back),
     };
     Ok(if is_back {
-        Plan { keyframe: Some(later), forward: Vec::new(), backward: chosen.rows }
+        Plan { at: Some(at), keyframe: Some(later), forward: Vec::new(), backward: chosen.rows }
     } else {
-        Plan { keyframe, forward: chosen.rows, backward: Vec::new() }
+        Plan { at: Some(at), keyframe, forward: chosen.rows, backward: Vec::new() }
     })
 }
 
@@ -299,19 +338,29 @@ impl Scanned {
     }
 }
 
-fn build(view: &dyn Objects, plan: &Plan) -> Result<State> {
-    let parts = |rows: &[RevisionRow]| -> Vec<(ObjectKind, u64)> {
-        rows.iter().flat_map(|row| &row.parts).map(|part| (ObjectKind::Delta, *part)).collect()
-    };
-    let mut wanted = parts(&plan.forward);
-    let forward = wanted.len();
-    wanted.extend(parts(&plan.backward));
-    let deltas = wanted.len();
-    if let Some(keyframe) = &plan.keyframe {
-        wanted.extend(keyframe.chunks.iter().map(|chunk| (ObjectKind::Chunk, chunk.object)));
+/// Makes the state of a plan from its objects.
+fn build(
+    view: &dyn Snapshot,
+    session: SessionNumber,
+    plan: &Plan,
+    scanned: &[Arc<Scanned>],
+) -> Result<State> {
+    let Some(at) = plan.at else { return Ok(State::default()) };
+    let state = lay_all(view, plan, scanned)?;
+    let row = lineage::revision(view, session, at)?;
+    let header = Header::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;
+    if header.count != state.len() as u64 {
+        return Err(Error::Corrupt {
+            what: format!("the state of #{}", at.sequence),
+            source: format!("it has {} claims, not {}", state.len(), header.count).into(),
+        });
     }
-    let scanned = scan(view, &wanted)?;
-    let base = base(plan, &scanned, deltas);
+    Ok(state)
+}
+
+fn lay_all(view: &dyn Snapshot, plan: &Plan, scanned: &[Arc<Scanned>]) -> Result<State> {
+    let (forward, deltas) = (plan.forward_parts(), plan.deltas());
+    let base = base(plan, scanned, deltas);
     let mut overrides: Vec<Override<'_>> = Vec::new();
     for (place, one) in scanned.iter().take(deltas).enumerate() {
         if let Content::Changes(changes) = &one.content
@@ -339,7 +388,7 @@ fn build(view: &dyn Objects, plan: &Plan) -> Result<State> {
     let entries: usize =
         scanned.iter().skip(base.start).take(base.len()).map(|one| one.len()).sum();
     let mut builder = StateBuilder::with_capacity(entries + overrides.len());
-    for one in &scanned {
+    for one in scanned {
         builder.buffer(Arc::clone(&one.bytes));
     }
     let mut overrides = overrides.as_slice();

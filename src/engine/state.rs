@@ -1,5 +1,6 @@
 //! A state in memory: every entry verified and addressable, none decoded before it is asked for.
 
+use super::cores;
 use crate::error::{Error, Result};
 use crate::format::{decode_entry, decode_key, encode_key, reads_as};
 use crate::model::{Entry, Key, Kind};
@@ -44,6 +45,16 @@ struct Slot {
     entry: Place,
 }
 
+impl Slot {
+    /// The same where the buffers stand behind so many others.
+    const fn shifted(self, by: u32) -> Self {
+        Self { key: self.key.shifted(by), entry: self.entry.shifted(by) }
+    }
+}
+
+/// Fewer claims than this are compared by one thread sooner than by two.
+const PARALLEL_CLAIMS: usize = 4096;
+
 /// The claims of one revision, sorted by kind and id.
 #[derive(Clone, Debug, Default)]
 pub struct State {
@@ -68,6 +79,22 @@ impl State {
         slot.key.of(&self.buffers)
     }
 
+    /// These claims and another state's in so many shares at most, the same keys in the same share.
+    fn shares<'a>(&'a self, other: &'a Self, count: usize) -> Vec<(&'a [Slot], &'a [Slot])> {
+        let (mut left, mut right) = (self.slots.as_slice(), other.slots.as_slice());
+        let mut shares = Vec::with_capacity(count);
+        let size = right.len().div_ceil(count).max(1);
+        while shares.len() + 1 < count {
+            let Some(next) = right.get(size) else { break };
+            let before = left.partition_point(|slot| self.key(slot) < other.key(next));
+            let (mine, others) = (left.split_at(before), right.split_at(size));
+            shares.push((mine.0, others.0));
+            (left, right) = (mine.1, others.1);
+        }
+        shares.push((left, right));
+        shares
+    }
+
     /// The claims as stored, sorted by key: encoded key and encoded entry.
     pub fn encoded(&self) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> + ExactSizeIterator {
         self.slots.iter().map(|slot| (self.key(slot), slot.entry.of(&self.buffers)))
@@ -83,14 +110,34 @@ impl State {
         self.encoded_of(kind).map(|(key, entry)| decode(key, entry))
     }
 
-    /// The claims of one kind, as stored.
-    pub(crate) fn encoded_of(&self, kind: Kind) -> impl Iterator<Item = (&[u8], &[u8])> {
+    /// Where the claims of one kind stand.
+    pub(crate) fn places_of(&self, kind: Kind) -> Range<usize> {
         let first = |code: u8| {
             self.slots
                 .partition_point(|slot| self.key(slot).first().is_none_or(|have| *have < code))
         };
-        let (from, to) = (first(kind.code()), first(kind.code().saturating_add(1)));
-        self.encoded().skip(from).take(to - from)
+        first(kind.code())..first(kind.code().saturating_add(1))
+    }
+
+    /// Where the first of the claims at these places stands whose key is not before something.
+    pub(crate) fn first_of(
+        &self,
+        places: &Range<usize>,
+        is_before: impl Fn(&[u8]) -> bool,
+    ) -> usize {
+        let slots = self.slots.get(places.clone()).unwrap_or_default();
+        places.start + slots.partition_point(|slot| is_before(self.key(slot)))
+    }
+
+    /// The claims at these places, as stored.
+    pub(crate) fn encoded_at(&self, places: Range<usize>) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let slots = self.slots.get(places).unwrap_or_default();
+        slots.iter().map(|slot| (self.key(slot), slot.entry.of(&self.buffers)))
+    }
+
+    /// The claims of one kind, as stored.
+    fn encoded_of(&self, kind: Kind) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.encoded_at(self.places_of(kind))
     }
 
     /// The stored bytes of one claim.
@@ -167,38 +214,55 @@ fn differ(buffers: &[Buffer], old: Option<Place>, new: Option<Place>) -> bool {
     }
 }
 
+/// Two states whose buffers stand one behind the other.
+struct Moved<'a> {
+    buffers: &'a [Buffer],
+    /// So many are those of the first state.
+    by: u32,
+}
+
+impl Moved<'_> {
+    /// The claims that differ between these of the first state and these of the second.
+    fn rows(&self, old: &[Slot], new: &[Slot]) -> Vec<Difference> {
+        let mut rows = Vec::new();
+        let (mut left, mut right) =
+            (old.iter().peekable(), new.iter().map(|slot| slot.shifted(self.by)).peekable());
+        loop {
+            let order = match (left.peek(), right.peek()) {
+                (None, None) => return rows,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(one), Some(other)) => {
+                    one.key.of(self.buffers).cmp(other.key.of(self.buffers))
+                }
+            };
+            let before = if order.is_le() { left.next().copied() } else { None };
+            let after = if order.is_ge() { right.next() } else { None };
+            let (from, to) = (before.map(|slot| slot.entry), after.map(|slot| slot.entry));
+            if differ(self.buffers, from, to)
+                && let Some(slot) = before.or(after)
+            {
+                rows.push(Difference { key: slot.key, old: from, new: to });
+            }
+        }
+    }
+}
+
 /// A claim that differs, as stored: its encoded key, its entry before and after.
 pub type DifferenceBytes<'a> = (&'a [u8], Option<&'a [u8]>, Option<&'a [u8]>);
 
 impl Differences {
     /// The claims that differ between two states.
     pub(crate) fn between(old: &State, new: &State) -> Self {
+        let is_small = old.len().max(new.len()) < PARALLEL_CLAIMS;
+        Self::in_shares(old, new, if is_small { 1 } else { cores::cores() })
+    }
+
+    fn in_shares(old: &State, new: &State, count: usize) -> Self {
         let buffers: Vec<_> = old.buffers.iter().chain(&new.buffers).map(Arc::clone).collect();
-        let by = old.buffers.len() as u32;
-        let places = |state: &State, by| -> Vec<(Place, Place)> {
-            let shifted = |slot: &Slot| (slot.key.shifted(by), slot.entry.shifted(by));
-            state.slots.iter().map(shifted).collect()
-        };
-        let (old, new) = (places(old, 0), places(new, by));
-        let mut rows = Vec::new();
-        let (mut left, mut right) = (old.into_iter().peekable(), new.into_iter().peekable());
-        loop {
-            let order = match (left.peek(), right.peek()) {
-                (None, None) => break,
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (Some((one, _)), Some((other, _))) => one.of(&buffers).cmp(other.of(&buffers)),
-            };
-            let before = if order.is_le() { left.next() } else { None };
-            let after = if order.is_ge() { right.next() } else { None };
-            let entry = |side: Option<(Place, Place)>| side.map(|(_, entry)| entry);
-            let (from, to) = (entry(before), entry(after));
-            if differ(&buffers, from, to)
-                && let Some((key, _)) = before.or(after)
-            {
-                rows.push(Difference { key, old: from, new: to });
-            }
-        }
+        let moved = Moved { buffers: &buffers, by: old.buffers.len() as u32 };
+        let rows = cores::map(&old.shares(new, count), 2, |(old, new)| moved.rows(old, new));
+        let rows = rows.concat();
         Self { buffers, rows }
     }
 
@@ -244,5 +308,55 @@ impl Differences {
     pub fn iter(&self) -> impl Iterator<Item = DifferenceBytes<'_>> {
         let bytes = |place: Option<Place>| place.map(|place| place.of(&self.buffers));
         self.rows.iter().map(move |row| (row.key.of(&self.buffers), bytes(row.old), bytes(row.new)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::encode_entry;
+    use crate::model::Timestamp;
+    use proptest::collection::btree_map;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn entry(number: u8) -> Vec<u8> {
+        let value = i64::from(number).into();
+        encode_entry(&Entry { added_at: Timestamp::default(), value }).to_vec()
+    }
+
+    fn state(claims: &BTreeMap<u8, u8>) -> State {
+        let mut builder = StateBuilder::default();
+        for (key, number) in claims {
+            let key_at = builder.buffer(Arc::new(vec![*key]));
+            let bytes = entry(*number);
+            let all = 0..bytes.len() as u32;
+            let entry_at = builder.buffer(Arc::new(bytes));
+            builder.push(Place::new(key_at, &(0..1)), Place::new(entry_at, &all));
+        }
+        builder.finish()
+    }
+
+    proptest! {
+        #[test]
+        fn states_compared_in_any_number_of_shares_differ_as_their_maps_do(
+            old in btree_map(0_u8..40, 0_u8..3, 0..40),
+            new in btree_map(0_u8..40, 0_u8..3, 0..40),
+            shares in 1_usize..7,
+        ) {
+            let differences = Differences::in_shares(&state(&old), &state(&new), shares);
+            let found: Vec<_> = differences
+                .iter()
+                .map(|(key, old, new)| (key[0], old.map(<[u8]>::to_vec), new.map(<[u8]>::to_vec)))
+                .collect();
+            let keys: BTreeSet<u8> = old.keys().chain(new.keys()).copied().collect();
+            let encoded = |number: Option<&u8>| number.map(|number| entry(*number));
+            let wanted: Vec<_> = keys
+                .into_iter()
+                .filter(|key| old.get(key) != new.get(key))
+                .map(|key| (key, encoded(old.get(&key)), encoded(new.get(&key))))
+                .collect();
+            prop_assert_eq!(found, wanted);
+        }
     }
 }

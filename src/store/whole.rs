@@ -4,19 +4,23 @@
 use super::write::{HeadClaims, check_claim};
 use crate::engine::cores;
 use crate::engine::revise::ClaimChange;
+use crate::engine::state::State;
 use crate::error::{Error, Result};
 use crate::format::{decode_key, has_value};
 use crate::model::{Key, Kind, Value};
+use std::borrow::Borrow;
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Below this many claims one thread is faster than two.
 const PARALLEL_CLAIMS: usize = 1000;
+/// So many shares has a core, so that one that began late need not do half of all.
+const SHARES: usize = 4;
 
 /// The claims in the order of their keys, which is that of what is stored; of two with one key the later one.
 fn sorted(claims: &[(Key, Value)]) -> Vec<&(Key, Value)> {
     let mut all: Vec<_> = claims.iter().collect();
-    // Where they come sorted, as they mostly do, nothing is moved.
     all.sort_by(|a, b| a.0.cmp(&b.0));
     all.dedup_by(|later, first| {
         let same = later.0 == first.0;
@@ -34,15 +38,89 @@ fn compare(key: &Key, stored: &[u8]) -> Ordering {
     key.kind.code().cmp(&kind).then_with(|| key.id.as_bytes().cmp(id))
 }
 
-/// A claim handed in, beside the entry that is held of it.
-type Pair<'a> = (&'a (Key, Value), Option<&'a [u8]>);
+/// What a snapshot changes: the claims that hold something else, and the keys of what it no longer has.
+#[derive(Default)]
+struct Found<'a> {
+    differing: Vec<&'a (Key, Value)>,
+    gone: Vec<&'a [u8]>,
+}
 
-/// Those of these claims whose entries hold something else.
-fn differing<'a>(pairs: &[Pair<'a>]) -> impl Iterator<Item = &'a (Key, Value)> {
-    let same = cores::map(pairs, PARALLEL_CLAIMS, |(claim, entry)| {
-        entry.is_some_and(|entry| has_value(entry, &claim.1))
-    });
-    pairs.iter().zip(same).filter(|(_, same)| !same).map(|((claim, _), _)| *claim)
+/// The claims that are held, and what the write itself has changed before.
+#[derive(Clone, Copy)]
+struct Held<'a> {
+    state: &'a State,
+    changed: &'a BTreeMap<Key, Option<Value>>,
+}
+
+/// Some of the claims handed in, and where those that are held between their keys stand.
+struct Share<'a, T> {
+    /// The one that precedes them.
+    before: Option<&'a T>,
+    wanted: &'a [T],
+    held: Vec<Range<usize>>,
+}
+
+impl<'a, T: Borrow<(Key, Value)>> Share<'a, T> {
+    /// All of them, by shares in the order of their keys.
+    fn all(state: &State, kinds: &BTreeSet<Kind>, wanted: &'a [T], count: usize) -> Vec<Self> {
+        let size = wanted.len().div_ceil(count).max(1);
+        let mut left: Vec<_> = kinds.iter().map(|kind| state.places_of(*kind)).collect();
+        let mut shares = Vec::with_capacity(count);
+        let (mut before, mut rest) = (None, wanted);
+        while let Some(next) = rest.get(size) {
+            let (wanted, behind) = rest.split_at(size);
+            let to = &next.borrow().0;
+            let held = left.iter_mut().map(|places| {
+                let from = places.start;
+                places.start = state.first_of(places, |key| compare(to, key).is_gt());
+                from..places.start
+            });
+            shares.push(Self { before, wanted, held: held.collect() });
+            (before, rest) = (wanted.last(), behind);
+        }
+        shares.push(Self { before, wanted: rest, held: left });
+        shares
+    }
+
+    /// What they change; `None` if they do not stand in the order of their keys, each once.
+    fn found(&self, held: Held<'a>) -> Option<Found<'a>> {
+        let mut found = Found::default();
+        let mut last = self.before.map(|claim| &claim.borrow().0);
+        let mut ascend = true;
+        let mut take = |claim: &'a (Key, Value), entry: Option<&[u8]>| {
+            ascend &= last.replace(&claim.0).is_none_or(|last| *last < claim.0);
+            // What this write has changed already is not what is held.
+            let entry = entry.filter(|_| !held.changed.contains_key(&claim.0));
+            if entry.is_none_or(|entry| !has_value(entry, &claim.1)) {
+                found.differing.push(claim);
+            }
+        };
+        let mut next = self.wanted.iter().map(Borrow::borrow).peekable();
+        let places = self.held.iter().cloned();
+        for (key, entry) in places.flat_map(|places| held.state.encoded_at(places)) {
+            while let Some(new) = next.next_if(|claim| compare(&claim.0, key).is_lt()) {
+                take(new, None);
+            }
+            match next.next_if(|claim| compare(&claim.0, key).is_eq()) {
+                Some(claim) => take(claim, Some(entry)),
+                None => found.gone.push(key),
+            }
+        }
+        next.for_each(|claim| take(claim, None));
+        ascend.then_some(found)
+    }
+}
+
+/// What these claims change; `None` if they do not stand in the order of their keys, each once. Each is looked at once: it
+/// mostly has to come from memory.
+fn found<'a, T: Borrow<(Key, Value)> + Sync>(
+    held: Held<'a>,
+    kinds: &BTreeSet<Kind>,
+    wanted: &'a [T],
+    shares: usize,
+) -> Option<Vec<Found<'a>>> {
+    let shares = Share::all(held.state, kinds, wanted, shares);
+    cores::map_while(&shares, usize::MAX, |share| share.found(held), || ()).0.into_iter().collect()
 }
 
 /// The changes that make the claims of these kinds be these.
@@ -51,37 +129,102 @@ pub(super) fn changes(
     kinds: &BTreeSet<Kind>,
     claims: &[(Key, Value)],
 ) -> Result<Vec<ClaimChange>> {
-    let wanted = sorted(claims);
-    let mut pairs: Vec<Pair<'_>> = Vec::with_capacity(wanted.len());
-    let mut gone = Vec::new();
-    let mut next = wanted.iter().copied().peekable();
-    for kind in kinds {
-        for (key, entry) in held.state().encoded_of(*kind) {
-            while let Some(new) = next.next_if(|claim| compare(&claim.0, key).is_lt()) {
-                pairs.push((new, None));
-            }
-            match next.next_if(|claim| compare(&claim.0, key).is_eq()) {
-                // What this write has changed already is not what is held.
-                Some(claim) if held.changed().contains_key(&claim.0) => pairs.push((claim, None)),
-                Some(claim) => pairs.push((claim, Some(entry))),
-                None => gone.push(key),
-            }
+    let wanted: Vec<&(Key, Value)>;
+    let beside = Held { state: held.state(), changed: held.changed() };
+    // They mostly come sorted.
+    let shares = if claims.len() < PARALLEL_CLAIMS { 1 } else { SHARES * cores::cores() };
+    let found = match found(beside, kinds, claims, shares) {
+        Some(found) => found,
+        None => {
+            wanted = sorted(claims);
+            found(beside, kinds, &wanted, shares)
+                .ok_or_else(|| Error::Internal("sorted claims do not ascend".to_owned()))?
         }
-    }
-    pairs.extend(next.map(|claim| (claim, None)));
+    };
     let mut changes = Vec::new();
-    for (key, value) in differing(&pairs) {
+    for (key, value) in found.iter().flat_map(|found| &found.differing) {
         let mut change = ClaimChange::put(key.clone(), value.clone());
         check_claim(&mut change)?;
         changes.push(change);
     }
-    let decoded = gone.into_iter().map(|key| decode_key(key).map_err(Error::corrupt("a state")));
+    let gone = found.iter().flat_map(|found| &found.gone);
+    let decoded = gone.map(|key| decode_key(key).map_err(Error::corrupt("a state")));
     let mut gone = decoded.collect::<Result<Vec<Key>>>()?;
-    let added = held.changed().iter().filter(|(key, value)| {
-        let kept = || wanted.binary_search_by(|claim| claim.0.cmp(key)).is_ok();
-        value.is_some() && kinds.contains(&key.kind) && !kept()
-    });
-    gone.extend(added.map(|(key, _)| key.clone()));
+    if !held.changed().is_empty() {
+        let given: BTreeSet<&Key> = claims.iter().map(|(key, _)| key).collect();
+        let added = held.changed().iter().filter(|(key, value)| {
+            value.is_some() && kinds.contains(&key.kind) && !given.contains(key)
+        });
+        gone.extend(added.map(|(key, _)| key.clone()));
+    }
     changes.extend(gone.into_iter().map(ClaimChange::remove));
     Ok(changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::state::{Place, StateBuilder};
+    use crate::format::{encode_entry, encode_key};
+    use crate::model::{Entry, Timestamp};
+    use proptest::collection::{btree_map, vec};
+    use proptest::prelude::*;
+    use proptest::sample::select;
+    use std::sync::Arc;
+
+    fn key((kind, id): (Kind, u8)) -> Key {
+        Key::new(kind, format!("{id}"))
+    }
+
+    fn state(claims: &BTreeMap<Key, i64>) -> State {
+        let mut builder = StateBuilder::default();
+        for (key, number) in claims {
+            let entry = Entry { added_at: Timestamp::default(), value: (*number).into() };
+            let (key, entry) = (encode_key(key), encode_entry(&entry));
+            let (end, all) = (key.len() as u32, (key.len() + entry.len()) as u32);
+            let buffer = builder.buffer(Arc::new([&key[..], &entry[..]].concat()));
+            builder.push(Place::new(buffer, &(0..end)), Place::new(buffer, &(end..all)));
+        }
+        builder.finish()
+    }
+
+    proptest! {
+        #[test]
+        fn a_snapshot_in_any_order_and_shares_changes_what_a_map_says(
+            held in btree_map((select(Kind::ALL), 0_u8..20).prop_map(key), 0_i64..3, 0..40),
+            changed in btree_map((select(Kind::ALL), 0_u8..20).prop_map(key), prop::option::of(0_i64..3), 0..3),
+            claims in vec(((select(Kind::ALL), 0_u8..20).prop_map(key), 0_i64..3), 0..40),
+            is_sorted: bool,
+            shares in 1_usize..7,
+        ) {
+            let mut claims: Vec<(Key, Value)> = claims.into_iter().map(|(key, number)| (key, number.into())).collect();
+            if is_sorted {
+                claims.sort_by(|a, b| a.0.cmp(&b.0));
+            }
+            let kinds: BTreeSet<Kind> = claims.iter().map(|(key, _)| key.kind).take(5).collect();
+            claims.retain(|(key, _)| kinds.contains(&key.kind));
+            let state = state(&held);
+            let changed: BTreeMap<Key, Option<Value>> =
+                changed.into_iter().map(|(key, number)| (key, number.map(Value::from))).collect();
+            let beside = Held { state: &state, changed: &changed };
+            let wanted: BTreeMap<&Key, &Value> = claims.iter().map(|(key, value)| (key, value)).collect();
+            let ascend = claims.windows(2).all(|pair| pair[0].0 < pair[1].0);
+            prop_assert_eq!(found(beside, &kinds, &claims, shares).is_some(), ascend);
+            let in_order = sorted(&claims);
+            let found = found(beside, &kinds, &in_order, shares).unwrap();
+            let differing: Vec<_> =
+                found.iter().flat_map(|found| &found.differing).map(|(key, value)| (key, value)).collect();
+            let gone: Vec<Key> =
+                found.iter().flat_map(|found| &found.gone).map(|key| decode_key(key).unwrap()).collect();
+            let is_held = |key: &Key, value: &Value| {
+                !changed.contains_key(key) && held.get(key).is_some_and(|number| Value::from(*number) == *value)
+            };
+            let other: Vec<_> =
+                wanted.iter().filter(|(key, value)| !is_held(key, value)).map(|(key, value)| (*key, *value)).collect();
+            prop_assert_eq!(differing, other);
+            let missing: Vec<Key> =
+                held.keys().filter(|key| kinds.contains(&key.kind) && !wanted.contains_key(key)).cloned().collect();
+            prop_assert_eq!(gone, missing);
+        }
+    }
 }
