@@ -3,6 +3,7 @@
 use super::commit::Desk;
 use super::lineage::{self, At};
 use super::revise::Triple;
+use super::state::State;
 use super::{lookup, materialize};
 use crate::backend::Position;
 use crate::error::{Error, Result};
@@ -10,13 +11,17 @@ use crate::format::{
     Delta, DeltaPart, EntryBytes, Head, Header, ObjectKind, RecordChange, Side, entry_hash, open,
 };
 use crate::model::{BranchNumber, RevisionId, SessionNumber};
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A head with more claims than this is looked up claim by claim.
 const MAX_WHOLE_COUNT: u64 = 100_000;
-/// What is remembered of one branch at most.
+/// What is remembered of all branches at most, and as much again of the one whose claims were last read whole.
 const MAX_BYTES: usize = 64 << 20;
+/// What it takes to remember an entry, beside its key and itself.
+const ENTRY_BYTES: usize = 200;
+/// With more changes than this behind a state that was read whole, it is read again sooner than brought up to date.
+const MAX_PENDING: usize = 4096;
 /// A process that writes to a branch this often is worth reading its head whole.
 const WHOLE_AFTER_USES: u32 = 2;
 
@@ -52,6 +57,50 @@ struct Remembered {
     /// Whether all of it was more than is remembered: then it is not tried again.
     too_large: bool,
     uses: u32,
+    /// When it was last used, as [`Heads::clock`] counts.
+    used_at: u64,
+}
+
+/// The claims of a branch's head as they were last read whole, and what has changed since by this process.
+struct Whole {
+    of: (SessionNumber, BranchNumber),
+    head: RevisionId,
+    state: Arc<State>,
+    pending: Vec<Arc<[Triple]>>,
+    /// How many changes are pending.
+    changes: usize,
+    /// What the state takes, with all that is or was pending: a state that was changed still has what was there before.
+    bytes: usize,
+}
+
+impl Whole {
+    /// Notes what has changed. Whether it is still worth keeping.
+    fn follow(&mut self, to: RevisionId, changes: &Arc<[Triple]>) -> bool {
+        let taken = |(key, _, new): &Triple| {
+            key.len() + ENTRY_BYTES + new.as_ref().map_or(0, |new| new.entry.len())
+        };
+        self.head = to;
+        self.pending.push(Arc::clone(changes));
+        self.changes += changes.len();
+        self.bytes += changes.iter().map(taken).sum::<usize>();
+        self.changes <= MAX_PENDING && self.bytes <= MAX_BYTES
+    }
+
+    /// Brings the state up to date.
+    fn state(&mut self) -> Arc<State> {
+        if !self.pending.is_empty() {
+            let pending = std::mem::take(&mut self.pending);
+            self.changes = 0;
+            let triples = pending.iter().flat_map(|triples| triples.iter());
+            let new = |entry: &'_ Option<Counted>| entry.as_ref().map(|new| new.entry.clone());
+            // Of one key the last change counts.
+            let changes: BTreeMap<&[u8], Option<EntryBytes>> =
+                triples.map(|(key, _, entry)| (key.as_slice(), new(entry))).collect();
+            let changes = changes.iter().map(|(key, entry)| (*key, entry.as_deref()));
+            Arc::make_mut(&mut self.state).change(changes);
+        }
+        Arc::clone(&self.state)
+    }
 }
 
 /// What is remembered of the heads of branches.
@@ -61,13 +110,45 @@ pub(crate) struct HeadCache(Mutex<Heads>);
 #[derive(Default)]
 struct Heads {
     branches: HashMap<(SessionNumber, BranchNumber), Remembered>,
+    /// What all of them take.
+    bytes: usize,
+    /// Counts uses.
+    clock: u64,
+    whole: Option<Whole>,
     /// How often a secret had been purged by then.
     purges: u64,
 }
 
 impl Heads {
-    fn of(&mut self, session: SessionNumber, branch: BranchNumber) -> &mut Remembered {
-        self.branches.entry((session, branch)).or_default()
+    /// A purge changes what a head holds and no id.
+    fn forget_purged(&mut self, purges: u64) {
+        if self.purges != purges {
+            *self = Self { purges, ..Self::default() };
+        }
+    }
+
+    /// Works with what is remembered of a branch. Those used longest ago go where all take too much.
+    fn with<T>(
+        &mut self,
+        of: (SessionNumber, BranchNumber),
+        work: impl FnOnce(&mut Remembered) -> T,
+    ) -> T {
+        self.clock += 1;
+        let known = self.branches.entry(of).or_default();
+        known.used_at = self.clock;
+        let before = known.bytes;
+        let done = work(known);
+        self.bytes = (self.bytes + known.bytes).saturating_sub(before);
+        while self.bytes > MAX_BYTES {
+            let others =
+                self.branches.iter().filter(|(other, known)| **other != of && known.bytes > 0);
+            let oldest = others.min_by_key(|(_, known)| known.used_at).map(|(other, _)| *other);
+            let Some(oldest) = oldest.and_then(|oldest| self.branches.remove(&oldest)) else {
+                break;
+            };
+            self.bytes -= oldest.bytes;
+        }
+        done
     }
 }
 
@@ -83,87 +164,146 @@ impl HeadCache {
     ) -> Result<Vec<Option<Counted>>> {
         let Some(head) = head else { return Ok(vec![None; keys.len()]) };
         let mut heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // A purge changes what a head holds and no id.
-        if heads.purges != desk.refs.purges {
-            *heads = Heads { purges: desk.refs.purges, ..Heads::default() };
-        }
-        let known = heads.of(session, branch);
-        if known.head != Some(head.id) {
-            known.follow(desk, session, branch)?;
-        }
-        if known.head != Some(head.id) {
-            let Remembered { uses, too_large, .. } = *known;
-            *known = Remembered { head: Some(head.id), uses, too_large, ..Remembered::default() };
-        }
-        known.position = desk.engine.live.end();
-        known.uses = known.uses.saturating_add(1);
-        if known.whole || keys.iter().all(|key| known.entries.contains_key(key)) {
-            return Ok(keys.iter().map(|key| known.entries.get(key).cloned().flatten()).collect());
-        }
-        let view = desk.view()?;
-        let at = At {
-            branch: branch_of(desk, session, branch, head.sequence)?,
-            sequence: head.sequence,
+        heads.forget_purged(desk.refs.purges);
+        heads.with((session, branch), |known| known.entries_at(desk, (session, branch), head, keys))
+    }
+
+    /// The claims at a branch's head. What was read last is kept, and follows what this process writes: of two snapshots of a
+    /// system the second need not read what the first has.
+    pub(crate) fn state(
+        &self,
+        desk: &Desk<'_>,
+        session: SessionNumber,
+        branch: BranchNumber,
+    ) -> Result<Arc<State>> {
+        let Some(head) = super::refs::session(&desk.refs, session)?.branch(branch)?.head else {
+            return Ok(Arc::default());
         };
-        let worth_it = known.uses > WHOLE_AFTER_USES && head.count <= MAX_WHOLE_COUNT;
-        if worth_it && !known.too_large {
-            let state = materialize::materialize(&view, &desk.refs, session, at)?;
-            known.entries.clear();
-            known.bytes = 0;
-            for (key, entry) in state.encoded() {
-                known.bytes += key.len() + entry.len();
-                known.entries.insert(key.to_vec(), Some(EntryBytes::from(entry).into()));
-            }
-            known.whole = known.bytes <= MAX_BYTES;
-            if known.whole {
-                return Ok(keys
-                    .iter()
-                    .map(|key| known.entries.get(key).cloned().flatten())
-                    .collect());
-            }
-            known.too_large = true;
-            known.entries.clear();
-            known.bytes = 0;
+        let of = (session, branch);
+        let mut heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        heads.forget_purged(desk.refs.purges);
+        if let Some(whole) =
+            heads.whole.as_mut().filter(|whole| (whole.of, whole.head) == (of, head.id))
+        {
+            return Ok(whole.state());
         }
-        let stretches = lineage::stretches(&view, &desk.refs, session, at)?;
-        let unknown: Vec<_> = keys.iter().filter(|key| !known.entries.contains_key(*key)).collect();
-        let found = lookup::entries_in(&view, &desk.refs, session, &stretches, &unknown)?;
-        for (key, entry) in unknown.into_iter().zip(found) {
-            known.remember(key, entry.map(Counted::from));
-        }
-        Ok(keys.iter().map(|key| known.entries.get(key).cloned().flatten()).collect())
+        let on = branch_of(desk, session, branch, head.sequence)?;
+        let at = At { branch: on, sequence: head.sequence };
+        let state = Arc::new(materialize::materialize(&desk.view()?, &desk.refs, session, at)?);
+        let bytes = state.bytes();
+        heads.whole = (bytes <= MAX_BYTES).then(|| Whole {
+            of,
+            head: head.id,
+            state: Arc::clone(&state),
+            pending: Vec::new(),
+            changes: 0,
+            bytes,
+        });
+        Ok(state)
     }
 
     /// Notes that a revision by this process has moved a branch's head on.
     pub(crate) fn moved(
         &self,
         position: Position,
-        (session, branch): (SessionNumber, BranchNumber),
+        of: (SessionNumber, BranchNumber),
         from: Option<RevisionId>,
         to: RevisionId,
-        changes: &[Triple],
+        changes: &Arc<[Triple]>,
     ) {
         let mut heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = heads.of(session, branch);
-        if known.head != from {
-            return;
+        if let Some(whole) = &mut heads.whole
+            && (whole.of, Some(whole.head)) == (of, from)
+            && !whole.follow(to, changes)
+        {
+            heads.whole = None;
         }
-        known.head = Some(to);
-        known.position = position;
-        // Before the first revision there is nothing, so nothing else is in the state.
-        known.whole |= from.is_none();
-        for (key, _, entry) in changes {
-            known.remember(key, entry.clone());
-        }
-        if known.bytes > MAX_BYTES {
-            known.entries.clear();
-            known.bytes = 0;
-            (known.whole, known.too_large) = (false, true);
-        }
+        heads.with(of, |known| known.moved(position, from, to, changes));
     }
 }
 
 impl Remembered {
+    /// See [`HeadCache::entries`].
+    fn entries_at(
+        &mut self,
+        desk: &Desk<'_>,
+        (session, branch): (SessionNumber, BranchNumber),
+        head: &Head,
+        keys: &[Vec<u8>],
+    ) -> Result<Vec<Option<Counted>>> {
+        if self.head != Some(head.id) {
+            self.follow(desk, session, branch)?;
+        }
+        if self.head != Some(head.id) {
+            let Self { uses, too_large, used_at, .. } = *self;
+            *self = Self { head: Some(head.id), uses, too_large, used_at, ..Self::default() };
+        }
+        self.position = desk.engine.live.end();
+        self.uses = self.uses.saturating_add(1);
+        if self.whole || keys.iter().all(|key| self.entries.contains_key(key)) {
+            return Ok(self.found(keys));
+        }
+        let view = desk.view()?;
+        let at = At {
+            branch: branch_of(desk, session, branch, head.sequence)?,
+            sequence: head.sequence,
+        };
+        let worth_it = self.uses > WHOLE_AFTER_USES && head.count <= MAX_WHOLE_COUNT;
+        if worth_it && !self.too_large {
+            let state = materialize::materialize(&view, &desk.refs, session, at)?;
+            self.clear();
+            for (key, entry) in state.encoded() {
+                self.remember(key, Some(EntryBytes::from(entry).into()));
+            }
+            self.whole = self.bytes <= MAX_BYTES;
+            if self.whole {
+                return Ok(self.found(keys));
+            }
+            self.too_large = true;
+            self.clear();
+        }
+        let stretches = lineage::stretches(&view, &desk.refs, session, at)?;
+        let unknown: Vec<_> = keys.iter().filter(|key| !self.entries.contains_key(*key)).collect();
+        let found = lookup::entries_in(&view, &desk.refs, session, &stretches, &unknown)?;
+        for (key, entry) in unknown.into_iter().zip(found) {
+            self.remember(key, entry.map(Counted::from));
+        }
+        Ok(self.found(keys))
+    }
+
+    fn found(&self, keys: &[Vec<u8>]) -> Vec<Option<Counted>> {
+        keys.iter().map(|key| self.entries.get(key).cloned().flatten()).collect()
+    }
+
+    fn clear(&mut self) {
+        self.entries.clear();
+        self.bytes = 0;
+    }
+
+    /// See [`HeadCache::moved`].
+    fn moved(
+        &mut self,
+        position: Position,
+        from: Option<RevisionId>,
+        to: RevisionId,
+        changes: &[Triple],
+    ) {
+        if self.head != from {
+            return;
+        }
+        self.head = Some(to);
+        self.position = position;
+        // Before the first revision there is nothing, so nothing else is in the state.
+        self.whole |= from.is_none();
+        for (key, _, entry) in changes {
+            self.remember(key, entry.clone());
+        }
+        if self.bytes > MAX_BYTES {
+            self.clear();
+            (self.whole, self.too_large) = (false, true);
+        }
+    }
+
     /// Moves on by what others have written since, as far as the journal's tail tells.
     fn follow(
         &mut self,
@@ -220,7 +360,7 @@ impl Remembered {
             self.bytes = self.bytes.saturating_sub(length(known));
             *known = entry;
         } else {
-            self.bytes += key.len();
+            self.bytes += key.len() + ENTRY_BYTES;
             self.entries.insert(key.to_vec(), entry);
         }
     }
@@ -252,4 +392,33 @@ pub(crate) fn head_branch(
         branch = base;
     }
     Ok(branch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branches_used_longest_ago_go_where_all_take_too_much() {
+        let mut heads = Heads::default();
+        let take = |heads: &mut Heads, session, bytes| {
+            heads.with((session, 0), |known| known.bytes = bytes);
+        };
+        take(&mut heads, 1, MAX_BYTES / 2);
+        take(&mut heads, 2, MAX_BYTES / 4);
+        take(&mut heads, 1, MAX_BYTES / 2);
+        take(&mut heads, 3, MAX_BYTES / 4);
+        assert_eq!((heads.branches.len(), heads.bytes), (3, MAX_BYTES));
+        take(&mut heads, 4, 1);
+        let mut left: Vec<_> = heads.branches.keys().map(|(session, _)| *session).collect();
+        left.sort_unstable();
+        assert_eq!((left, heads.bytes), (vec![1, 3, 4], MAX_BYTES / 4 * 3 + 1));
+        // The one in use stays, whatever it takes.
+        take(&mut heads, 5, MAX_BYTES + 1);
+        assert_eq!((heads.branches.len(), heads.bytes), (1, MAX_BYTES + 1));
+        heads.forget_purged(0);
+        assert_eq!(heads.branches.len(), 1);
+        heads.forget_purged(1);
+        assert_eq!((heads.branches.len(), heads.bytes, heads.purges), (0, 0, 1));
+    }
 }

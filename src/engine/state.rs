@@ -79,6 +79,40 @@ impl State {
         slot.key.of(&self.buffers)
     }
 
+    /// How much memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let buffers = self.buffers.iter().map(|buffer| buffer.len());
+        buffers.sum::<usize>() + size_of_val(self.slots.as_slice())
+    }
+
+    /// Changes some claims, given in key order, each once; `None` takes a claim out.
+    pub(crate) fn change<'a>(
+        &mut self,
+        changes: impl ExactSizeIterator<Item = (&'a [u8], Option<&'a [u8]>)>,
+    ) {
+        let buffer = self.buffers.len() as u32;
+        let mut bytes = Vec::new();
+        let mut place = |part: &[u8]| {
+            let start = bytes.len() as u32;
+            bytes.extend_from_slice(part);
+            Place { buffer, start, length: part.len() as u32 }
+        };
+        let mut slots = Vec::with_capacity(self.slots.len() + changes.len());
+        let mut rest = self.slots.as_slice();
+        for (key, entry) in changes {
+            let (own, behind) = rest.split_at(rest.partition_point(|slot| self.key(slot) < key));
+            slots.extend_from_slice(own);
+            rest = match behind.split_first() {
+                Some((first, others)) if self.key(first) == key => others,
+                _ => behind,
+            };
+            slots.extend(entry.map(|entry| Slot { key: place(key), entry: place(entry) }));
+        }
+        slots.extend_from_slice(rest);
+        self.slots = slots;
+        self.buffers.push(Arc::new(bytes));
+    }
+
     /// These claims and another state's in so many shares at most, the same keys in the same share.
     fn shares<'a>(&'a self, other: &'a Self, count: usize) -> Vec<(&'a [Slot], &'a [Slot])> {
         let (mut left, mut right) = (self.slots.as_slice(), other.slots.as_slice());

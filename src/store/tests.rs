@@ -2,6 +2,7 @@ use super::*;
 use crate::backend::{Direction, Row, Snapshot, Table};
 use crate::format::{RevisionRow, key};
 use crate::model::{Key, Kind, Timestamp, Value};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 fn note(session: &Session, id: &str) {
@@ -128,6 +129,64 @@ fn a_tail_means_the_same_record_by_record_all_at_once_and_applied() {
     let operations = session.operations(100).unwrap();
     let long = operations.iter().find(|operation| operation.id == long).unwrap();
     assert_eq!(long.effects.len(), 6, "{:?}", long.effects);
+}
+
+/// A snapshot is compared with the claims as they were last read whole, which follow what this process writes. Whatever else
+/// moves the head, a snapshot of what stands there changes nothing.
+#[test]
+fn what_is_kept_of_a_head_is_what_stands_there_whoever_moved_it() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("store");
+    let store = Store::create(&path, Options::default()).unwrap();
+    let act = Act::asked("test", Timestamp::default());
+    let session = store.create_session(&act, NewSession::named("s")).unwrap();
+    let other = Store::open(&path, Options::default()).unwrap();
+    let elsewhere = other.session("s").unwrap();
+    let kinds = || BTreeSet::from([Kind::Note, Kind::Gap]);
+    let value = |step: usize| Value::from([("says", format!("{step}").into())]);
+    let key = |n: usize| {
+        Key::new(if n.is_multiple_of(3) { Kind::Gap } else { Kind::Note }, format!("{n}"))
+    };
+    for step in 0..120 {
+        let change = match step % 7 {
+            5 => ClaimChange::remove(key(step * 5 % 11)),
+            _ => ClaimChange::put(key(step * 5 % 11), value(step)),
+        };
+        match step % 24 {
+            6 => drop(elsewhere.write(&act).change(change).commit().unwrap()),
+            9 => drop(session.undo(&act, None).unwrap()),
+            12 => {
+                let past = session.sequence(2 + step as u64 / 8).unwrap();
+                session.restore(&act, &past).unwrap();
+            }
+            15 => {
+                session.create_branch(&act, &format!("b{step}"), None, Default::default()).unwrap();
+                session.switch(&act, &format!("b{step}"), false).unwrap();
+            }
+            18 => drop(store.maintain(0).unwrap()),
+            21 => drop(
+                session.write(&act).whole(BTreeSet::from([Kind::Gap]), vec![]).commit().unwrap(),
+            ),
+            _ => drop(session.write(&act).change(change).commit().unwrap()),
+        }
+        if step % 4 == 1 {
+            continue;
+        }
+        let state = session.state(&session.head().unwrap()).unwrap();
+        let claims =
+            state.claims().entries().map(|entry| entry.map(|(key, entry)| (key, entry.value)));
+        let mut claims: Vec<_> = claims.collect::<Result<_>>().unwrap();
+        if step % 4 == 2 {
+            claims.reverse();
+        }
+        let done = session.write(&act).whole(kinds(), &claims).commit().unwrap();
+        assert_eq!((done.revision, done.changed), (None, vec![]), "step {step}");
+        claims.push((key(1000 + step), value(step)));
+        if step % 4 == 3 {
+            let done = session.write(&act).whole(kinds(), &claims).commit().unwrap();
+            assert_eq!(done.changed.len(), 1, "step {step}");
+        }
+    }
 }
 
 #[test]

@@ -1,10 +1,6 @@
 //! The claims that rules read while a write is planned.
 
 use crate::engine::commit::Desk;
-use crate::engine::head::branch_of;
-use crate::engine::lineage::At;
-use crate::engine::materialize::materialize;
-use crate::engine::refs::session as session_refs;
 use crate::engine::revise::ClaimChange;
 use crate::engine::state::State;
 use crate::error::{Error, Result};
@@ -13,10 +9,11 @@ use crate::model::{BranchNumber, Key, Kind, Value};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The claims at a branch's head, for rules to read.
 pub struct HeadClaims {
-    state: State,
+    state: Arc<State>,
     changed: BTreeMap<Key, Option<Value>>,
     error: RefCell<Option<Error>>,
 }
@@ -28,16 +25,7 @@ impl HeadClaims {
         branch: BranchNumber,
         changes: &[Cow<'_, ClaimChange>],
     ) -> Result<Self> {
-        let state = match session_refs(&desk.refs, session)?.branch(branch)?.head {
-            None => State::default(),
-            Some(head) => {
-                let at = At {
-                    branch: branch_of(desk, session, branch, head.sequence)?,
-                    sequence: head.sequence,
-                };
-                materialize(&desk.view()?, &desk.refs, session, at)?
-            }
-        };
+        let state = desk.engine.heads.state(desk, session, branch)?;
         let changed =
             changes.iter().map(|change| (change.key.clone(), change.value.clone())).collect();
         Ok(Self { state, changed, error: RefCell::new(None) })
@@ -54,7 +42,7 @@ impl HeadClaims {
     }
 
     /// The claims as they are stored.
-    pub(in crate::store) const fn state(&self) -> &State {
+    pub(in crate::store) fn state(&self) -> &State {
         &self.state
     }
 
