@@ -1,5 +1,6 @@
 //! What the command line says: global flags, and one subcommand.
 
+pub mod later;
 pub mod select;
 pub mod value;
 
@@ -146,7 +147,9 @@ mod tests {
             }
             command.get_subcommands().for_each(check);
         }
-        check(&Args::command());
+        let mut tree = Args::command();
+        tree.build();
+        check(&tree);
     }
 
     #[test]

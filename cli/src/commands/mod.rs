@@ -49,6 +49,7 @@ pub mod verification;
 pub mod verify;
 pub mod why;
 
+use crate::args::later::Later;
 use crate::args::select::FactCommand;
 use crate::context::Context;
 use crate::error::CommandError;
@@ -57,137 +58,137 @@ use crate::error::CommandError;
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Make a store for this project
-    Init(init::InitArgs),
+    Init(Later<init::InitArgs>),
     /// Show the store, the current session and branch, and what was recorded last
     Status,
     /// Say in one page what is known, refuted and open
-    Brief(brief::BriefArgs),
+    Brief(Later<brief::BriefArgs>),
     /// Begin, choose and list debugging sessions
     #[command(subcommand)]
-    Session(session::SessionCommand),
+    Session(Later<session::SessionCommand>),
     /// State, test and settle hypotheses
     #[command(subcommand)]
-    Hypothesis(hypothesis::HypothesisCommand),
+    Hypothesis(Later<hypothesis::HypothesisCommand>),
     /// Record what speaks for or against a hypothesis
     #[command(subcommand)]
-    Evidence(evidence::EvidenceCommand),
+    Evidence(Later<evidence::EvidenceCommand>),
     /// Record what is held to be true and what it rests on
     #[command(subcommand)]
-    Belief(belief::BeliefCommand),
+    Belief(Later<belief::BeliefCommand>),
     /// List and show what beliefs rest on
     #[command(subcommand)]
-    Dependency(dependency::DependencyCommand),
+    Dependency(Later<dependency::DependencyCommand>),
     /// Record what is not known and should be
     #[command(subcommand)]
-    Gap(gap::GapCommand),
+    Gap(Later<gap::GapCommand>),
     /// Record results of tests, builds and checks
     #[command(subcommand)]
-    Verification(verification::VerificationCommand),
+    Verification(Later<verification::VerificationCommand>),
     /// Write remarks down
     #[command(subcommand)]
-    Note(note::NoteCommand),
+    Note(Later<note::NoteCommand>),
     /// Record named values
     #[command(subcommand)]
-    Measurement(measurement::MeasurementCommand),
+    Measurement(Later<measurement::MeasurementCommand>),
     /// Run commands and record how they end
     #[command(subcommand)]
-    Command(command::CommandCommand),
+    Command(Later<command::CommandCommand>),
     /// Record the state of the source code
     #[command(subcommand)]
-    Code(code::CodeCommand),
+    Code(Later<code::CodeCommand>),
     /// List and show tasks of an agent's own list
     #[command(subcommand)]
-    Task(FactCommand),
+    Task(Later<FactCommand>),
     /// List and show messages of the conversation
     #[command(subcommand)]
-    Message(FactCommand),
+    Message(Later<FactCommand>),
     /// List and show what a person asked for
     #[command(subcommand)]
-    Prompt(FactCommand),
+    Prompt(Later<FactCommand>),
     /// List and show sub-agents
     #[command(subcommand)]
-    Agent(FactCommand),
+    Agent(Later<FactCommand>),
     /// List and show what rules read in messages, agree with it or put it aside
     #[command(subcommand)]
-    Inference(inference::InferenceCommand),
+    Inference(Later<inference::InferenceCommand>),
     /// Try another line of thought without losing this one
     #[command(subcommand)]
-    Branch(branch::BranchCommand),
+    Branch(Later<branch::BranchCommand>),
     /// Say which change made each field of an entity what it is
-    Blame(blame::BlameArgs),
+    Blame(Later<blame::BlameArgs>),
     /// Say what an entity rests on and what rests on it
-    Why(blame::WhyArgs),
+    Why(Later<blame::WhyArgs>),
     /// Find words in all that was ever said
-    Search(search::SearchArgs),
+    Search(Later<search::SearchArgs>),
     /// Show the changes, newest first
-    Log(log::LogArgs),
+    Log(Later<log::LogArgs>),
     /// Take back the last operation, or a named one
-    Undo(undo::UndoArgs),
+    Undo(Later<undo::UndoArgs>),
     /// Take back the last undo
     Redo,
     /// After a crash: where to go on, with code, environment, commands and what is left to do
-    Recover(recover::RecoverArgs),
+    Recover(Later<recover::RecoverArgs>),
     /// Name moments, list and compare them, and go back to them
     #[command(subcommand)]
-    Checkpoint(checkpoint::CheckpointCommand),
+    Checkpoint(Later<checkpoint::CheckpointCommand>),
     /// Browse the timeline and stand at any moment of it
-    Tui(tui::TuiArgs),
+    Tui(Later<tui::TuiArgs>),
     /// Take in what others have recorded
     #[command(subcommand)]
-    Import(import::ImportCommand),
+    Import(Later<import::ImportCommand>),
     /// Write out what is recorded
     #[command(subcommand)]
-    Export(export::ExportCommand),
+    Export(Later<export::ExportCommand>),
     /// Print a text without the secrets that would not be stored
-    Redact(redact::RedactArgs),
+    Redact(Later<redact::RedactArgs>),
     /// Take a secret out of all that is stored, for good (exit code 8: not yet)
-    Purge(purge::PurgeArgs),
+    Purge(Later<purge::PurgeArgs>),
     /// Take what a coding agent tells its hook on stdin; always ends well
-    Hook(hook::HookArgs),
+    Hook(Later<hook::HookArgs>),
     /// Make forge part of a coding agent, and take it out again
     #[command(subcommand)]
-    Hooks(hooks::HooksCommand),
+    Hooks(Later<hooks::HooksCommand>),
     /// Say whether forge works here, and what to do where it does not
     Doctor,
     /// Record workflow runs of items through steps, and go on with them
     #[command(subcommand)]
-    Run(run::RunCommand),
+    Run(Later<run::RunCommand>),
     /// Save how far long pipelines have come, and go on with them
     #[command(subcommand)]
-    Progress(progress::ProgressCommand),
+    Progress(Later<progress::ProgressCommand>),
     /// Checkpoint programs of several agents, and go on with each agent where it is
     #[command(subcommand)]
-    Program(program::ProgramCommand),
+    Program(Later<program::ProgramCommand>),
     /// Keep message threads of LLM agents such that their provider takes them
     #[command(subcommand)]
-    Thread(thread::ThreadCommand),
+    Thread(Later<thread::ThreadCommand>),
     /// See when an agent's context was compacted and what its summary left out
     #[command(subcommand)]
-    Compaction(compaction::CompactionCommand),
+    Compaction(Later<compaction::CompactionCommand>),
     /// Read and change settings
     #[command(subcommand)]
-    Config(config::ConfigCommand),
+    Config(Later<config::ConfigCommand>),
     /// Serve coding agents over the Model Context Protocol
-    Mcp(mcp::McpArgs),
+    Mcp(Later<mcp::McpArgs>),
     /// Bring the store's index up to date and compact it
     Maintain,
     /// Check that the store is whole (exit code 0 whole, 1 repairable, 2 loss, 6 forged)
-    Verify(verify::VerifyArgs),
+    Verify(Later<verify::VerifyArgs>),
     /// Make everything derived in the store's index again
     Rebuild,
     /// Save what can be saved of a damaged store into a new folder
-    Repair(verify::RepairArgs),
+    Repair(Later<verify::RepairArgs>),
     /// Copy the whole store, while others use it
-    Backup(bundle::BackupArgs),
+    Backup(Later<bundle::BackupArgs>),
     /// Show the key that the store is sealed with, and carry it to another machine
     #[command(subcommand)]
-    Key(key::KeyCommand),
+    Key(Later<key::KeyCommand>),
     /// Take the store over as it is, with a key of your own
     Adopt,
     /// Print a completion script for a shell
-    Completions(completions::CompletionsArgs),
+    Completions(Later<completions::CompletionsArgs>),
     /// Write the manual pages
-    Man(man::ManArgs),
+    Man(Later<man::ManArgs>),
 }
 
 impl Command {

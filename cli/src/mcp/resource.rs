@@ -193,7 +193,7 @@ fn unknown(uri: &str) -> CommandError {
 fn sessions(setting: &Setting) -> Result<Value, CommandError> {
     let mut visit = Visit::begin(setting, None, Use::Reads)?;
     let list = ListArgs { all: false, limit: Some(SESSIONS) };
-    let found = visit.run(&Command::Session(SessionCommand::List(list)))?;
+    let found = visit.run(&Command::Session(SessionCommand::List(list).into()))?;
     answer::json(&cut(found, TEXT_BYTES))
 }
 

@@ -137,7 +137,7 @@ impl Does for Brief {
     ) -> Result<Outcome<BriefFound>, CommandError> {
         let budget = Some(given.budget.unwrap_or(BUDGET_BYTES).clamp(LEAST_BYTES, MOST_BYTES));
         let at = word_if("at", given.at.as_ref())?;
-        let brief: Document = visit.found(&Command::Brief(BriefArgs { at, budget }))?;
+        let brief: Document = visit.found(&Command::Brief(BriefArgs { at, budget }.into()))?;
         let session = brief.session.unwrap_or_default();
         let uri = (!session.is_empty()).then(|| resource::timeline(&session));
         let found = BriefFound {

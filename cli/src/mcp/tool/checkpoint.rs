@@ -50,6 +50,6 @@ impl Does for Checkpoint {
         let tags: Result<_, _> = given.tags.iter().map(|tag| word("tags", tag)).collect();
         let at = word_if("at", given.at.as_ref())?;
         let create = CreateArgs { message, tags: tags?, at };
-        written(visit, "checkpoint", &Command::Checkpoint(CheckpointCommand::Create(create)))
+        written(visit, "checkpoint", &Command::Checkpoint(CheckpointCommand::Create(create).into()))
     }
 }

@@ -162,7 +162,7 @@ impl Does for Restore {
 }
 
 fn command(which: Moment, dry_run: bool) -> Command {
-    Command::Checkpoint(CheckpointCommand::Restore(RestoreArgs { which, dry_run }))
+    Command::Checkpoint(CheckpointCommand::Restore(RestoreArgs { which, dry_run }).into())
 }
 
 fn answer(

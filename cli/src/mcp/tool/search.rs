@@ -145,15 +145,18 @@ impl Does for Search {
         let since = word_if("since", given.since.as_ref())?;
         let until = word_if("until", given.until.as_ref())?;
         let search = |visit: &mut Visit, limit| -> Result<Document, CommandError> {
-            visit.found(&Command::Search(SearchArgs {
-                words: words.clone(),
-                kind: kinds.clone(),
-                since: since.clone(),
-                until: until.clone(),
-                all_sessions: given.all_sessions,
-                limit,
-                cursor: after.clone(),
-            }))
+            visit.found(&Command::Search(
+                SearchArgs {
+                    words: words.clone(),
+                    kind: kinds.clone(),
+                    since: since.clone(),
+                    until: until.clone(),
+                    all_sessions: given.all_sessions,
+                    limit,
+                    cursor: after.clone(),
+                }
+                .into(),
+            ))
         };
         let Document { hits, total, cursor } =
             search(visit, given.limit.unwrap_or(HITS).clamp(1, MOST_HITS))?;

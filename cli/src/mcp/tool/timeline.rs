@@ -140,7 +140,7 @@ impl Does for Timeline {
             limit: None,
             no_tui: true,
         };
-        let command = Command::Checkpoint(CheckpointCommand::Timeline(args));
+        let command = Command::Checkpoint(CheckpointCommand::Timeline(args).into());
         let Document { session, mut branches, mut entries } = visit.found(&command)?;
         let count = entries.len();
         branches.truncate(BRANCHES);

@@ -172,10 +172,11 @@ impl Does for Why {
     ) -> Result<Outcome<WhyFound>, CommandError> {
         let entity = word("id", &given.id)?;
         let at = word_if("at", given.at.as_ref())?;
-        let why: Document = visit.found(&Command::Why(WhyArgs { entity, at: at.clone() }))?;
+        let why: Document =
+            visit.found(&Command::Why(WhyArgs { entity, at: at.clone() }.into()))?;
         // Named in full, so that this is about the same entity.
         let entity = word("id", &format!("{}:{}", why.kind, why.id))?;
-        let blame: BlameDocument = visit.found(&Command::Blame(BlameArgs { entity, at }))?;
+        let blame: BlameDocument = visit.found(&Command::Blame(BlameArgs { entity, at }.into()))?;
         let mut omitted = BTreeMap::new();
         let mut warnings = visit.take_warnings();
         warnings.dedup();

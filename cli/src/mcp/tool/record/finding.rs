@@ -123,14 +123,17 @@ fn evidence_command(given: &FindingArguments) -> Result<Command, CommandError> {
     if !(-1.0..=1.0).contains(&strength) {
         return Err(CommandError::invalid("'strength' must be a number from -1 to 1"));
     }
-    Ok(Command::Evidence(EvidenceCommand::Add(evidence::AddArgs {
-        description: text("description", given.description.as_ref())?,
-        hypothesis: hypothesis.clone(),
-        strength,
-        kind: given.evidence_kind.map(|Term(kind)| kind),
-        source: given.source.clone(),
-        id: None,
-    })))
+    Ok(Command::Evidence(
+        EvidenceCommand::Add(evidence::AddArgs {
+            description: text("description", given.description.as_ref())?,
+            hypothesis: hypothesis.clone(),
+            strength,
+            kind: given.evidence_kind.map(|Term(kind)| kind),
+            source: given.source.clone(),
+            id: None,
+        })
+        .into(),
+    ))
 }
 
 fn belief_command(given: &FindingArguments) -> Result<Command, CommandError> {
@@ -138,7 +141,7 @@ fn belief_command(given: &FindingArguments) -> Result<Command, CommandError> {
     refuse("a belief that contradicts none", &[("reason", given.reason.is_some())])?;
     let kind = given.belief_kind.map(|Term(kind)| kind);
     let confidence = given.confidence.map(share).transpose()?;
-    Ok(Command::Belief(match &given.id {
+    let command = match &given.id {
         None => BeliefCommand::Add(belief::AddArgs {
             description: text("description", given.description.as_ref())?,
             id: None,
@@ -166,7 +169,8 @@ fn belief_command(given: &FindingArguments) -> Result<Command, CommandError> {
                 source: given.source.clone(),
             })
         }
-    }))
+    };
+    Ok(Command::Belief(command.into()))
 }
 
 fn contradiction(given: &FindingArguments) -> Result<Command, CommandError> {
@@ -188,20 +192,26 @@ fn contradiction(given: &FindingArguments) -> Result<Command, CommandError> {
             "record the belief first, then name it in 'id' and the other in 'contradicts'",
         ));
     };
-    Ok(Command::Belief(BeliefCommand::Contradict(belief::ContradictArgs {
-        id,
-        other: given.contradicts.clone().unwrap_or_default(),
-        reason: given.reason.clone(),
-    })))
+    Ok(Command::Belief(
+        BeliefCommand::Contradict(belief::ContradictArgs {
+            id,
+            other: given.contradicts.clone().unwrap_or_default(),
+            reason: given.reason.clone(),
+        })
+        .into(),
+    ))
 }
 
 fn note_command(given: &FindingArguments) -> Result<Command, CommandError> {
     refuse("a note", &given.of_beliefs())?;
     refuse("a note", &given.of_evidence())?;
     refuse("a note", &[("hypothesis", given.hypothesis.is_some())])?;
-    Ok(Command::Note(NoteCommand::Add(note::AddArgs {
-        description: text("description", given.description.as_ref())?,
-        source: given.source.clone(),
-        id: None,
-    })))
+    Ok(Command::Note(
+        NoteCommand::Add(note::AddArgs {
+            description: text("description", given.description.as_ref())?,
+            source: given.source.clone(),
+            id: None,
+        })
+        .into(),
+    ))
 }

@@ -60,7 +60,7 @@ impl Does for Gap {
         visit: &mut Visit,
         _: &Client,
     ) -> Result<Outcome<Written>, CommandError> {
-        written(visit, "gap", &Command::Gap(gap_command(arguments)?))
+        written(visit, "gap", &Command::Gap(gap_command(arguments)?.into()))
     }
 }
 

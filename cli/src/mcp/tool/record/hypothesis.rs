@@ -59,7 +59,7 @@ impl Does for Hypothesis {
         visit: &mut Visit,
         _: &Client,
     ) -> Result<Outcome<Written>, CommandError> {
-        written(visit, "hypothesis", &Command::Hypothesis(hypothesis_command(arguments)?))
+        written(visit, "hypothesis", &Command::Hypothesis(hypothesis_command(arguments)?.into()))
     }
 }
 

@@ -72,6 +72,6 @@ impl Does for Verification {
             at: word_if("at", given.at.as_ref())?,
             id: None,
         });
-        written(visit, "verification", &Command::Verification(command))
+        written(visit, "verification", &Command::Verification(command.into()))
     }
 }

@@ -1,0 +1,72 @@
+//! Arguments of a command that are made when it is the one that was called.
+
+use clap::builder::Resettable;
+use clap::error::Error;
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use std::ops::Deref;
+
+/// What a command is told. There are some hundred commands, and a process is called with one of them: to make the arguments of all
+/// took as long as many a command.
+#[derive(Clone, Debug)]
+pub struct Later<T>(pub T);
+
+impl<T> Deref for Later<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> From<T> for Later<T> {
+    fn from(told: T) -> Self {
+        Self(told)
+    }
+}
+
+impl<T: FromArgMatches> FromArgMatches for Later<T> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        T::from_arg_matches(matches).map(Self)
+    }
+
+    fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Self, Error> {
+        T::from_arg_matches_mut(matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+/// With what `make` adds. What the command says of itself stays: it is said where all commands are listed.
+fn add(command: Command, make: fn(Command) -> Command) -> Command {
+    let about = command.get_about().cloned().unwrap_or_default();
+    let long = command.get_long_about().cloned();
+    let command = make(command).about(about);
+    // Without a longer text the help shows the short one.
+    command.long_about(long.map_or(Resettable::Reset, Resettable::Value))
+}
+
+impl<T: Args> Args for Later<T> {
+    fn augment_args(command: Command) -> Command {
+        command.defer(|command| add(command, T::augment_args))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command.defer(|command| add(command, T::augment_args_for_update))
+    }
+}
+
+impl<T: Subcommand> Subcommand for Later<T> {
+    fn augment_subcommands(command: Command) -> Command {
+        command.defer(|command| add(command, T::augment_subcommands))
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        command.defer(|command| add(command, T::augment_subcommands_for_update))
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        T::has_subcommand(name)
+    }
+}
