@@ -246,17 +246,25 @@ fn state(size: usize) {
 
 /// Makes a store of one session with so many revisions in a folder and is killed: what was written last is in the
 /// journal only.
+/// A writer maintains its store, as each that lives long does, and is killed when the journal's tail is as long as it becomes.
 fn killed(folder: &Path, size: usize) -> ! {
+    const STEPS_BETWEEN_LOOKS: usize = 10;
     let store = Store::create(folder, Options::default()).expect("a store");
     let session = store.create_session(&act(0), NewSession::named("s")).expect("a session");
-    for step in 0..size {
+    let (mut applied, mut longest) = (0, 0);
+    for step in 0.. {
+        if step >= size && step + STEPS_BETWEEN_LOOKS >= applied + longest {
+            break;
+        }
         let time = act(step);
         let write = session.write(&time).change(note(step % 200, step, 300));
         let write =
             if step % 100 == 0 { write.checkpoint(NewCheckpoint::manual("some")) } else { write };
         write.imported().commit().expect("a revision");
-        if step % 500 == 0 && step + 400 < size {
-            store.maintain(forge_store::store::APPLY_BYTES).expect("maintenance");
+        if step % STEPS_BETWEEN_LOOKS == 0
+            && store.maintain(forge_store::store::APPLY_BYTES).expect("maintenance")
+        {
+            (applied, longest) = (step, step - applied);
         }
     }
     store.sync().expect("a sync");

@@ -297,7 +297,7 @@ impl Live {
     /// What it costs a reader to take in the tail, in bytes of compressed objects: half of those it has, since small
     /// deltas stand there as they are, and some for each record.
     pub(crate) fn tail_cost(&self) -> u64 {
-        const RECORD_BYTES: u64 = 4096;
+        const RECORD_BYTES: u64 = 8192;
         let known = self.known();
         (known.end - known.start) / 2 + known.records.len() as u64 * RECORD_BYTES
     }
