@@ -105,16 +105,11 @@ pub(crate) fn map_while<T: Sync, R: Send, W>(
 pub(crate) fn both<A, B: Send>(
     is_worth_it: bool,
     one: impl FnOnce() -> A,
-    other: impl FnOnce() -> B + Send,
+    other: impl Fn() -> B + Sync,
 ) -> (A, B) {
-    if !is_worth_it || cores() == 1 {
-        return (one(), other());
-    }
-    scope(|scope| {
-        let other = scope.spawn(other);
-        let one = one();
-        (one, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    })
+    let most = if is_worth_it { 2 } else { 1 };
+    let (mut others, one) = map_while(&[()], most, |()| other(), one);
+    (one, others.pop().expect("one item makes one"))
 }
 
 #[cfg(test)]

@@ -187,8 +187,7 @@ impl HeadCache {
         {
             return Ok(whole.state());
         }
-        let on = branch_of(desk, session, branch, head.sequence)?;
-        let at = At { branch: on, sequence: head.sequence };
+        let at = at(desk, of, &head)?;
         let state = Arc::new(materialize::materialize(&desk.view()?, &desk.refs, session, at)?);
         let bytes = state.bytes();
         heads.whole = (bytes <= MAX_BYTES).then(|| Whole {
@@ -244,10 +243,7 @@ impl Remembered {
             return Ok(self.found(keys));
         }
         let view = desk.view()?;
-        let at = At {
-            branch: branch_of(desk, session, branch, head.sequence)?,
-            sequence: head.sequence,
-        };
+        let at = at(desk, (session, branch), head)?;
         let worth_it = self.uses > WHOLE_AFTER_USES && head.count <= MAX_WHOLE_COUNT;
         if worth_it && !self.too_large {
             let state = materialize::materialize(&view, &desk.refs, session, at)?;
@@ -364,6 +360,16 @@ impl Remembered {
             self.entries.insert(key.to_vec(), entry);
         }
     }
+}
+
+/// Where the head of a branch lies.
+fn at(
+    desk: &Desk<'_>,
+    (session, branch): (SessionNumber, BranchNumber),
+    head: &Head,
+) -> Result<At> {
+    let branch = branch_of(desk, session, branch, head.sequence)?;
+    Ok(At { branch, sequence: head.sequence })
 }
 
 /// The branch on which the head of a branch lies: a base, before the branch has a revision of its own.

@@ -36,7 +36,7 @@ pub(crate) fn materialize(
 ) -> Result<State> {
     let plan = plan(view, refs, session, at)?;
     let scanned = scan(view, &plan.objects())?;
-    build(view, session, &plan, &scanned)
+    build(view, session, at, &plan, &scanned)
 }
 
 /// As [`materialize`], of two revisions at once: their objects are read together.
@@ -55,16 +55,14 @@ pub(crate) fn both(
     let (left, right) = scanned.split_at(first.min(scanned.len()));
     let (one, other) = cores::both(
         is_worth_it,
-        || build(view, session, &plans.0, left),
-        || build(view, session, &plans.1, right),
+        || build(view, session, one, &plans.0, left),
+        || build(view, session, other, &plans.1, right),
     );
     Ok((one?, other?))
 }
 
 #[derive(Default)]
 struct Plan {
-    /// The revision whose state it makes; `None` for the state before the first.
-    at: Option<At>,
     keyframe: Option<KeyframeRow>,
     /// Revisions to replay forwards, oldest first.
     forward: Vec<RevisionRow>,
@@ -133,7 +131,7 @@ fn plan(view: &dyn Snapshot, refs: &Refs, session: SessionNumber, at: At) -> Res
         Ok(Way::of(rows, start))
     };
     let Some((between, later)) = later(view, session, at)? else {
-        return Ok(Plan { at: Some(at), keyframe, forward: forward()?.rows, backward: Vec::new() });
+        return Ok(Plan { keyframe, forward: forward()?.rows, backward: Vec::new() });
     };
     let backward = || Ok(Way::of(rows_of(view, session, between)?, later.bytes));
     // The way with fewer revisions is mostly the cheaper one. The other one is read only if there is much to gain.
@@ -146,9 +144,9 @@ fn plan(view: &dyn Snapshot, refs: &Refs, session: SessionNumber, at: At) -> Res
         _ => (near, is_back),
     };
     Ok(if is_back {
-        Plan { at: Some(at), keyframe: Some(later), forward: Vec::new(), backward: chosen.rows }
+        Plan { keyframe: Some(later), forward: Vec::new(), backward: chosen.rows }
     } else {
-        Plan { at: Some(at), keyframe, forward: chosen.rows, backward: Vec::new() }
+        Plan { keyframe, forward: chosen.rows, backward: Vec::new() }
     })
 }
 
@@ -342,10 +340,14 @@ impl Scanned {
 fn build(
     view: &dyn Snapshot,
     session: SessionNumber,
+    at: At,
     plan: &Plan,
     scanned: &[Arc<Scanned>],
 ) -> Result<State> {
-    let Some(at) = plan.at else { return Ok(State::default()) };
+    // Before the first revision.
+    if at.sequence == 0 {
+        return Ok(State::default());
+    }
     let state = lay_all(view, plan, scanned)?;
     let row = lineage::revision(view, session, at)?;
     let header = Header::decode(&row.header).map_err(Error::corrupt("a revision's header"))?;

@@ -131,7 +131,7 @@ impl State {
 
     /// The claims as stored, sorted by key: encoded key and encoded entry.
     pub fn encoded(&self) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> + ExactSizeIterator {
-        self.slots.iter().map(|slot| (self.key(slot), slot.entry.of(&self.buffers)))
+        self.encoded_at(0..self.len())
     }
 
     /// The claims, decoded one by one.
@@ -164,7 +164,10 @@ impl State {
     }
 
     /// The claims at these places, as stored.
-    pub(crate) fn encoded_at(&self, places: Range<usize>) -> impl Iterator<Item = (&[u8], &[u8])> {
+    pub(crate) fn encoded_at(
+        &self,
+        places: Range<usize>,
+    ) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> + ExactSizeIterator {
         let slots = self.slots.get(places).unwrap_or_default();
         slots.iter().map(|slot| (self.key(slot), slot.entry.of(&self.buffers)))
     }

@@ -11,6 +11,13 @@ fn note(session: &Session, id: &str) {
     session.write(&act).change(change).commit().unwrap();
 }
 
+fn made(path: &Path) -> (Store, Session) {
+    let store = Store::create(path, Options::default()).unwrap();
+    let act = Act::asked("test", Timestamp::default());
+    let session = store.create_session(&act, NewSession::named("s")).unwrap();
+    (store, session)
+}
+
 fn generations(path: &Path) -> usize {
     let entries = fs::read_dir(path.join(folder::INDEX_FOLDER)).unwrap();
     entries.filter(|entry| entry.as_ref().unwrap().path().join("CURRENT").exists()).count()
@@ -22,9 +29,7 @@ fn generations(path: &Path) -> usize {
 fn the_index_of_before_goes_as_soon_as_nobody_reads_it() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("store");
-    let store = Store::create(&path, Options::default()).unwrap();
-    let act = Act::asked("test", Timestamp::default());
-    let session = store.create_session(&act, NewSession::named("s")).unwrap();
+    let (store, session) = made(&path);
     let read = || session.state(&session.head().unwrap()).unwrap();
     note(&session, "N1");
     assert!(store.maintain(0).unwrap());
@@ -137,9 +142,8 @@ fn a_tail_means_the_same_record_by_record_all_at_once_and_applied() {
 fn what_is_kept_of_a_head_is_what_stands_there_whoever_moved_it() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("store");
-    let store = Store::create(&path, Options::default()).unwrap();
+    let (store, session) = made(&path);
     let act = Act::asked("test", Timestamp::default());
-    let session = store.create_session(&act, NewSession::named("s")).unwrap();
     let other = Store::open(&path, Options::default()).unwrap();
     let elsewhere = other.session("s").unwrap();
     let kinds = || BTreeSet::from([Kind::Note, Kind::Gap]);
@@ -193,9 +197,7 @@ fn what_is_kept_of_a_head_is_what_stands_there_whoever_moved_it() {
 fn what_was_left_is_read_again() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("store");
-    let store = Store::create(&path, Options::default()).unwrap();
-    let act = Act::asked("test", Timestamp::default());
-    let session = store.create_session(&act, NewSession::named("s")).unwrap();
+    let (store, session) = made(&path);
     note(&session, "N1");
     assert!(store.maintain(0).unwrap());
     note(&session, "N2");

@@ -86,28 +86,30 @@ impl<'a, T: Borrow<(Key, Value)>> Share<'a, T> {
     fn found(&self, held: Held<'a>) -> Option<Found<'a>> {
         let mut found = Found::default();
         let mut last = self.before.map(|claim| &claim.borrow().0);
-        let mut ascend = true;
         let mut take = |claim: &'a (Key, Value), entry: Option<&[u8]>| {
-            ascend &= last.replace(&claim.0).is_none_or(|last| *last < claim.0);
+            if last.replace(&claim.0).is_some_and(|last| *last >= claim.0) {
+                return None;
+            }
             // What this write has changed already is not what is held.
             let entry = entry.filter(|_| !held.changed.contains_key(&claim.0));
             if entry.is_none_or(|entry| !has_value(entry, &claim.1)) {
                 found.differing.push(claim);
             }
+            Some(())
         };
         let mut next = self.wanted.iter().map(Borrow::borrow).peekable();
         let places = self.held.iter().cloned();
         for (key, entry) in places.flat_map(|places| held.state.encoded_at(places)) {
             while let Some(new) = next.next_if(|claim| compare(&claim.0, key).is_lt()) {
-                take(new, None);
+                take(new, None)?;
             }
             match next.next_if(|claim| compare(&claim.0, key).is_eq()) {
-                Some(claim) => take(claim, Some(entry)),
+                Some(claim) => take(claim, Some(entry))?,
                 None => found.gone.push(key),
             }
         }
-        next.for_each(|claim| take(claim, None));
-        ascend.then_some(found)
+        next.try_for_each(|claim| take(claim, None))?;
+        Some(found)
     }
 }
 

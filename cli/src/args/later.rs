@@ -8,7 +8,7 @@ use std::ops::Deref;
 /// What a command is told. There are some hundred commands, and a process is called with one of them: to make the arguments of all
 /// took as long as many a command.
 #[derive(Clone, Debug)]
-pub struct Later<T>(pub T);
+pub struct Later<T>(T);
 
 impl<T> Deref for Later<T> {
     type Target = T;
