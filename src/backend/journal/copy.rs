@@ -20,11 +20,7 @@ pub fn copy(from: &Path, to: &Path, position: Position) -> Result<Position, Erro
     let mark = MarkFile::open(from, false)?.read()?;
     // Seals are copied as they are: whether they are right is for whoever has the key.
     let journal = Journal::open_read_only(from)?.with_seals(Seals::Unknown, None);
-    let start = journal.start()?;
-    let mut end = position.max(start);
-    if start > position {
-        return Err(Error::Gone { position, start });
-    }
+    let mut end = position;
     loop {
         let tail = journal.read(end, READ_BYTES)?;
         if tail.frames.is_empty() {
@@ -35,13 +31,8 @@ pub fn copy(from: &Path, to: &Path, position: Position) -> Result<Position, Erro
     files::create_private_folder(to).map_err(Error::io("create", to))?;
     let lock = to.join(lock::NAME);
     files::create_private(&lock).map_err(Error::io("create", &lock))?;
-    let starts = segment::list(from)?;
-    for (place, start) in starts.iter().enumerate() {
-        let next = starts.get(place + 1).copied().unwrap_or(end);
-        if next <= position || *start >= end {
-            continue;
-        }
-        let name = layout::segment_name(*start);
+    for (start, next) in between(&segment::list(from)?, position, end)? {
+        let name = layout::segment_name(start);
         // A segment that was gone on from ends with a frame that names the next one.
         let bytes = if next < end { u64::MAX } else { end - start };
         let copied = part(&from.join(&name), &to.join(&name), bytes);
@@ -60,6 +51,21 @@ pub fn copy(from: &Path, to: &Path, position: Position) -> Result<Position, Erro
     Ok(end)
 }
 
+/// Of the segments that are there: those that hold what stands between two positions, each with where the next begins.
+/// The first may have been removed since it was read.
+fn between(
+    starts: &[Position],
+    position: Position,
+    end: Position,
+) -> Result<impl Iterator<Item = (Position, Position)>, Error> {
+    if let Some(start) = starts.first().copied().filter(|start| *start > position) {
+        return Err(Error::Gone { position, start });
+    }
+    let nexts = starts.iter().skip(1).copied().chain([end]);
+    let segments = starts.iter().copied().zip(nexts);
+    Ok(segments.filter(move |(start, next)| *next > position && *start < end))
+}
+
 /// The first bytes of a file, durably, for its owner only.
 fn part(from: &Path, to: &Path, bytes: u64) -> io::Result<()> {
     let mut source = File::open(from)?.take(bytes);
@@ -68,4 +74,27 @@ fn part(from: &Path, to: &Path, bytes: u64) -> io::Result<()> {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     copy.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A backup beside a writer that publishes a generation took the segments that were left for the whole journal, and
+    /// was refused as damaged: the first had been removed after it was read and before the segments were listed.
+    #[test]
+    fn a_segment_that_was_removed_after_it_was_read_is_gone() {
+        let gone = between(&[200, 300], 100, 400).map(Iterator::collect::<Vec<_>>);
+        assert!(matches!(gone, Err(Error::Gone { position: 100, start: 200 })), "{gone:?}");
+    }
+
+    #[test]
+    fn the_segments_between_two_positions_are_those_that_hold_a_part_of_it() {
+        let parts =
+            |position, end| between(&[0, 100, 200], position, end).unwrap().collect::<Vec<_>>();
+        assert_eq!(parts(0, 250), [(0, 100), (100, 200), (200, 250)]);
+        assert_eq!(parts(150, 250), [(100, 200), (200, 250)]);
+        assert_eq!(parts(100, 200), [(100, 200)]);
+        assert_eq!(parts(200, 200), []);
+    }
 }
