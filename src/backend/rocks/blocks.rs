@@ -5,6 +5,7 @@
 //! little-endian), and a trailer of 5 bytes: how it is compressed, and a checksum. The last 8 bytes of a key are its number
 //! in the order of writing and whether it was written or deleted. RocksDB's `table/format.cc` has the checksum.
 
+use std::iter;
 use std::ops::Range;
 use twox_hash::XxHash3_64;
 
@@ -19,9 +20,10 @@ const FOOTER_MARK: [u8; 4] = [0x3e, 0, 0x7a, 0];
 const XXH3: u8 = 4;
 /// Of an entry that cannot be read so many bytes may be to blame: its lengths and its key.
 const HEADER_BYTES: usize = 96;
-/// So far behind its beginning the end of a block is looked for, at so many places that could be one.
+/// So far behind its beginning the end of a block is looked for.
 const MAX_BLOCK_BYTES: usize = 256 << 10;
-const ENDS: usize = 16;
+/// So many bytes are hashed at most to put one block right: some tenths of a second.
+const MAX_HASHED_BYTES: usize = 1 << 30;
 /// So many blocks of a file are tried to be put right: more are wrong only if all is.
 const MENDS: usize = 32;
 
@@ -103,12 +105,16 @@ impl Sum {
 /// not looked for: those have hashes of their own, and nothing behind them is lost.
 fn mend(bytes: &[u8], start: usize, broken: &Block, sum: Sum) -> Option<Block> {
     let stopped = broken.stopped..broken.stopped + HEADER_BYTES;
-    let headers = || broken.headers.iter().cloned().chain([stopped.clone()]).flatten();
-    let ends: Vec<usize> = match broken.end {
+    // The wrong one is mostly where it stopped, or shortly before.
+    let headers = || iter::once(&stopped).chain(broken.headers.iter().rev()).cloned().flatten();
+    let ends = match broken.end {
         Some(end) => vec![end],
-        None => ends(bytes, start).take(ENDS).collect(),
+        None => ends(bytes, start),
     };
+    let bits = 8 * headers().count();
+    let mut left = MAX_HASHED_BYTES;
     ends.into_iter().find_map(|end| {
+        left = left.checked_sub(bits.saturating_mul(end - start))?;
         let mut copy = bytes.get(start..end)?.to_vec();
         let mut turns = headers().flat_map(|place| (0..8).map(move |bit| (place, 1 << bit)));
         let turn = |copy: &mut [u8], place: usize, bit: u8| {
@@ -131,15 +137,41 @@ fn mend(bytes: &[u8], start: usize, broken: &Block, sum: Sum) -> Option<Block> {
     })
 }
 
-/// Where the block that begins here may end: behind what could be the offsets of its entries and their number.
-fn ends(bytes: &[u8], start: usize) -> impl Iterator<Item = usize> {
+/// Where the block that begins here may end: behind what could be the offsets of its entries and their number. Those with
+/// several offsets come first. A single one is a zero and a one, which rows of numbers have at every turn.
+fn ends(bytes: &[u8], start: usize) -> Vec<usize> {
     let last = bytes.len().min(start.saturating_add(MAX_BLOCK_BYTES));
-    (start + 8..last.saturating_sub(TRAILER_BYTES - 1)).filter_map(move |end| {
-        let restarts = number(bytes, end - 4)? as usize;
-        let first = (end - 4).checked_sub(restarts.checked_mul(4)?)?;
-        let is_end = restarts > 0 && first > start && number(bytes, first) == Some(0);
-        is_end.then_some(end + TRAILER_BYTES)
-    })
+    let (mut several, mut single) = (Vec::new(), Vec::new());
+    for end in start + 8..last.saturating_sub(TRAILER_BYTES - 1) {
+        match restarts(bytes, start, end) {
+            Some(1) => single.push(end + TRAILER_BYTES),
+            Some(_) => several.push(end + TRAILER_BYTES),
+            None => {}
+        }
+    }
+    several.append(&mut single);
+    several
+}
+
+/// How many entries of the block between these places have their offset at its end, if that could be one: they ascend
+/// from zero, and keys there share nothing with the one before. At one the wrong bit may be.
+fn restarts(bytes: &[u8], start: usize, end: usize) -> Option<usize> {
+    const NOT_COMPRESSED: u8 = 0;
+    let count = number(bytes, end - 4)? as usize;
+    let first = (end - 4).checked_sub(count.checked_mul(4)?)?;
+    if count == 0 || first <= start || number(bytes, first) != Some(0) {
+        return None;
+    }
+    let (mut before, mut wrong) = (None, 0);
+    for place in (first..end - 4).step_by(4) {
+        let offset = number(bytes, place)? as usize;
+        if before.replace(offset).is_some_and(|before| before >= offset) || offset >= first - start
+        {
+            return None;
+        }
+        wrong += usize::from(bytes.get(start + offset) != Some(&0));
+    }
+    (wrong <= 1 && bytes.get(end) == Some(&NOT_COMPRESSED)).then_some(count)
 }
 
 struct Block {
