@@ -278,14 +278,14 @@ impl From<store::Error> for CommandError {
             store::Error::Backend(backend::Error::Breach { .. }) => Some(
                 "'forge verify' looks at all of it; go back to a backup, or keep it as it is with 'forge adopt'".to_owned(),
             ),
-            store::Error::Backend(backend::Error::Incomplete { .. }) => Some(
-                "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new folder".to_owned(),
-            ),
             store::Error::Backend(backend::Error::Busy { .. }) => {
                 Some("try again, or wait longer with '--lock-timeout SECONDS'".to_owned())
             }
             full if full.is_disk_full() => Some(
                 "make room on the disk, or drop what is old at once with 'forge checkpoint prune --now --yes' ('--dry-run' says what); reading goes on".to_owned(),
+            ),
+            damaged if damaged.kind() == store::ErrorKind::Corrupt => Some(
+                "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new folder".to_owned(),
             ),
             store::Error::Backend(backend::Error::Io { source, .. }) => match source.kind() {
                 io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
@@ -316,6 +316,7 @@ mod tests {
         assert_eq!(error.exit_code(), EXIT_CORRUPT);
         assert_eq!(error.message(), "segment 7 is damaged");
         assert_eq!(error.causes(), ["bad checksum at 12"]);
+        assert!(error.hints()[0].contains("'forge repair TO'"), "{:?}", error.hints());
         let (prefix, matches) = ("ab".to_owned(), vec!["abc".to_owned(), "abd".to_owned()]);
         let error: CommandError = store::Error::Ambiguous { prefix, matches }.into();
         assert_eq!((error.exit_code(), error.hints().len()), (EXIT_INVALID, 1));

@@ -1,8 +1,9 @@
 //! Files and folders that only their owner sees, and names that survive a power cut.
 
 use super::Error;
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
+use std::ops::Deref;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -42,6 +43,46 @@ pub(crate) fn replace(path: &Path, new: &Path, bytes: &[u8]) -> Result<(), Error
     written().map_err(Error::io("write", path))
 }
 
+/// A file that is locked until this is dropped. To close it would not do: a child of this process that has not begun its own
+/// program yet has it open too, and the lock is of all who have.
+#[derive(Debug)]
+pub(crate) struct Locked(File);
+
+impl Locked {
+    /// For nobody else. `None` if somebody else has it.
+    pub(crate) fn alone(file: File) -> io::Result<Option<Self>> {
+        Self::of(file.try_lock(), file)
+    }
+
+    /// With others who share it. `None` if somebody has it alone.
+    pub(crate) fn shared(file: File) -> io::Result<Option<Self>> {
+        Self::of(file.try_lock_shared(), file)
+    }
+
+    fn of(locked: Result<(), TryLockError>, file: File) -> io::Result<Option<Self>> {
+        match locked {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+impl Deref for Locked {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // Only a file that is not open cannot be unlocked.
+        let _ = self.0.unlock();
+    }
+}
+
 /// The folder that a file stands in.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
@@ -53,5 +94,27 @@ pub(crate) fn remove(path: &Path) -> Result<bool, Error> {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(Error::io("remove", path)(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where other threads started programs, a generation could not be applied or removed for a moment: each child had the
+    /// locks' files open until its program began.
+    #[test]
+    fn a_lock_that_was_given_back_is_free_though_a_child_has_its_file_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let open = || OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+        for lock in [Locked::alone, Locked::shared] {
+            let held = lock(open().unwrap()).unwrap().expect("nobody has it");
+            let inherited = held.try_clone().unwrap();
+            assert!(Locked::alone(open().unwrap()).unwrap().is_none());
+            drop(held);
+            assert!(Locked::alone(open().unwrap()).unwrap().is_some());
+            drop(inherited);
+        }
     }
 }

@@ -81,6 +81,7 @@ pub use undo::{OperationSummary, Undone};
 pub use verify::{Outcome, Verified};
 pub use write::{Committed, HeadClaims, NewCheckpoint, Write};
 
+use crate::backend::files::Locked;
 use crate::backend::journal::{Journal, Mark};
 use crate::backend::memory::{MemoryIndex, MemoryLog};
 use crate::backend::spool::{SpoolFolder, folder_in};
@@ -140,8 +141,9 @@ impl Store {
         let io = |action| backend::Error::io(action, path);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("make"))?;
         // Held until it is done: of two at once one makes it.
-        let folder = fs::File::open(path).map_err(io("open"))?;
-        if folder.try_lock().is_err() || path.join(FORMAT_FILE).exists() {
+        let folder =
+            Locked::alone(fs::File::open(path).map_err(io("open"))?).map_err(io("lock"))?;
+        if folder.is_none() || path.join(FORMAT_FILE).exists() {
             return Err(Error::StoreExists { path: path.to_owned() });
         }
         if !is_unfinished(path).map_err(io("read"))? {

@@ -5,6 +5,7 @@ use super::options::{self, OBJECTS, ROWS};
 use super::read::{Database, family_of, stored_key};
 use super::sealed::{Guard, List};
 use super::{POSITION_KEY, refused};
+use crate::backend::files::Locked;
 use crate::backend::{
     self, Applier, Batch, Direction, Error, Position, Snapshot, Table, check_tables,
 };
@@ -14,7 +15,7 @@ use rocksdb::{
     WriteBatch, WriteOptions,
 };
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 
 /// Object files below this size, or half of what they become, are merged once there are [`SMALL_FILES`] of them. Objects are
 /// therefore written few times, and a store of any size has few files.
@@ -47,14 +48,14 @@ pub(super) struct RocksApplier {
     guard: Option<Guard>,
     /// What is sealed of the generation that it began with.
     sealed: List,
-    _lock: File,
+    _lock: Locked,
 }
 
 impl RocksApplier {
     /// Opens a working copy of the newest generation, or an empty one to take its place. `lock` is the right to do so.
     pub(super) fn open(
         folder: &Folder,
-        lock: File,
+        lock: Locked,
         (compaction, copied): (Compaction, bool),
         cache: &Cache,
         guard: Option<Guard>,

@@ -10,9 +10,10 @@
 //! ```
 
 use super::sealed::SEAL;
+use crate::backend::files::Locked;
 use crate::backend::{Error, Position};
 use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -131,25 +132,19 @@ impl Folder {
             }
             Err(error) => return Err(Error::io("open", &path)(error)),
         };
-        match file.try_lock_shared() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path)(error)),
-        }
+        let Some(file) = Locked::shared(file).map_err(Error::io("lock", &path))? else {
+            return Ok(None);
+        };
         Ok(if present()? { Some(Lease { _file: Some(file) }) } else { None })
     }
 
     /// The right to write the next generation, if it is free. Creates the folder.
-    pub(super) fn try_lock(&self) -> Result<Option<File>, Error> {
+    pub(super) fn try_lock(&self) -> Result<Option<Locked>, Error> {
         self.create()?;
         let path = self.path(LOCK);
         let file = private(OpenOptions::new().read(true).write(true).create(true), &path)
             .map_err(Error::io("open", &path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(Error::io("lock", &path)(error)),
-        }
+        Locked::alone(file).map_err(Error::io("lock", &path))
     }
 
     fn create(&self) -> Result<(), Error> {
@@ -237,7 +232,8 @@ impl Folder {
         let lease = self.lease(generation);
         let mut open = OpenOptions::new();
         let Ok(file) = private(open.read(true).write(true).create(true), &lease) else { return };
-        if file.try_lock().is_err() || !self.published().exists() {
+        let Ok(Some(_alone)) = Locked::alone(file) else { return };
+        if !self.published().exists() {
             return;
         }
         let retired = self.path(format_args!("{RETIRED}{generation}"));
@@ -289,7 +285,7 @@ pub(crate) fn is_own(name: &str) -> bool {
 
 /// Keeps a generation from being removed.
 pub(super) struct Lease {
-    _file: Option<File>,
+    _file: Option<Locked>,
 }
 
 fn is_table(path: &Path) -> bool {

@@ -110,7 +110,7 @@ impl RocksIndex {
 
     fn applier(
         &self,
-        lock: std::fs::File,
+        lock: files::Locked,
         compaction: Compaction,
         copied: bool,
     ) -> Result<RocksApplier, Error> {

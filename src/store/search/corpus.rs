@@ -1,5 +1,6 @@
 //! The copy of a session's texts: blocks that are only added, each with its hash. Whatever cannot be read is made again.
 
+use crate::backend::files::Locked;
 use crate::backend::{self, Cipher, Place, SealKey};
 use crate::error::{Error, Result};
 use crate::format::{hex, pack_derived, unpack_bytes};
@@ -167,7 +168,7 @@ impl Corpus {
         if let Some(folder) = path.parent() {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io("make"))?;
         }
-        let mut file: File = OpenOptions::new()
+        let file = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
@@ -175,14 +176,13 @@ impl Corpus {
             .mode(0o600)
             .open(path)
             .map_err(io("open"))?;
-        if file.try_lock().is_err() {
-            return Ok(());
-        }
+        let Ok(Some(file)) = Locked::alone(file) else { return Ok(()) };
+        let mut file: &File = &file;
         // Somebody may have added the same meanwhile.
         let length = file.metadata().map_err(io("look at"))?.len();
         let mut magic = [0; MAGIC.len()];
         let begun = file.read_exact(&mut magic).is_ok() && magic == *MAGIC;
-        if begun && length > good && good > 0 && next_is_whole(&mut file, good, stamp) {
+        if begun && length > good && good > 0 && next_is_whole(file, good, stamp) {
             return Ok(());
         }
         let mut out = Vec::new();
@@ -212,7 +212,7 @@ impl Corpus {
     }
 }
 
-fn next_is_whole(file: &mut File, at: u64, stamp: &Stamp) -> bool {
+fn next_is_whole(mut file: &File, at: u64, stamp: &Stamp) -> bool {
     let mut rest = Vec::new();
     file.seek(SeekFrom::Start(at)).is_ok()
         && file.read_to_end(&mut rest).is_ok()
