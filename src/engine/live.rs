@@ -116,6 +116,25 @@ struct Known {
     loaded: bool,
 }
 
+impl Known {
+    /// Stands on the generation at this position: what is before it need not be known any longer. What is behind it stays, so
+    /// that the next writer need not read it again. Gives what was known.
+    fn stand_on(&mut self, position: Position) -> Self {
+        // It does, or on a newer one: whoever made it is not the first to say so.
+        if self.loaded && position <= self.start {
+            return Self::default();
+        }
+        let mut next = Self::default();
+        if self.loaded && (self.start..=self.end).contains(&position) {
+            let applied = self.records.partition_point(|placed| placed.position < position);
+            next.records = self.records.split_off(applied);
+            (next.start, next.end, next.loaded) = (position, self.end, true);
+            next.refs = std::mem::take(&mut self.refs);
+        }
+        std::mem::replace(self, next)
+    }
+}
+
 /// Follows a store. Shared by all that work with it in one process.
 pub(crate) struct Live {
     pub(crate) log: Arc<dyn Log>,
@@ -223,8 +242,7 @@ impl Live {
     pub(crate) fn written_refs(&self) -> Result<(Arc<Refs>, Position)> {
         let mut known = self.known();
         self.catch_up(&mut known)?;
-        if self.is_outgrown(&known)? {
-            *known = Known::default();
+        if self.renew(&mut known)? {
             self.catch_up(&mut known)?;
         }
         Ok((Arc::clone(&known.refs), known.end))
@@ -241,8 +259,7 @@ impl Live {
         let mut known = self.known();
         for _ in 0..MAX_ATTEMPTS {
             self.catch_up(&mut known)?;
-            if self.is_outgrown(&known)? {
-                *known = Known::default();
+            if self.renew(&mut known)? {
                 continue;
             }
             if self.ensure_base(&mut known)? {
@@ -265,8 +282,7 @@ impl Live {
         } else {
             self.catch_up(&mut known)?;
         }
-        if self.is_outgrown(&known)? {
-            *known = Known::default();
+        if self.renew(&mut known)? {
             self.catch_up(&mut known)?;
         }
         Ok(Arc::clone(&known.refs))
@@ -314,18 +330,10 @@ impl Live {
         }
     }
 
-    /// Notes that a generation at this position was published: what is before it need not be known any longer. What
-    /// is behind it stays, so that the next writer need not read it again.
+    /// Notes that a generation at this position was published.
     pub(crate) fn published(&self, position: Position) {
         let mut known = self.known();
-        let mut next = Known::default();
-        if known.loaded && (known.start..=known.end).contains(&position) {
-            let applied = known.records.partition_point(|placed| placed.position < position);
-            next.records = known.records.split_off(applied);
-            (next.start, next.end, next.loaded) = (position, known.end, true);
-            next.refs = std::mem::take(&mut known.refs);
-        }
-        let old = std::mem::replace(&mut *known, next);
+        let old = known.stand_on(position);
         drop(known);
         // To close a generation and to free what was read of it takes longer than a writer should wait.
         drop(old);
@@ -342,15 +350,27 @@ impl Live {
         self.written()
     }
 
-    /// Whether a newer generation should be read: the tail is long, or a secret was purged from what this one holds.
-    fn is_outgrown(&self, known: &Known) -> Result<bool> {
+    /// Stands on a newer generation where there is one and it should be: the tail is long, or a secret was purged from what this
+    /// one holds. Returns whether it does.
+    fn renew(&self, known: &mut Known) -> Result<bool> {
         let begun = known.records.first().and_then(|first| first.record.changes.first());
         let purged = match begun {
             Some(RecordChange::Refs(refs)) => refs.purges < known.refs.purges,
             _ => known.refs.purges > 0,
         };
-        let outgrown = purged || known.end - known.start > LONG_TAIL_BYTES;
-        Ok(outgrown && self.index.position()? > known.start)
+        if !purged && known.end - known.start <= LONG_TAIL_BYTES {
+            return Ok(false);
+        }
+        let newest = self.index.position()?;
+        if newest <= known.start {
+            return Ok(false);
+        }
+        if purged {
+            *known = Known::default();
+        } else {
+            known.stand_on(newest);
+        }
+        Ok(true)
     }
 
     fn catch_up(&self, known: &mut Known) -> Result<()> {

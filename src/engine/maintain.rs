@@ -20,9 +20,11 @@ use std::sync::atomic::Ordering;
 /// A tail that costs a reader as much as reading this many bytes is worth a new generation: about 125 revisions of 25
 /// changes, or 250 of one. See `docs/benchmarks.md`.
 pub const APPLY_BYTES: u64 = 1_200_000;
-/// Room behind the journal's end while a process maintains it: a tail of [`APPLY_BYTES`], and what comes in while it is
-/// applied.
+/// Room that a segment begins with while a process maintains the journal: a tail of [`APPLY_BYTES`], and what comes in while it
+/// is applied. It is made aside.
 const ROOM_BYTES: u64 = 3_000_000;
+/// Room that is made in the segment that all append to, until the next one begins: each piece of it holds somebody up.
+const FIRST_ROOM_BYTES: u64 = APPLY_BYTES;
 /// So many rows are collected before they are written.
 pub(super) const BATCH_ROWS: usize = 20_000;
 /// So many bytes of journal are read at once.
@@ -104,8 +106,9 @@ impl Engine {
         rows.put(key::COUNTERS, key::REFS.to_vec(), refs.encode());
         applier.write(rows.into_batch())?;
         publish(applier, position)?;
-        self.live.log.remove_before(position)?;
+        // Before anything else: a writer who found it by itself would stand on it at its own cost.
         self.live.published(position);
+        self.live.log.remove_before(position)?;
         // Until now this process read the one before.
         self.live.tidy();
         Ok(true)
@@ -115,7 +118,7 @@ impl Engine {
     /// it writing is slower.
     pub(crate) fn make_room(&self) {
         if self.writes_much()
-            && let Err(error) = self.live.log.make_room(self.live.end(), ROOM_BYTES)
+            && let Err(error) = self.live.log.make_room(self.live.end(), FIRST_ROOM_BYTES)
         {
             tracing::debug!(%error, "no room was made in the journal");
         }

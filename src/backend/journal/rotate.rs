@@ -109,7 +109,7 @@ impl Journal {
         let roomy = self.take_next();
         let renamed = roomy.is_some();
         let next = match roomy {
-            Some(file) => Segment { start: position, path: path.clone(), file },
+            Some(file) => Segment::in_room(position, path.clone(), file)?,
             None => {
                 // What is there was left by a crash: only who rotates makes it.
                 segment::remove(&self.next_path())?;

@@ -1,14 +1,16 @@
 //! Segments as files: made private, found by name, read at an offset.
 
-use super::layout;
+use super::{held, layout};
 pub(crate) use crate::backend::files::{
     create_private, create_private_folder, remove, sync_folder,
 };
 use crate::backend::{Error, Position};
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 /// Read at a time, in bytes.
 const WINDOW_BYTES: u64 = 64 << 10;
@@ -24,6 +26,8 @@ pub(crate) struct Segment {
     pub(crate) path: PathBuf,
     /// Its bytes.
     pub(crate) file: File,
+    /// Where nothing but zeros was seen.
+    zeros: Mutex<Range<Position>>,
 }
 
 /// How a segment's file is now.
@@ -36,18 +40,29 @@ pub(crate) struct Extent {
 }
 
 impl Segment {
+    fn new(start: Position, path: PathBuf, file: File) -> Self {
+        Self { start, path, file, zeros: Mutex::default() }
+    }
+
+    /// A segment in a file of zeros.
+    pub(crate) fn in_room(start: Position, path: PathBuf, file: File) -> Result<Self, Error> {
+        let segment = Self::new(start, path, file);
+        *held(&segment.zeros) = start..segment.extent()?.end;
+        Ok(segment)
+    }
+
     /// Opens a segment, for writing too if asked.
     pub(crate) fn open(folder: &Path, start: Position, write: bool) -> io::Result<Self> {
         let path = folder.join(layout::segment_name(start));
         let file = OpenOptions::new().read(true).write(write).open(&path)?;
-        Ok(Self { start, path, file })
+        Ok(Self::new(start, path, file))
     }
 
     /// Makes a new, empty segment; there must be none of that name.
     pub(crate) fn create(folder: &Path, start: Position) -> io::Result<Self> {
         let path = folder.join(layout::segment_name(start));
         let file = create_private(&path)?;
-        Ok(Self { start, path, file })
+        Ok(Self::new(start, path, file))
     }
 
     /// How far it reaches now.
@@ -74,25 +89,36 @@ impl Segment {
         Ok(bytes[..count].iter().all(|byte| *byte == 0))
     }
 
-    /// Whether only zeros stand from a position on: room that was made for records to come.
+    /// Whether only zeros stand from a position on: room that was made for records to come. Where they were seen before, only the
+    /// beginning is looked at again: whoever writes there writes from the beginning. Bytes behind a gap are left by a crash
+    /// of the system, and no process outlives that.
     pub(crate) fn is_room(&self, position: Position) -> Result<bool, Error> {
         if !self.is_blank(position)? {
             return Ok(false);
         }
-        let mut bytes = vec![0; WINDOW_BYTES as usize];
-        let mut offset = position - self.start;
-        loop {
-            let count = match self.file.read_at(&mut bytes, offset) {
-                Ok(0) => return Ok(true),
+        let mut zeros = held(&self.zeros);
+        let mut seen = if (zeros.start..=zeros.end).contains(&position) {
+            zeros.clone()
+        } else {
+            position..position
+        };
+        let mut bytes = Vec::new();
+        while seen.end < self.extent()?.end {
+            bytes.resize(WINDOW_BYTES as usize, 0);
+            let count = match self.file.read_at(&mut bytes, seen.end - self.start) {
+                Ok(0) => break,
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(Error::io("read", &self.path)(error)),
             };
-            if bytes[..count].iter().any(|byte| *byte != 0) {
+            // All of them together, not up to the first that is another: many go at once then.
+            if bytes[..count].iter().fold(0, |all, byte| all | byte) != 0 {
                 return Ok(false);
             }
-            offset += count as u64;
+            seen.end += count as u64;
         }
+        *zeros = seen;
+        Ok(true)
     }
 
     /// Ends the file at a position.
@@ -202,6 +228,30 @@ pub(super) fn remove_copies(folder: &Path) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whoever found the end of the journal read all of the room behind it, at each record of another thread or process: after a
+    /// rotation 3 MB, under the append lock.
+    #[test]
+    fn room_that_was_seen_is_not_read_again_and_what_is_behind_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let segment = Segment::create(folder.path(), 100).unwrap();
+        segment.file.write_all_at(&[0; 200_000], 0).unwrap();
+        assert!(segment.is_room(100).unwrap());
+        // What no process that lives can meet shows what is read.
+        segment.file.write_all_at(b"x", 150_000).unwrap();
+        assert!(segment.is_room(100).unwrap() && segment.is_room(5_000).unwrap());
+        let other = Segment::open(folder.path(), 100, false).unwrap();
+        assert!(!other.is_room(100).unwrap() && other.is_room(150_101).unwrap());
+        // A record that was begun, and more room with something in it.
+        segment.file.write_all_at(b"FRJ", 10_000).unwrap();
+        assert!(!segment.is_room(10_100).unwrap());
+        segment.file.write_all_at(b"x", 300_000).unwrap();
+        assert!(!segment.is_room(20_000).unwrap());
+        segment.cut(1_000).unwrap();
+        assert!(segment.is_room(500).unwrap());
+        let roomy = Segment::in_room(100, segment.path.clone(), other.file).unwrap();
+        assert_eq!(*held(&roomy.zeros), 100..1_000);
+    }
 
     #[test]
     fn the_size_of_a_file_is_what_its_metadata_says_also_without_a_name() {
