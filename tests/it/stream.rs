@@ -43,6 +43,30 @@ fn export(session: &Session) -> String {
     String::from_utf8(text).expect("JSON is UTF-8")
 }
 
+/// How far a stream was taken was noted with what its lines wrote, so that a line at its end that wrote nothing was taken again
+/// each time.
+#[test]
+fn lines_that_write_nothing_are_taken_once_too() {
+    let put = r#"{"at":"2026-01-01T10:00:00Z","put":{"kind":"note","id":"N1","value":{"description":"a"}}}"#;
+    let mark = r#"{"at":"2026-01-01T10:00:00Z","revision":{}}"#;
+    let named = r#"{"at":"2026-01-01T10:00:00Z","session":{"name":"s"}}"#;
+    let other = r#"{"at":"2026-01-01T10:00:01Z","session":"other","revision":{}}"#;
+    for ends in [vec![put, mark], vec![put, mark, mark, ""], vec![named, mark], vec![put, other]] {
+        let store = Store::in_memory().unwrap();
+        let mut text = ends.join("\n") + "\n";
+        let whole = text.len() as u64;
+        text.push_str(r#"{"at":"#);
+        let taken = import(&store, &text).unwrap();
+        assert_eq!((taken.bytes, taken.waiting_bytes), (whole, 6), "{ends:?}");
+        let again = import(&store, &text).unwrap();
+        assert_eq!((again.lines, again.bytes, again.waiting_bytes), (0, 0, 6), "{ends:?}");
+        // And what comes behind them is taken as ever.
+        text.push_str(r#""2026-01-01T10:00:02Z","put":{"kind":"note","id":"N2","value":{"description":"b"}}}"#);
+        let more = import(&store, &text).unwrap();
+        assert_eq!((more.lines, more.revisions), (1, 1), "{ends:?}");
+    }
+}
+
 /// All that is known of a session at each of these times, and its checkpoints.
 fn picture(session: &Session, times: impl Iterator<Item = Timestamp>) -> Vec<String> {
     let mut lines = Vec::new();

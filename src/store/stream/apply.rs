@@ -56,6 +56,8 @@ pub(super) struct Applier<'a> {
     home: Option<Session>,
     pending: Option<Pending>,
     records: u64,
+    /// How many bytes of the stream the bookmark knows.
+    noted: u64,
     pub(super) taken: StreamTaken,
 }
 
@@ -91,6 +93,7 @@ impl<'a> Applier<'a> {
             home: None,
             pending: None,
             records: 0,
+            noted: known.bytes,
             taken: StreamTaken::default(),
         }
     }
@@ -179,9 +182,18 @@ impl<'a> Applier<'a> {
             && let Some((_, at)) = self.header
         {
             let session = self.session(None, at)?;
-            self.write(&session, mark, &mut |_, _, _| Ok((Vec::new(), None)))?;
+            self.note(&session, mark)?;
         }
-        Ok(())
+        // Lines that wrote nothing were taken too.
+        match self.home.clone() {
+            Some(home) if self.noted < mark.bytes => self.note(&home, mark),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes no more than how far the stream was taken.
+    fn note(&mut self, session: &Session, mark: &Mark) -> Result<()> {
+        self.write(session, mark, &mut |_, _, _| Ok((Vec::new(), None)))
     }
 
     // -- sessions
@@ -556,6 +568,7 @@ impl<'a> Applier<'a> {
             operation.id = *self.operations.entry(home).or_insert(operation.id);
             session.commit_changes(&operation, Durability::Later, &[bookmark])?;
         }
+        self.noted = mark.bytes;
         self.records += 1;
         if self.records.is_multiple_of(RECORDS_BETWEEN_LOOKS) && self.beside.is_none() {
             self.store.maintain(APPLY_BYTES)?;
