@@ -1,6 +1,7 @@
 //! Commits: one record, one sync. Planned before the append lock is taken, planned again under it if somebody else
 //! was faster.
 
+use super::cores::Core;
 use super::index::Placed;
 use super::live::{Live, View};
 use super::maintain::APPLY_BYTES;
@@ -84,8 +85,8 @@ pub(crate) struct Engine {
     pub(crate) blobs: super::blob::BlobCache,
     /// How many records this process has committed.
     commits: AtomicU64,
-    /// Rung when there is something to maintain.
-    bell: Mutex<Option<SyncSender<()>>>,
+    /// Rung when there is something to maintain, by whoever runs on this core.
+    bell: Mutex<Option<SyncSender<Core>>>,
     /// Whether the last write could not have the append lock in time.
     pub(crate) kept_out: AtomicBool,
 }
@@ -133,7 +134,7 @@ impl Engine {
     }
 
     /// Says whom to tell that the tail has grown long.
-    pub(crate) fn watch(&self, bell: Option<SyncSender<()>>) {
+    pub(crate) fn watch(&self, bell: Option<SyncSender<Core>>) {
         *self.bell.lock().unwrap_or_else(PoisonError::into_inner) = bell;
     }
 
@@ -153,7 +154,7 @@ impl Engine {
             && let Some(bell) = &*self.bell.lock().unwrap_or_else(PoisonError::into_inner)
         {
             // A full bell has been rung already.
-            let _ = bell.try_send(());
+            let _ = bell.try_send(Core::current());
         }
     }
 

@@ -22,6 +22,37 @@ pub(crate) fn stand_back() {
     }
 }
 
+/// The core that a thread ran on, where the system tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Core(Option<usize>);
+
+impl Core {
+    /// That of this thread.
+    pub(crate) fn current() -> Self {
+        #[cfg(target_os = "linux")]
+        let number = Some(rustix::thread::sched_getcpu());
+        #[cfg(not(target_os = "linux"))]
+        let number = None;
+        Self(number)
+    }
+
+    /// Lets this thread, which stands back, and those it begins run on every core but this one. Linux wakes a thread up on the
+    /// core of whoever wakes it, and looks for no idle one where cores share no cache: a writer waited for up to 3 ms beside
+    /// an idle core.
+    pub(crate) fn keep_off(self) {
+        #[cfg(target_os = "linux")]
+        if let Self(Some(number)) = self
+            && let Ok(mut allowed) =
+                rustix::thread::sched_getaffinity(Some(rustix::process::getpid()))
+        {
+            allowed.unset(number);
+            if allowed.count() > 0 {
+                let _ = rustix::thread::sched_setaffinity(None, &allowed);
+            }
+        }
+    }
+}
+
 /// Called now and then by whoever has long work to do. A thread that stands back gives its core to those that wait for it: woken up,
 /// they would wait until its share of time is used up, though it is of lower priority.
 pub(crate) fn give_way() {
@@ -123,6 +154,22 @@ mod tests {
             cores()
         });
         assert_eq!(one.join().unwrap(), 1);
+        assert_eq!(cores(), available_parallelism().unwrap().get());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn who_keeps_off_a_core_runs_on_the_others() {
+        let core = Core::current();
+        let allowed = || rustix::thread::sched_getaffinity(None).unwrap();
+        let one = std::thread::spawn(move || {
+            let before = allowed();
+            core.keep_off();
+            (before.count(), allowed().count(), allowed().is_set(core.0.unwrap()))
+        });
+        // The only core there is stays.
+        let (before, after, is_set) = one.join().unwrap();
+        assert_eq!((after, is_set), if before > 1 { (before - 1, false) } else { (1, true) });
         assert_eq!(cores(), available_parallelism().unwrap().get());
     }
 

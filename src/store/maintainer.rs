@@ -2,7 +2,7 @@
 
 use super::Store;
 use crate::engine::commit::Engine;
-use crate::engine::cores;
+use crate::engine::cores::{self, Core};
 use crate::engine::maintain::APPLY_BYTES;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -23,11 +23,12 @@ impl Store {
     /// Begins maintenance beside the work of this process.
     pub fn maintainer(&self) -> Maintainer {
         // One place: a bell that rang while work was going on is answered once.
-        let (bell, rung) = sync_channel(1);
+        let (bell, rung) = sync_channel::<Core>(1);
         let engine = Arc::clone(&self.engine);
         let thread = thread::spawn(move || {
             cores::stand_back();
-            while rung.recv().is_ok() {
+            while let Ok(core) = rung.recv() {
+                core.keep_off();
                 match engine.apply_if_long(APPLY_BYTES) {
                     // The segment that was begun has room.
                     Ok(true) => {}

@@ -10,31 +10,25 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
-/// So many zeros are written at once: whoever syncs a record meanwhile waits for them.
+/// So many zeros are written aside at once: whoever syncs a record meanwhile waits for the disk.
 const PIECE_BYTES: u64 = 512 << 10;
 /// The file that the next segment will be. The name is no segment's: it holds nothing but zeros.
 pub(super) const NEXT: &str = "next.room";
 
 impl Journal {
-    /// Sees to it that there are at least half of so many zeros behind the end, durably. The append lock is let go
-    /// between pieces.
+    /// Sees to it that there are at least half of so many zeros behind the end, durably. All at once: whoever syncs a record
+    /// meanwhile waits, and in pieces somebody would for each.
     pub(super) fn write_zeros(&self, from: Position, bytes: u64) -> Result<(), Error> {
-        let lock = self.writer("make room in")?;
-        let mut enough = bytes / 2;
-        let mut from = from;
-        loop {
-            let held = lock.acquire(sync::LOCK_TIMEOUT)?;
-            let (_, tip) = self.catch_up(from)?;
-            from = tip.end;
-            let end = tip.segment.extent()?.end;
-            if end - tip.end >= enough {
-                return Ok(());
-            }
-            tip.segment.write_or_cut(end, &vec![0; PIECE_BYTES as usize])?;
-            drop(held);
-            self.flush(&tip)?;
-            enough = bytes;
+        let zeros = vec![0; bytes as usize];
+        let held = self.writer("make room in")?.acquire(sync::LOCK_TIMEOUT)?;
+        let (_, tip) = self.catch_up(from)?;
+        let end = tip.segment.extent()?.end;
+        if end - tip.end >= bytes / 2 {
+            return Ok(());
         }
+        tip.segment.write_or_cut(end, &zeros)?;
+        drop(held);
+        self.flush(&tip)
     }
 
     /// Writes the zeros that the next segment begins with, while nobody is held up by it: those who append go on in a

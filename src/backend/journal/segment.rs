@@ -249,7 +249,7 @@ mod tests {
         assert!(!segment.is_room(20_000).unwrap());
         segment.cut(1_000).unwrap();
         assert!(segment.is_room(500).unwrap());
-        let roomy = Segment::in_room(100, segment.path.clone(), other.file).unwrap();
+        let roomy = Segment::in_room(100, segment.path, other.file).unwrap();
         assert_eq!(*held(&roomy.zeros), 100..1_000);
     }
 
