@@ -3,7 +3,8 @@
 use crate::rules;
 use forge_store::systems::thread::{Document, Options, Orphans, apply, sanitise};
 
-/// Whatever history goes in, its provider takes what comes out, and a second time changes nothing.
+/// Whatever history goes in, its provider takes what comes out, and a second time changes nothing, unless all that told the form
+/// was taken out.
 pub fn thread(data: &[u8]) {
     let Some((which, text)) = data.split_first() else { return };
     let Ok(text) = std::str::from_utf8(text) else { return };
@@ -35,8 +36,11 @@ pub fn thread(data: &[u8]) {
     assert_eq!(applied, done.messages, "the steps lead elsewhere: {:#?}", done.actions);
     assert_eq!(done.actions.is_empty(), done.faults.is_empty());
     let again = sanitise(&done.messages, &options).expect("one form is still one form");
-    assert!(again.actions.is_empty(), "a second time: {:#?}\n{:#?}", done.messages, again.actions);
-    assert_eq!(again.messages, done.messages);
+    if again.form == done.form {
+        let (out, actions) = (&done.messages, &again.actions);
+        assert!(actions.is_empty(), "a second time: {out:#?}\n{actions:#?}");
+        assert_eq!(again.messages, done.messages);
+    }
     let written = document.write(&done.messages);
     let read = Document::parse(&written).expect("what was written is a history").messages;
     assert_eq!(read.len(), done.messages.len());
