@@ -23,7 +23,7 @@ pub const APPLY_BYTES: u64 = 1_200_000;
 /// Room that a segment begins with while a process maintains the journal: a tail of [`APPLY_BYTES`], and what comes in while it
 /// is applied. It is made aside.
 const ROOM_BYTES: u64 = 3_000_000;
-/// Room that is made in the segment that all append to, until the next one begins: each piece of it holds somebody up.
+/// Room that is made in the segment that all append to, until the next one begins: who appends meanwhile is held up by it.
 const FIRST_ROOM_BYTES: u64 = APPLY_BYTES;
 /// So many rows are collected before they are written.
 pub(super) const BATCH_ROWS: usize = 20_000;

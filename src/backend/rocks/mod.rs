@@ -9,6 +9,7 @@ mod apply;
 mod blocks;
 mod copy;
 mod folder;
+mod manifest;
 mod options;
 mod read;
 mod rescue;

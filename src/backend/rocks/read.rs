@@ -1,7 +1,7 @@
 //! Reading an open database.
 
 use super::options::{self, OBJECTS, ROWS};
-use super::{POSITION_KEY, refused};
+use super::{POSITION_KEY, manifest, refused};
 use crate::backend::{self, Direction, Error, Position, Row, Snapshot, Table};
 use rocksdb::{Cache, ColumnFamily, ColumnFamilyDescriptor, DB, ReadOptions};
 use std::borrow::Cow;
@@ -20,6 +20,7 @@ impl Database {
         position: Position,
         cache: &Cache,
     ) -> Result<Self, Error> {
+        manifest::check(path)?;
         let options = options::database();
         let families = options::families(cache, options::object_file_bytes(0), true);
         let db = DB::open_cf_descriptors_read_only(&options, path, families, false)
@@ -33,6 +34,7 @@ impl Database {
         position: Option<Position>,
         families: [ColumnFamilyDescriptor; 2],
     ) -> Result<Self, Error> {
+        manifest::check(path)?;
         let mut options = options::database();
         options.create_if_missing(position.is_none());
         options.create_missing_column_families(position.is_none());
