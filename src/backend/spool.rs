@@ -1,7 +1,8 @@
 //! The spool in a folder: one file for each write that waits for the append lock. See `docs/format.md`, "Spool".
 
+use super::files::{self, Locked};
 use super::seal::SEAL_BYTES;
-use super::{Breach, Cipher, Error, Place, SealKey, Seals, Spool, files};
+use super::{Breach, Cipher, Error, Place, SealKey, Seals, Spool};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
@@ -104,19 +105,20 @@ impl SpoolFolder {
     }
 
     /// Writes the bytes to an unfinished file of its own, durably.
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<(PathBuf, File), Error> {
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(PathBuf, Locked), Error> {
         for attempt in 0..ATTEMPTS {
             let path = self.folder.join(format!("{name}.{attempt}.{UNFINISHED}"));
-            let mut file = match files::create_private(&path) {
+            let file = match files::create_private(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 made => made.map_err(Error::io("create", &path))?,
             };
             // Whoever sweeps may have been faster: then it has the lock, or the file has lost its name.
             let named = |file: &File| file.metadata().is_ok_and(|metadata| metadata.nlink() > 0);
-            if file.try_lock().is_err() || !named(&file) {
+            let Ok(Some(file)) = Locked::alone(file) else { continue };
+            if !named(&file) {
                 continue;
             }
-            if let Err(error) = file.write_all(bytes).and_then(|()| file.sync_all()) {
+            if let Err(error) = (&*file).write_all(bytes).and_then(|()| file.sync_all()) {
                 let _ = std::fs::remove_file(&path);
                 return Err(Error::io("write", &path)(error));
             }
@@ -208,7 +210,7 @@ impl Spool for SpoolFolder {
             let path = self.folder.join(name);
             // One that cannot be opened has been finished or swept meanwhile.
             if let Ok(file) = File::open(&path)
-                && file.try_lock().is_ok()
+                && let Ok(Some(_alone)) = Locked::alone(file)
             {
                 files::remove(&path)?;
             }

@@ -102,9 +102,9 @@ impl Segment {
         } else {
             position..position
         };
-        let mut bytes = Vec::new();
-        while seen.end < self.extent()?.end {
-            bytes.resize(WINDOW_BYTES as usize, 0);
+        let end = self.extent()?.end;
+        let mut bytes = if seen.end < end { vec![0; WINDOW_BYTES as usize] } else { Vec::new() };
+        while seen.end < end {
             let count = match self.file.read_at(&mut bytes, seen.end - self.start) {
                 Ok(0) => break,
                 Ok(count) => count,

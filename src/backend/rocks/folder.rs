@@ -9,6 +9,7 @@
 //! retired-6-00000000000001f4/  on its way out
 //! ```
 
+use super::manifest;
 use super::sealed::SEAL;
 use crate::backend::files::Locked;
 use crate::backend::{Error, Position};
@@ -294,7 +295,7 @@ fn is_table(path: &Path) -> bool {
 
 /// Whether a generation needs the file.
 fn is_part(path: &Path, name: &str) -> bool {
-    is_table(path) || name == "CURRENT" || name.starts_with("MANIFEST-")
+    is_table(path) || name == "CURRENT" || name.starts_with(manifest::NAME)
 }
 
 /// Refuses a generation with files that none has.

@@ -7,7 +7,8 @@ use crate::backend::Error;
 use std::fs;
 use std::path::Path;
 
-const NAME: &str = "MANIFEST-";
+/// How its name begins.
+pub(super) const NAME: &str = "MANIFEST-";
 const BLOCK_BYTES: usize = 32 << 10;
 const HEADER_BYTES: usize = 7;
 
@@ -17,8 +18,8 @@ pub(super) fn check(generation: &Path) -> Result<(), Error> {
     // What cannot be read is told by RocksDB.
     let entries = fs::read_dir(generation).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(NAME)) {
-        if fs::read(entry.path()).is_ok_and(|bytes| kinds(&bytes).any(is_recycled)) {
-            let path = entry.path();
+        let path = entry.path();
+        if fs::read(&path).is_ok_and(|bytes| kinds(&bytes).any(is_recycled)) {
             let source = format!("{} has a record of a kind that it cannot have", path.display());
             return Err(Error::Index { action: "open", source: source.into() });
         }
