@@ -85,6 +85,8 @@ pub(crate) struct Engine {
     pub(crate) blobs: super::blob::BlobCache,
     /// How many records this process has committed.
     commits: AtomicU64,
+    /// The bytes of these records.
+    committed_bytes: AtomicU64,
     /// Rung when there is something to maintain, by whoever runs on this core.
     bell: Mutex<Option<SyncSender<Core>>>,
     /// Whether the last write could not have the append lock in time.
@@ -107,6 +109,8 @@ impl Desk<'_> {
 
 /// Whoever commits this often goes on to do so.
 const MANY_COMMITS: u64 = 8;
+/// And so does whoever commits this much: a session that begins with a large state.
+const MANY_BYTES: u64 = 256 << 10;
 
 /// Records larger than this are split: the lock is held for one write of about this size.
 const MAX_INLINE_BYTES: usize = 768 << 10;
@@ -128,6 +132,7 @@ impl Engine {
             heads: super::head::HeadCache::default(),
             blobs: super::blob::BlobCache::default(),
             commits: AtomicU64::new(0),
+            committed_bytes: AtomicU64::new(0),
             bell: Mutex::default(),
             kept_out: AtomicBool::new(false),
         }
@@ -146,11 +151,15 @@ impl Engine {
     /// Whether this process writes so much that room in the journal is worth making.
     pub(crate) fn writes_much(&self) -> bool {
         self.commits.load(Ordering::Relaxed) >= MANY_COMMITS
+            || self.committed_bytes.load(Ordering::Relaxed) >= MANY_BYTES
     }
 
-    fn ring(&self) {
-        let commits = self.commits.fetch_add(1, Ordering::Relaxed) + 1;
-        if (commits == MANY_COMMITS || self.live.tail_cost() >= APPLY_BYTES)
+    /// Says that a record of so many bytes was committed.
+    fn committed(&self, bytes: u64) {
+        let wrote_much = self.writes_much();
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.committed_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if (wrote_much != self.writes_much() || self.live.tail_cost() >= APPLY_BYTES)
             && let Some(bell) = &*self.bell.lock().unwrap_or_else(PoisonError::into_inner)
         {
             // A full bell has been rung already.
@@ -231,7 +240,7 @@ impl Engine {
                     if durability == Durability::Now {
                         self.live.log.sync(appended.end)?;
                     }
-                    self.ring();
+                    self.committed(appended.end - appended.position);
                     return Ok(value);
                 }
                 // The segment this process stood on was removed: a newer generation holds it.

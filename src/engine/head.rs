@@ -3,6 +3,7 @@
 use super::commit::Desk;
 use super::lineage::{self, At};
 use super::revise::Triple;
+use super::shards::Shards;
 use super::state::State;
 use super::{lookup, materialize};
 use crate::backend::Position;
@@ -50,7 +51,7 @@ struct Remembered {
     head: Option<RevisionId>,
     /// Records before this position are in it.
     position: Position,
-    entries: HashMap<Vec<u8>, Option<Counted>>,
+    entries: Shards<Option<Counted>>,
     bytes: usize,
     /// Whether what is not in `entries` is not in the state.
     whole: bool,
@@ -352,12 +353,9 @@ impl Remembered {
     fn remember(&mut self, key: &[u8], entry: Option<Counted>) {
         let length = |known: &Option<Counted>| known.as_ref().map_or(0, |known| known.entry.len());
         self.bytes += length(&entry);
-        if let Some(known) = self.entries.get_mut(key) {
-            self.bytes = self.bytes.saturating_sub(length(known));
-            *known = entry;
-        } else {
-            self.bytes += key.len() + ENTRY_BYTES;
-            self.entries.insert(key.to_vec(), entry);
+        match self.entries.insert(key, entry) {
+            Some(known) => self.bytes = self.bytes.saturating_sub(length(&known)),
+            None => self.bytes += key.len() + ENTRY_BYTES,
         }
     }
 }
