@@ -8,20 +8,25 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 /// The store's id stands before the mark.
 const ID_BYTES: usize = 16;
-/// So long what it says may wait to become durable, if the system goes down before it is closed.
-const SYNC_EVERY: Duration = Duration::from_secs(5);
+/// So long what it says may wait to become durable.
+const SYNC_AFTER: Duration = Duration::from_secs(5);
+/// A thread that waits needs no more.
+const STACK_BYTES: usize = 64 << 10;
 
 /// The open witness of a store.
 #[derive(Debug)]
 pub(crate) struct Witness {
-    mark: MarkFile,
-    /// Since when something of it is not durable; `None` if all of it is.
-    unsynced: Mutex<Option<Instant>>,
+    mark: Arc<MarkFile>,
+    /// While something of it is not durable: a thread waits for its time, or for this to be dropped.
+    unsynced: Arc<Mutex<Option<Sender<()>>>>,
+    sync_after: Duration,
 }
 
 impl Witness {
@@ -43,7 +48,8 @@ impl Witness {
             return Ok(None);
         }
         let mark = MarkFile::of(Some(file), path.to_owned(), ID_BYTES as u64);
-        let witness = Self { mark, unsynced: Mutex::new(None) };
+        let witness =
+            Self { mark: Arc::new(mark), unsynced: Arc::default(), sync_after: SYNC_AFTER };
         Ok(witness.read()?.is_some().then_some(witness))
     }
 
@@ -66,22 +72,90 @@ impl Witness {
         if !self.mark.note(mark) {
             return;
         }
-        let Ok(mut unsynced) = self.unsynced.lock() else { return };
-        match *unsynced {
-            Some(since) if since.elapsed() >= SYNC_EVERY => {
-                self.mark.sync();
-                *unsynced = None;
-            }
-            Some(_) => {}
-            None => *unsynced = Some(Instant::now()),
+        let mut unsynced = self.unsynced.lock().unwrap_or_else(PoisonError::into_inner);
+        if unsynced.is_none() {
+            *unsynced = self.sync_later();
         }
+    }
+
+    /// Begins a thread that makes it durable in time, also if nothing else is written. Where there can be none it is at once.
+    fn sync_later(&self) -> Option<Sender<()>> {
+        let (waiting, closed) = channel();
+        let (mark, unsynced) = (Arc::clone(&self.mark), Arc::clone(&self.unsynced));
+        let sync_after = self.sync_after;
+        let sync = move || {
+            if closed.recv_timeout(sync_after) == Err(RecvTimeoutError::Timeout) {
+                // What is noted from here on has its own time.
+                unsynced.lock().unwrap_or_else(PoisonError::into_inner).take();
+                mark.sync();
+            }
+        };
+        let began =
+            thread::Builder::new().name("witness".to_owned()).stack_size(STACK_BYTES).spawn(sync);
+        if began.is_err() {
+            self.mark.sync();
+        }
+        began.ok().map(|_| waiting)
     }
 }
 
 impl Drop for Witness {
     fn drop(&mut self) {
-        if self.unsynced.get_mut().is_ok_and(|since| since.take().is_some()) {
+        if self.unsynced.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {
             self.mark.sync();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STORE: [u8; 16] = [7; 16];
+
+    fn seen(position: u64) -> Mark {
+        Mark { position, hash: [1; 32] }
+    }
+
+    fn is_durable(unsynced: &Mutex<Option<Sender<()>>>) -> bool {
+        unsynced.lock().unwrap().is_none()
+    }
+
+    fn witness(folder: &Path) -> Witness {
+        let path = folder.join("witness");
+        Witness::create(&path, &STORE, &seen(1)).unwrap();
+        Witness::open(&path, &STORE).unwrap().unwrap()
+    }
+
+    /// It was made durable only when something else was noted later: whoever wrote once and then waited left it to the system.
+    #[test]
+    fn what_is_noted_once_becomes_durable_while_nothing_else_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut witness = witness(folder.path());
+        witness.sync_after = Duration::from_millis(20);
+        for position in [2, 3] {
+            witness.note(&seen(position));
+            while !is_durable(&witness.unsynced) {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        assert_eq!(witness.read().unwrap(), Some(seen(3)));
+    }
+
+    #[test]
+    fn what_is_noted_is_durable_at_the_latest_when_it_is_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let witness = witness(folder.path());
+        let unsynced = Arc::clone(&witness.unsynced);
+        witness.note(&seen(1));
+        assert!(is_durable(&unsynced), "nothing was noted");
+        witness.note(&seen(2));
+        assert!(!is_durable(&unsynced));
+        drop(witness);
+        assert!(is_durable(&unsynced));
+        // The thread that waited for its time ends.
+        while Arc::strong_count(&unsynced) > 1 {
+            thread::sleep(Duration::from_millis(1));
         }
     }
 }
