@@ -276,7 +276,7 @@ impl From<store::Error> for CommandError {
                 "'forge key import' brings the key from where it is; without it nobody reads the store".to_owned(),
             ),
             store::Error::Backend(backend::Error::Breach { .. }) => Some(
-                "'forge verify' looks at all of it; go back to a backup, or keep it as it is with 'forge adopt'".to_owned(),
+                "'forge verify' looks at all of it; 'forge repair TO' saves what is whole in a new folder, 'forge adopt' keeps it as it is".to_owned(),
             ),
             store::Error::Backend(backend::Error::Busy { .. }) => {
                 Some("try again, or wait longer with '--lock-timeout SECONDS'".to_owned())

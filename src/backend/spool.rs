@@ -1,6 +1,7 @@
 //! The spool in a folder: one file for each write that waits for the append lock. See `docs/format.md`, "Spool".
 
 use super::files::{self, Locked};
+use super::journal::Mender;
 use super::seal::SEAL_BYTES;
 use super::{Breach, Cipher, Error, Place, SealKey, Seals, Spool};
 use std::fs::File;
@@ -61,6 +62,20 @@ impl SpoolFolder {
         let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
         let shown = self.cipher.as_ref().and_then(|_| self.shown(name, bytes.clone()).ok());
         Ok(shown.unwrap_or(bytes))
+    }
+
+    /// What a write says that does not bear its seal but would if one bit of it were another, so that nobody else has written it.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; with a key, those of decryption.
+    pub(crate) fn mended(&self, name: &str, mend: Mender<'_>) -> Result<Option<Vec<u8>>, Error> {
+        let path = self.folder.join(name);
+        let mut bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
+        if mend(&mut bytes, &|bytes| self.unsealed(name, bytes.to_vec()).is_ok()) {
+            self.shown(name, bytes).map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     /// The bytes of a write without its seal, if that is as it must be.

@@ -95,19 +95,26 @@ pub(super) fn is_mendable(path: &Path) -> bool {
     matches!(marker(path), Err(Ok((_, true))))
 }
 
+/// The spool of the store in this folder.
+pub(super) fn spool_of(path: &Path, (seals, cipher): (&Seals, Option<&Cipher>)) -> SpoolFolder {
+    SpoolFolder::new(folder_in(path)).with_seals(seals.clone()).with_cipher(cipher.cloned())
+}
+
 /// The files of the spool by name, those that were put aside too, with a wrong bit put right.
 fn spooled(
     path: &Path,
     (seals, cipher): (&Seals, Option<&Cipher>),
 ) -> Result<Vec<(String, Vec<u8>)>> {
-    let spool = SpoolFolder::new(folder_in(path)).with_seals(seals.clone());
-    let spool = spool.with_cipher(cipher.cloned());
+    let spool = spool_of(path, (seals, cipher));
     let mut found = Vec::new();
     for name in spool.names()? {
         match spool.read(&name) {
             Ok(bytes) => found.extend(bytes.map(|bytes| (name, bytes))),
-            // Sealing it would vouch for it.
-            Err(backend::Error::Breach { .. }) => found.push((name, Vec::new())),
+            // Sealing what the seal does not prove would vouch for it.
+            Err(backend::Error::Breach { .. }) => {
+                let bytes = spool.mended(&name, &mend)?.unwrap_or_default();
+                found.push((name, bytes));
+            }
             Err(error) => return Err(error.into()),
         }
     }

@@ -1,14 +1,15 @@
 //! Whether a store is what it says it is, and making again what can be made again.
 
-use super::folder::{FORMAT_FILE, JOURNAL_FOLDER, check_files, shown_index};
+use super::folder::{FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, check_files, shown_index};
 use super::keyring::Trust;
-use super::repair::{is_mendable, rescue};
+use super::repair::{is_mendable, rescue, spool_of};
 use super::{Options, Standing, Store, Waiting};
 use crate::backend::journal::Journal;
+use crate::backend::rocks;
 use crate::engine::rebuild::Rebuilt;
-use crate::engine::verify::{Checked, Depth, Finding, Findings, chain};
+use crate::engine::verify::{Checked, Depth, Finding, Findings, INDEX, chain};
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{Marker, MarkerError};
+use crate::format::{Marker, MarkerError, mend};
 use crate::model::Timestamp;
 use std::path::Path;
 use std::sync::Arc;
@@ -129,14 +130,28 @@ impl Store {
             findings.stored(format!("the write '{name}' in the spool"), &"it cannot be read");
         }
         for name in &waiting.unsealed {
-            findings.stored(format!("the write '{name}' in the spool"), &UNSEALED);
-            findings.forged = true;
+            let place = format!("the write '{name}' in the spool");
+            if spool_of(path, (&seals, cipher.as_ref())).mended(name, &mend)?.is_some() {
+                findings.stored(place, &"it is what was sealed but for one bit");
+            } else {
+                findings.forged.push(place.clone());
+                findings.stored(place, &UNSEALED);
+            }
+        }
+        // What becomes what was sealed by turning a bit was damaged, and whoever did that has gained nothing.
+        let only_index = findings.forged == [INDEX];
+        let index = path.join(INDEX_FOLDER);
+        let wrong_bits = if only_index { rocks::wrong_bits(&index, &seals)? } else { None };
+        if let Some(count) = wrong_bits.filter(|count| *count > 0) {
+            let files = if count == 1 { "a file" } else { "each of some files" };
+            findings.stored(INDEX, &format!("it is what was sealed but for one bit of {files}"));
+            findings.forged.clear();
         }
         let Findings { found, checked, lost_before, forged } = findings;
         let mut lost = Vec::new();
         let outcome = if found.is_empty() {
             Outcome::Clean
-        } else if forged {
+        } else if !forged.is_empty() {
             Outcome::Forged
         } else if found.iter().all(|finding| finding.derived) {
             Outcome::Repairable

@@ -142,7 +142,7 @@ impl Report for Verified {
                     "Damaged, and nothing is lost: 'forge repair TO' puts it right in a new folder."
                 }
                 "forged" => {
-                    "Something was not written with the store's key: go back to a backup, or keep it with 'forge adopt'."
+                    "Something is not what was written with the store's key: go back to a backup, let 'forge repair TO' save in a new folder what is, or keep it with 'forge adopt'."
                 }
                 _ => "Something is lost: 'forge repair TO' saves the rest in a new folder.",
             },

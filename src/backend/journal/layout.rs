@@ -65,6 +65,8 @@ pub(crate) enum Flaw {
     Unsealed,
     /// Its seal was not made of these bytes with the store's key.
     Seal,
+    /// Its seal is the right one but for one bit: nobody without the key comes that near.
+    SealBit,
 }
 
 impl fmt::Display for Flaw {
@@ -81,6 +83,7 @@ impl fmt::Display for Flaw {
             Self::Link => "the record does not follow the one before it",
             Self::Unsealed => "the record bears no seal",
             Self::Seal => "the record does not bear the store's seal",
+            Self::SealBit => "the record's seal has a wrong bit",
         })
     }
 }
@@ -176,8 +179,19 @@ pub(crate) fn verify(frame: &[u8], seals: &Seals) -> Result<RecordHash, Flaw> {
     match seals {
         // Who gave an unsealed store seals may have been interrupted: they say nothing before it is a sealed one.
         Seals::Absent | Seals::Unknown => Ok(hash),
-        Seals::Keyed(key) if frame[SEAL] == key.record(&hash) => Ok(hash),
-        Seals::Keyed(_) => Err(if blank { Flaw::Unsealed } else { Flaw::Seal }),
+        Seals::Keyed(key) => {
+            let right = key.record(&hash);
+            let wrong_bits = || {
+                let bytes = frame[SEAL].iter().zip(&right);
+                bytes.map(|(byte, right)| (byte ^ right).count_ones()).sum::<u32>()
+            };
+            match frame[SEAL] == right {
+                true => Ok(hash),
+                false if blank => Err(Flaw::Unsealed),
+                false if wrong_bits() == 1 => Err(Flaw::SealBit),
+                false => Err(Flaw::Seal),
+            }
+        }
     }
 }
 
@@ -324,6 +338,13 @@ mod tests {
         assert_eq!(verify(&sealed, &keyed(2)), Err(Flaw::Seal));
         assert_eq!(verify(&plain, &keyed(1)), Err(Flaw::Unsealed));
         assert_eq!(verify(&sealed, &Seals::Absent), Ok(hash));
+        for bit in 0..8 * (SEAL.end - SEAL.start) {
+            let mut wrong = sealed.clone();
+            wrong[SEAL.start + bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(verify(&wrong, &keyed(1)), Err(Flaw::SealBit));
+            wrong[SEAL.start + (bit / 8 + 1) % (SEAL.end - SEAL.start)] ^= 1;
+            assert_eq!(verify(&wrong, &keyed(1)), Err(Flaw::Seal));
+        }
         let (mut other, _) = encode(Kind::Record, 9, 3, &[7; 32], b"FORGE", &Seals::Absent);
         other[SEAL].copy_from_slice(&sealed[SEAL]);
         assert_eq!(verify(&other, &keyed(1)), Err(Flaw::Seal));

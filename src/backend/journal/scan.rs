@@ -229,6 +229,9 @@ impl Walk {
             return Err(Error::Breach { breach, what: format!("at position {at} {flaw}") });
         }
         let wrong = || damaged(at, &flaw.to_string());
+        if flaw == Flaw::SealBit {
+            return Err(wrong());
+        }
         let extent = self.cursor.segment.extent()?;
         if let Some(seen) = self.known.witnessed.filter(|seen| at < seen.position) {
             let ends = extent.end <= at || self.cursor.segment.is_room(at)?;

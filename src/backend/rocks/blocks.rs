@@ -24,6 +24,8 @@ const HEADER_BYTES: usize = 96;
 const MAX_BLOCK_BYTES: usize = 256 << 10;
 /// So many bytes are hashed at most to put one block right: some tenths of a second.
 const MAX_HASHED_BYTES: usize = 1 << 30;
+/// And to put a file right that must be what it was: some seconds, for a block of up to 90 KB.
+const MAX_HASHED_BYTES_OF_FILE: usize = 1 << 36;
 /// So many blocks of a file are tried to be put right: more are wrong only if all is.
 const MENDS: usize = 32;
 
@@ -104,37 +106,88 @@ impl Sum {
 /// The block with the one bit turned that its checksum asks for, if it is one of a length or a key. Wrong bits of values are
 /// not looked for: those have hashes of their own, and nothing behind them is lost.
 fn mend(bytes: &[u8], start: usize, broken: &Block, sum: Sum) -> Option<Block> {
-    let stopped = broken.stopped..broken.stopped + HEADER_BYTES;
-    // The wrong one is mostly where it stopped, or shortly before.
-    let headers = || iter::once(&stopped).chain(broken.headers.iter().rev()).cloned().flatten();
-    let ends = match broken.end {
-        Some(end) => vec![end],
-        None => ends(bytes, start),
-    };
-    let bits = 8 * headers().count();
+    let bits = 8 * broken.suspects().count();
     let mut left = MAX_HASHED_BYTES;
-    ends.into_iter().find_map(|end| {
+    broken.ends(bytes, start).into_iter().find_map(|end| {
         left = left.checked_sub(bits.saturating_mul(end - start))?;
         let mut copy = bytes.get(start..end)?.to_vec();
-        let mut turns = headers().flat_map(|place| (0..8).map(move |bit| (place, 1 << bit)));
-        let turn = |copy: &mut [u8], place: usize, bit: u8| {
-            if let Some(byte) = copy.get_mut(place - start) {
-                *byte ^= bit;
-            }
-        };
-        let turned = turns.find(|(place, bit)| {
-            turn(&mut copy, *place, *bit);
-            let right = sum.agrees(&copy, start);
-            if !right {
-                turn(&mut copy, *place, *bit);
-            }
-            right
-        });
-        turned?;
+        turn_right(&mut copy, start, broken.suspects(), |copy| sum.agrees(copy, start))?;
         let mut right = block(&copy, 0);
         right.end = right.end.filter(|right| start + right == end).map(|_| end);
         right.end.map(|_| right)
     })
+}
+
+/// Turns the first bit of these bytes at one of these places of the file they begin at that makes them right. Without one they
+/// stay as they are.
+pub(super) fn turn_right(
+    bytes: &mut [u8],
+    start: usize,
+    mut places: impl Iterator<Item = usize>,
+    is_right: impl Fn(&[u8]) -> bool,
+) -> Option<()> {
+    places.find_map(|place| {
+        (0..8).find_map(|bit| {
+            let turn =
+                |bytes: &mut [u8]| bytes.get_mut(place - start).map(|byte| *byte ^= 1 << bit);
+            turn(bytes)?;
+            if is_right(bytes) {
+                return Some(());
+            }
+            turn(bytes);
+            None
+        })
+    })
+}
+
+/// Puts the one wrong bit of a file right whose hash is known. Says whether it has: with more of them, or where they could
+/// be in too much, the file stays as it is.
+pub(super) fn mend_file(bytes: &mut [u8], hash: &blake3::Hash) -> bool {
+    let mut at = 0;
+    if let Some(sum) = Sum::of(bytes) {
+        // What is right is passed over.
+        while let Some(end) = block(bytes, at).end.filter(|end| sum.is_right(bytes, at..*end)) {
+            at = end;
+        }
+        if mend_block(bytes, at, sum, hash) {
+            return true;
+        }
+    }
+    // It is no block of rows: an index, a filter, or the footer.
+    let mut before = blake3::Hasher::new();
+    before.update(&bytes[..at]);
+    let behind = &mut bytes[at..];
+    if behind.len().saturating_mul(8 * behind.len()) > MAX_HASHED_BYTES {
+        return false;
+    }
+    let is_right = |behind: &[u8]| before.clone().update(behind).finalize() == *hash;
+    turn_right(behind, 0, 0..behind.len(), is_right).is_some()
+}
+
+/// As [`mend_file`], where the block of rows that begins here has the wrong bit.
+fn mend_block(bytes: &mut [u8], start: usize, sum: Sum, hash: &blake3::Hash) -> bool {
+    let broken = block(bytes, start);
+    let mut left = MAX_HASHED_BYTES_OF_FILE;
+    for end in broken.ends(bytes, start) {
+        // Where it ends by its own word, any bit may be the wrong one, else one of those that tell.
+        let all = if broken.end.is_some() { start..end } else { 0..0 };
+        let places = broken.suspects().chain(all);
+        let Some(rest) = left.checked_sub((8 * places.clone().count()).saturating_mul(end - start))
+        else {
+            return false;
+        };
+        left = rest;
+        let Some(mut copy) = bytes.get(start..end).map(<[u8]>::to_vec) else { continue };
+        if turn_right(&mut copy, start, places, |copy| sum.agrees(copy, start)).is_some() {
+            let wrong = bytes[start..end].to_vec();
+            bytes[start..end].copy_from_slice(&copy);
+            if blake3::hash(bytes) == *hash {
+                return true;
+            }
+            bytes[start..end].copy_from_slice(&wrong);
+        }
+    }
+    false
 }
 
 /// Where the block that begins here may end: behind what could be the offsets of its entries and their number. Those with
@@ -184,6 +237,29 @@ struct Block {
     end: Option<usize>,
 }
 
+impl Block {
+    /// Where a wrong bit can have led astray: mostly where it stopped, or shortly before.
+    fn suspects(&self) -> impl Iterator<Item = usize> + Clone {
+        let stopped = self.stopped..self.stopped + HEADER_BYTES;
+        iter::once(stopped).chain(self.headers.iter().rev().cloned()).flatten()
+    }
+
+    /// Where it may end: first as if what is wrong were behind its last entry.
+    fn ends(&self, bytes: &[u8], start: usize) -> Vec<usize> {
+        match self.end {
+            Some(end) => vec![end],
+            None => {
+                iter::once(self.stopped + self.trailer_bytes()).chain(ends(bytes, start)).collect()
+            }
+        }
+    }
+
+    /// What stands behind its entries.
+    fn trailer_bytes(&self) -> usize {
+        4 * self.entries.len().div_ceil(RESTART_ENTRIES) + 4 + TRAILER_BYTES
+    }
+}
+
 /// What can be read of the block that begins here.
 fn block(bytes: &[u8], start: usize) -> Block {
     let mut block = Block { entries: Vec::new(), headers: Vec::new(), stopped: start, end: None };
@@ -195,7 +271,7 @@ fn block(bytes: &[u8], start: usize) -> Block {
             && number(bytes, at) == Some(0)
             && number(bytes, at + 4 * restarts) == u32::try_from(restarts).ok()
         {
-            block.end = Some(at + 4 * restarts + 4 + TRAILER_BYTES);
+            block.end = Some(at + block.trailer_bytes());
             return block;
         }
         let Some((entry, header, end)) = entry(bytes, at, &mut key) else { return block };

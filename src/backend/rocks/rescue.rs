@@ -4,8 +4,9 @@ use super::blocks::entries;
 use super::folder::Folder;
 use super::options;
 use super::read::{Database, family_of};
-use super::sealed::Guard;
+use super::sealed::{Guard, Mended};
 use crate::backend::{Direction, Error, OBJECTS, Position, Seals, Snapshot, Table};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,9 +43,13 @@ pub fn rescue(path: &Path, seals: &Seals) -> Result<Rescued, Error> {
     };
     let place = folder.path(generation);
     let mut rescued = Rescued { position: generation.position, ..Rescued::default() };
-    let guard = seals.key().map(|key| Guard::new(key.clone(), None));
-    let right = guard.map_or(Ok(()), |guard| guard.check(&place, generation).map(drop));
-    if let Err(error @ Error::Breach { .. }) = &right {
+    let guard = guard_of(seals);
+    let right = guard.as_ref().map_or(Ok(()), |guard| guard.check(&place, generation).map(drop));
+    if let (Err(error @ Error::Breach { .. }), Some(guard)) = (&right, guard) {
+        if let Some(mended) = guard.mended(&place, generation)? {
+            let (rows, _) = raw(&place, &mended)?;
+            return Ok(Rescued { rows, mended: mended.len() as u64, ..rescued });
+        }
         rescued.breach = Some(error.to_string());
     }
     let opened = right
@@ -56,7 +61,7 @@ pub fn rescue(path: &Path, seals: &Seals) -> Result<Rescued, Error> {
     });
     if let Err(error) = read {
         rescued.problem = Some(said(&error));
-        let (rows, mended) = raw(&place)?;
+        let (rows, mended) = raw(&place, &Mended::new())?;
         for (key, value) in rows {
             rescued.rows.entry(key).or_insert(value);
         }
@@ -93,8 +98,26 @@ fn table_of(database: &Database, table: u8, rescued: &mut Rescued) -> Result<(),
 type Key = (Table, Vec<u8>);
 type Live = BTreeMap<Key, Vec<u8>>;
 
-/// The rows in the files of a folder, the last written of each key, and how many wrong bits were put right.
-fn raw(place: &Path) -> Result<(Live, u64), Error> {
+/// How many wrong bits the newest generation in this folder has, if it is what was sealed but for these, each in a file of its own.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be read.
+pub fn wrong_bits(path: &Path, seals: &Seals) -> Result<Option<u64>, Error> {
+    let folder = Folder::new(path.to_owned());
+    let (Some(guard), Ok(Some(generation))) = (guard_of(seals), folder.newest()) else {
+        return Ok(None);
+    };
+    let mended = guard.mended(&folder.path(generation), generation)?;
+    Ok(mended.map(|mended| mended.len() as u64))
+}
+
+fn guard_of(seals: &Seals) -> Option<Guard> {
+    seals.key().map(|key| Guard::new(key.clone(), None))
+}
+
+/// The rows in the files of a folder, the last written of each key, and how many wrong bits were put right. Of a file that is known
+/// to have held something else that is read.
+fn raw(place: &Path, known: &Mended) -> Result<(Live, u64), Error> {
     let mut mended = 0;
     let mut newest: BTreeMap<Key, (u64, Option<Vec<u8>>)> = BTreeMap::new();
     for entry in fs::read_dir(place).map_err(Error::io("list", place))? {
@@ -102,8 +125,15 @@ fn raw(place: &Path) -> Result<(Live, u64), Error> {
         if path.extension().is_none_or(|extension| extension != "sst") {
             continue;
         }
-        // A file that the disk refuses is as good as lost.
-        let Ok(bytes) = fs::read(&path) else { continue };
+        let name = path.file_name().and_then(|name| name.to_str());
+        let bytes = match name.and_then(|name| known.get(name)) {
+            Some(bytes) => Cow::Borrowed(bytes),
+            // A file that the disk refuses is as good as lost.
+            None => match fs::read(&path) {
+                Ok(bytes) => Cow::Owned(bytes),
+                Err(_) => continue,
+            },
+        };
         let (found, turned) = entries(&bytes);
         mended += turned;
         for entry in found {
@@ -175,7 +205,7 @@ mod tests {
     fn the_files_alone_hold_the_rows_that_rocksdb_reads() {
         let folder = tempfile::tempdir().unwrap();
         let all = written(folder.path());
-        assert_eq!(raw(&newest(folder.path())).unwrap(), (all, 0));
+        assert_eq!(raw(&newest(folder.path()), &Mended::new()).unwrap(), (all, 0));
         let rescued = rescue(folder.path(), &Seals::Absent).unwrap();
         assert_eq!((rescued.position, rescued.problem), (3, None));
     }
@@ -243,7 +273,7 @@ mod tests {
                 bytes[place_in] ^= 1 << (turned % 8);
                 turned += 1;
                 fs::write(&path, bytes).unwrap();
-                let (rows, right) = raw(&place).unwrap();
+                let (rows, right) = raw(&place, &Mended::new()).unwrap();
                 mended += right;
                 let same = all.iter().filter(|(key, value)| rows.get(*key) == Some(*value)).count();
                 assert!(same + 1 >= all.len(), "{} byte {place_in}: {same}", path.display());

@@ -4,6 +4,7 @@
 //! long. So it is noted outside the store which files were found right, each by its inode with the times at which the
 //! system last saw it change: only what is not noted so is read. See `docs/integrity.md` for what that leaves open.
 
+use super::blocks;
 use super::folder::Generation;
 use crate::backend::{Breach, Error, SealKey, files};
 use std::collections::{BTreeMap, HashMap};
@@ -37,6 +38,9 @@ pub(super) struct Sealed {
 
 /// The files of a generation by name.
 pub(super) type List = BTreeMap<String, Sealed>;
+
+/// What files held before bits of them turned, by name.
+pub(super) type Mended = BTreeMap<String, Vec<u8>>;
 
 /// A file as the system knows it: the same again, and nobody has written to it, nor set its times back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +111,51 @@ impl Guard {
             self.keep(&list, folder, &known);
         }
         Ok(list)
+    }
+
+    /// The files of a generation in which bits are wrong, as they were sealed: at most one bit of each, found by the hash of the file.
+    /// `None` if more is wrong than that: then nobody knows what was there.
+    pub(super) fn mended(
+        &self,
+        folder: &Path,
+        generation: Generation,
+    ) -> Result<Option<Mended>, Error> {
+        let mut mended = Mended::default();
+        let mut list = read(&folder.join(SEAL))?;
+        let is_sealed = |bytes: &[u8]| decode(bytes, generation, &self.key).is_some();
+        if !is_sealed(&list) {
+            let bits = 0..list.len();
+            if blocks::turn_right(&mut list, 0, bits, is_sealed).is_none() {
+                return Ok(None);
+            }
+            mended.insert(SEAL.to_owned(), list.clone());
+        }
+        let Some(list) = decode(&list, generation, &self.key) else { return Ok(None) };
+        for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
+            let name = entry.map_err(Error::io("list", folder))?.file_name();
+            if name != SEAL && name.to_str().is_none_or(|name| !list.contains_key(name)) {
+                return Ok(None);
+            }
+        }
+        for (name, sealed) in list {
+            let path = folder.join(&name);
+            let right = blake3::Hash::from_bytes(sealed.hash);
+            match fs::symlink_metadata(&path) {
+                Ok(about) if about.is_file() && about.len() == sealed.size => {}
+                Ok(_) => return Ok(None),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(Error::io("look at", &path)(error)),
+            }
+            if hash(&path)? == sealed.hash {
+                continue;
+            }
+            let mut bytes = read(&path)?;
+            if !blocks::mend_file(&mut bytes, &right) {
+                return Ok(None);
+            }
+            mended.insert(name, bytes);
+        }
+        Ok(Some(mended))
     }
 
     /// Whether the file had to be read. Fails with `None` if it is another one.
@@ -212,6 +261,10 @@ impl Guard {
 fn breach(breach: Breach, generation: Generation, name: &str, how: &str) -> Error {
     let what = format!("the file {name} of the generation {generation} of the index {how}");
     Error::Breach { breach, what }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    fs::read(path).map_err(Error::io("read", path))
 }
 
 fn hash(path: &Path) -> Result<[u8; HASH_BYTES], Error> {

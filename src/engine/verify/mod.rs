@@ -54,14 +54,20 @@ pub(crate) struct Findings {
     pub(crate) checked: Checked,
     /// Revisions that were lost before a repair.
     pub(crate) lost_before: u64,
-    /// Whether something is not what the holder of the key has written.
-    pub(crate) forged: bool,
+    /// Where something is not what the holder of the key has written.
+    pub(crate) forged: Vec<String>,
 }
+
+/// The index as a place.
+pub(crate) const INDEX: &str = "the index";
 
 impl Findings {
     /// Something cannot be read.
     pub(crate) fn refused(&mut self, place: impl Into<String>, error: &Error) {
-        self.forged |= error.kind() == ErrorKind::Forged;
+        let place = place.into();
+        if error.kind() == ErrorKind::Forged {
+            self.forged.push(place.clone());
+        }
         self.stored(place, &chain(error));
     }
 
@@ -98,7 +104,7 @@ impl Engine {
                 // The journal behind it cannot be read: that is said already.
                 let problem = chain(&error);
                 if findings.found.iter().all(|known| known.problem != problem) {
-                    findings.refused("the index", &error);
+                    findings.refused(INDEX, &error);
                 }
             }
             Ok(view) => {

@@ -67,7 +67,7 @@ fn small() -> (Store, Vec<u8>) {
 
 /// Everything that was made by many means, waiting writes brought in.
 fn rich(path: &Path) -> (Store, Vec<u8>) {
-    make(path);
+    make(path, &Options::default());
     let store = Store::open(path, Options::default()).unwrap();
     store.drain().unwrap();
     store.session("s").unwrap().undo(&act("undo"), None).unwrap();
@@ -78,7 +78,7 @@ fn rich(path: &Path) -> (Store, Vec<u8>) {
 }
 
 fn everything(path: &Path) -> Told {
-    told(path, 100)
+    told(path, &Options::default(), 100)
 }
 
 #[test]

@@ -137,10 +137,28 @@ fn a_table_of_the_same_length_and_time_is_refused_also_after_it_was_found_right(
     let time = fs::metadata(&table).unwrap().modified().unwrap();
     let mut bytes = fs::read(&table).unwrap();
     let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
+    // One bit would be put down to the disk.
+    bytes[middle] ^= 3;
     fs::write(&table, bytes).unwrap();
     fs::File::options().write(true).open(&table).unwrap().set_modified(time).unwrap();
     assert_eq!(place.refusal(), Breach::Altered);
+}
+
+/// A wrong bit says nothing of what else was done: whoever put an older store in the place of this one may have turned it.
+#[test]
+fn an_older_store_with_a_wrong_bit_is_refused_as_older() {
+    let place = Place::applied();
+    let aside = place.root.path().join("aside");
+    copy(&place.store(), &aside);
+    add(&place.open().session("first").unwrap(), 60, "newest");
+    fs::remove_dir_all(place.store()).unwrap();
+    copy(&aside, &place.store());
+    let table = tables(&place.generation()).pop().unwrap();
+    let mut bytes = fs::read(&table).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&table, bytes).unwrap();
+    place.refusal();
 }
 
 #[test]

@@ -54,8 +54,8 @@ fn fact(seconds: i64, text: Value) -> Fact {
 
 /// Makes the store: two sessions, branches, facts, checkpoints, an import, an undo, something in the spool; three
 /// quarters of it in the index.
-pub(crate) fn make(path: &Path) {
-    let store = Store::create(path, Options::default()).unwrap();
+pub(crate) fn make(path: &Path, options: &Options) {
+    let store = Store::create(path, options.clone()).unwrap();
     let session = store.create_session(&act("begin"), NewSession::named("s")).unwrap();
     for n in 0..APPLIED * 3 / 2 {
         let act = later(n);
@@ -110,9 +110,9 @@ fn told(error: &Error) -> String {
 }
 
 /// Reads everything, each thing by itself: states by number, lists, facts, texts.
-pub(crate) fn read(path: &Path, numbers: u64) -> Read {
+pub(crate) fn read(path: &Path, options: &Options, numbers: u64) -> Read {
     let mut read = Read::new();
-    let options = Options { read_only: true, ..Options::default() };
+    let options = Options { read_only: true, ..options.clone() };
     let store = match Store::open(path, options) {
         Ok(store) => store,
         Err(error) => {
