@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::format::{Marker, Refs, key};
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,17 +64,59 @@ pub(super) fn private(path: &Path, mode: u32) -> Result<()> {
         .map_err(Error::from)
 }
 
+/// The bits of a mode that let others write: the group, and everybody.
+const OTHERS_WRITE: u32 = 0o022;
 /// How far down a store's folder holds anything: the files of a generation of the index.
 const DEPTH: u32 = 2;
 
-/// Refuses what is neither file nor folder in a store. Through a link that somebody else put there, in a project that was fetched,
+/// Refuses a store that others may write to: it may say anything, and what is in it may change while it is read.
+fn check_others(store: &Path) -> Result<()> {
+    // A link to the store's folder is its owner's affair.
+    let about = match fs::metadata(store) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        about => about.map_err(backend::Error::io("look at", store))?,
+    };
+    let (mode, owner) = (about.mode() & 0o7777, about.uid());
+    if mode & OTHERS_WRITE != 0 {
+        let place = store.display();
+        let why = format!("others may write to it (mode {mode:o}): 'chmod go-w {place}' ends that");
+        return Err(refused(store, why));
+    }
+    if is_anothers(owner) {
+        let why = format!(
+            "it belongs to another user (uid {owner}), who may change it: copy it to a folder of your own"
+        );
+        return Err(refused(store, why));
+    }
+    Ok(())
+}
+
+/// What belongs to root is as good as one's own; root, as in a container, goes by nobody's owner.
+#[cfg(target_os = "linux")]
+fn is_anothers(owner: u32) -> bool {
+    let own = rustix::process::geteuid();
+    !own.is_root() && owner != 0 && owner != own.as_raw()
+}
+
+#[cfg(not(target_os = "linux"))]
+const fn is_anothers(_owner: u32) -> bool {
+    false
+}
+
+fn refused(store: &Path, why: String) -> Error {
+    Error::Corrupt { what: format!("the store at {}", store.display()), source: why.into() }
+}
+
+/// Refuses a store that others may write to, and what is neither file nor folder in one. Through a link that somebody else put there, in a project that was fetched,
 /// others' files would be written, or cut off as the end of a journal; a pipe would keep whoever opens it waiting.
 pub(super) fn check_files(store: &Path) -> Result<()> {
+    check_others(store)?;
     check_below(store, store, DEPTH)
 }
 
 /// As [`check_files`], where others note something about a store, which need not be one that can be opened.
 pub(super) fn check_notes(store: &Path) -> Result<()> {
+    check_others(store)?;
     check_below(store, store, 0)?;
     let folders = NOTED.map(|name| store.join(name));
     folders
@@ -95,14 +138,12 @@ fn check_below(store: &Path, folder: &Path, depth: u32) -> Result<()> {
         };
         if !kind.is_file() && !kind.is_dir() {
             let what = if kind.is_symlink() { "a link" } else { "no file" };
-            return Err(Error::Corrupt {
-                what: format!("the store at {}", store.display()),
-                source: format!(
-                    "{} is {what}, and nothing is read or written through it: remove it",
-                    entry.path().display()
-                )
-                .into(),
-            });
+            let path = entry.path();
+            let why = format!(
+                "{} is {what}, and nothing is read or written through it: remove it",
+                path.display()
+            );
+            return Err(refused(store, why));
         }
         if kind.is_dir() && depth > 0 {
             match check_below(store, &entry.path(), depth - 1) {

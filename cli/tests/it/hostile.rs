@@ -163,6 +163,64 @@ fn what_hooks_note_goes_through_no_link() {
     }
 }
 
+/// Who may write to a store may change what it says, also while it is read.
+#[test]
+fn a_store_that_others_may_write_to_is_refused() {
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    environment.forge(["note", "add", "mine"]).success();
+    let store = environment.path("project/.forge");
+    for mode in [0o720, 0o702, 0o1777] {
+        set_permissions(&store, Permissions::from_mode(mode)).unwrap();
+        for args in
+            [vec!["note", "list"], vec!["note", "add", "x"], vec!["verify"], vec!["repair", "to"]]
+        {
+            let output = environment.finished(&mut environment.command(&args));
+            assert_ne!(output.code, 0, "{args:?}: {output}");
+            assert!(output.stderr.contains("chmod go-w"), "{args:?}: {output}");
+        }
+    }
+    set_permissions(&store, Permissions::from_mode(0o755)).unwrap();
+    let output = environment.finished(&mut environment.command(["note", "list"]));
+    assert!(output.code == 0 && output.stdout.contains("mine"), "{output}");
+}
+
+/// As git does with a repository of somebody else's. Root, which a container's files rarely belong to, reads any.
+#[test]
+fn a_store_of_another_user_is_refused_but_by_root() {
+    use std::fs::{Permissions, copy, set_permissions};
+    use std::os::unix::fs::{PermissionsExt, chown};
+    use std::os::unix::process::CommandExt;
+    const THEIRS: u32 = 12_345;
+    let environment = Environment::new();
+    environment.forge(["init", "--unsealed"]).success();
+    environment.forge(["note", "add", "theirs"]).success();
+    let project = environment.path("project");
+    let store = project.join(".forge");
+    if chown(&store, Some(THEIRS), None).is_err() {
+        eprintln!(
+            "SKIPPED a_store_of_another_user_is_refused_but_by_root: cannot chown (needs root)"
+        );
+        return;
+    }
+    environment.forge(["note", "list"]).success();
+    // For somebody who is neither: the folders above and the program are theirs to enter.
+    for folder in project
+        .ancestors()
+        .take_while(|folder| folder.starts_with(std::env::temp_dir()))
+        .chain([store.as_path()])
+    {
+        set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
+    }
+    let program = env!("CARGO_BIN_EXE_forge");
+    copy(program, project.join("forge")).unwrap();
+    let mut somebody = environment.shell("./forge note list");
+    let output = environment.finished(somebody.uid(THEIRS + 1).gid(THEIRS + 1));
+    assert!(output.code != 0 && output.stdout.contains("belongs to another user"), "{output}");
+}
+
 /// Text of any length, from its parts.
 fn written(environment: &Environment, name: &str, parts: impl IntoIterator<Item = String>) {
     let file = File::create(environment.path("project").join(name)).unwrap();
