@@ -6,6 +6,7 @@ mod disk;
 
 pub(crate) use disk::{Breaker, Disk};
 
+use proptest::test_runner::{Config, RngSeed};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -100,6 +101,18 @@ impl Numbers {
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
+}
+
+/// How a law is tried: with so many cases, or as many as the variable says, from `FORGE_SEED` or from a seed at random. Says
+/// which: that line is what `scripts/soak` counts laws and their cases by.
+pub(crate) fn law(name: &str, variable: &str, usual: u64) -> Config {
+    let seed = count("FORGE_SEED", getrandom::u64().unwrap());
+    let cases = u32::try_from(count(variable, usual)).unwrap_or(u32::MAX);
+    eprintln!("law, {name}: {cases} cases, FORGE_SEED={seed}");
+    // With one seed for all of them, laws that make their cases alike would all be given the same ones.
+    let own = name.bytes().fold(seed, |mixed, byte| Numbers(mixed ^ u64::from(byte)).next());
+    let rng_seed = RngSeed::Fixed(own);
+    Config { cases, rng_seed, failure_persistence: None, ..Config::default() }
 }
 
 /// A file system of one's own, unmounted when dropped.
