@@ -1,11 +1,12 @@
 //! What faults are made with: programs, signals, file systems of one's own, and numbers that a seed decides.
 
-#![allow(clippy::print_stderr, reason = "a skipped test and a seed must be seen")]
+#![allow(clippy::print_stderr, reason = "a seed must be seen")]
 
 mod disk;
 
 pub(crate) use disk::{Breaker, Disk};
 
+use forge_testkit::skip::skipped;
 use proptest::test_runner::{Config, RngSeed};
 use std::fs;
 use std::path::Path;
@@ -39,7 +40,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 pub(crate) fn can_strike(test: &str) -> bool {
     let can = run("strace", &["-qq", "-e", "trace=none", "true"]);
     if !can {
-        eprintln!("SKIPPED {test}: no strace, or no right to use it");
+        skipped(test, "no strace, or no right to use it");
     }
     can
 }
@@ -124,7 +125,7 @@ impl<'a> Mount<'a> {
         let place_text = place.to_str().unwrap();
         let mounted = run("mount", &[arguments, &[place_text]].concat());
         if !mounted {
-            eprintln!("SKIPPED {test}: cannot mount (needs root): mount {arguments:?}");
+            skipped(test, format_args!("cannot mount (needs root): mount {arguments:?}"));
         }
         mounted.then_some(Self(place))
     }
