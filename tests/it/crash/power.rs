@@ -12,18 +12,18 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::sync::mpsc::channel;
 
-const IMAGE_BYTES: u64 = 192 << 20;
+pub(super) const IMAGE_BYTES: u64 = 192 << 20;
 const WRITERS: u64 = 2;
 /// A new store is begun after so many cuts.
 const CUTS_A_STORE: u64 = 8;
 
-fn folder(disk: &Disk) -> PathBuf {
+pub(super) fn folder(disk: &Disk) -> PathBuf {
     disk.place.join(".forge")
 }
 
 /// Where the key and the witness of a store lie.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Keys {
+pub(super) enum Keys {
     /// It has none.
     None,
     /// On its disk: a cut may set the witness back behind the journal.
@@ -39,7 +39,7 @@ fn elsewhere(disk: &Disk) -> [PathBuf; 2] {
 }
 
 /// Begins a store, all of it on the disk but for its keys.
-fn begin(test: &str, disk: &Disk, keys: Keys) -> Option<()> {
+pub(super) fn begin(test: &str, disk: &Disk, keys: Keys) -> Option<()> {
     let mount = disk.mount(test)?;
     let (keyring, [elsewhere, _]) = (disk.place.join("keyring"), elsewhere(disk));
     for earlier in [&folder(disk), &keyring, &elsewhere] {
