@@ -3,3 +3,4 @@
 pub mod conformance;
 pub mod example;
 pub mod secret;
+pub mod skip;

@@ -39,6 +39,8 @@ mod recover;
 mod redact;
 #[cfg(test)]
 mod rot;
+#[cfg(test)]
+mod skip;
 mod source;
 #[cfg(test)]
 mod spool;

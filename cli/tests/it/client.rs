@@ -19,7 +19,8 @@ fn program(name: &str) -> Option<PathBuf> {
     let found = own.into_iter().chain(std::env::split_paths(&path)).map(|it| it.join(name));
     let found = found.into_iter().find(|file| file.is_file());
     if found.is_none() {
-        eprintln!("SKIPPED: '{name}' is not installed; FORGE_TEST_CLIENTS names where it is");
+        let why = format!("'{name}' is not installed; FORGE_TEST_CLIENTS names where it is");
+        forge_testkit::skip::skipped(name, why);
     }
     found
 }

@@ -1,8 +1,7 @@
 //! A disk without any room left: reading goes on, refusals say what to do, and pruning makes room.
 
-#![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
-
 use crate::environment::{Environment, Output};
+use forge_testkit::skip::skipped;
 use serde_json::json;
 use std::fs::{self, File};
 use std::io::Write;
@@ -20,7 +19,7 @@ impl Mounted {
         mount.args(["-t", "tmpfs", "-o", &format!("size={size},mode=700"), "tmpfs"]).arg(&place);
         let mounted = mount.output().is_ok_and(|done| done.status.success());
         if !mounted {
-            eprintln!("SKIPPED {test}: cannot mount (needs root)");
+            skipped(test, "cannot mount (needs root)");
         }
         mounted.then_some(Self(place))
     }

@@ -10,6 +10,7 @@ mod tool;
 mod whose;
 
 use crate::environment::Environment;
+use forge_testkit::skip::skipped;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
@@ -59,12 +60,12 @@ pub(crate) fn seen_doing(
     let before = ["-f", "-o"].map(OsStr::new).into_iter().chain([file.as_os_str()]);
     let command = traced(hook, before.chain(args.iter().map(OsStr::new))).spawn();
     let Ok(mut child) = command else {
-        eprintln!("SKIPPED: no strace, so what a hook does was not looked at");
+        skipped("what a hook does", "no strace, so it was not looked at");
         return None;
     };
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     if !child.wait_with_output().unwrap().status.success() {
-        eprintln!("SKIPPED: strace may not trace here");
+        skipped("what a hook does", "strace may not trace here");
         return None;
     }
     Some(std::fs::read_to_string(file).unwrap())

@@ -171,9 +171,8 @@ fn the_suite_agent_memory_integrity_finds_nothing_that_is_accepted() {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let on_path = || std::env::split_paths(&folders).map(|folder| folder.join("agmi-check"));
     let Some(check) = named.into_iter().chain(on_path()).find(|path| path.is_file()) else {
-        eprintln!(
-            "SKIPPED: no agmi-check; 'pip install agent-memory-integrity', or set FORGE_AGMI"
-        );
+        let why = "no agmi-check; 'pip install agent-memory-integrity', or set FORGE_AGMI";
+        forge_testkit::skip::skipped("agent-memory-integrity", why);
         return;
     };
     let folder = tempfile::tempdir().unwrap();

@@ -2,7 +2,6 @@
 //! library means is tested there.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 mod branch;
 mod checkpoint;

@@ -2,6 +2,7 @@
 
 use crate::environment::Environment;
 use forge_testkit::secret::{Fake, fakes};
+use forge_testkit::skip::skipped;
 
 fn fake(shape: &str) -> Fake {
     fakes(1).into_iter().find(|fake| fake.shape == shape).unwrap()
@@ -117,7 +118,7 @@ fn recorded_transcripts_come_back_unchanged() {
     for name in ["small", "review-e2e", "long"] {
         let file = folder.join(format!("claude-code/{name}.jsonl"));
         let Ok(bytes) = std::fs::read(&file) else {
-            eprintln!("SKIPPED: no {}; set FORGE_DATA", file.display());
+            skipped("recorded sessions", format_args!("no {}; set FORGE_DATA", file.display()));
             return;
         };
         let place = Environment::new().with("FORGE_TEST_NOW", "2026-06-01T00:00:00Z");

@@ -128,9 +128,10 @@ print("repaired")
         .stderr(Stdio::null())
         .status();
     if !has.is_ok_and(|status| status.success()) {
-        eprintln!(
-            "SKIPPED: '{python}' has no langgraph: 'pip install langgraph', or name another by FORGE_TEST_PYTHON"
+        let why = format!(
+            "'{python}' has no langgraph: 'pip install langgraph', or name another by FORGE_TEST_PYTHON"
         );
+        forge_testkit::skip::skipped("langgraph", why);
         return;
     }
     let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/systems");

@@ -6,6 +6,7 @@ use forge_cli::report::import::TranscriptReport;
 use forge_cli::transcript::{How, Importer};
 use forge_store::model::{Key, Kind, Timestamp, Trigger, Value};
 use forge_store::store::{Act, CheckpointFilter, ClaimChange, Options, Session, Store};
+use forge_testkit::skip::skipped;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -314,7 +315,7 @@ fn recorded() -> Vec<(Vec<u8>, Vec<usize>)> {
     for name in ["small", "review-e2e", "long"] {
         let path = folder.join("claude-code").join(format!("{name}.jsonl"));
         let Ok(text) = std::fs::read(&path) else {
-            eprintln!("SKIPPED: no {}; set FORGE_DATA", path.display());
+            skipped("recorded sessions", format_args!("no {}; set FORGE_DATA", path.display()));
             continue;
         };
         let cuts = std::fs::read(path.with_extension("cuts.json")).unwrap();

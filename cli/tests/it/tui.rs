@@ -1,6 +1,7 @@
 //! The browser in a real terminal: tmux presses the keys and says what is on the screen.
 
 use crate::environment::{Environment, recorded_sessions};
+use forge_testkit::skip::skipped;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ impl Terminal {
     /// A shell in a window of this size; `None` where there is no tmux.
     fn new(place: &Environment, name: &str, (width, height): (&str, &str)) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
-            eprintln!("NOT TESTED: {name}: tmux is missing, 'scripts/setup --tests' installs it");
+            skipped(name, "tmux is missing, 'scripts/setup --tests' installs it");
             return None;
         }
         let server = format!("forge-test-{name}-{}", std::process::id());
@@ -143,7 +144,7 @@ fn the_example_is_browsed_compared_and_left_in_a_real_terminal() {
 fn a_recorded_session_is_browsed_in_a_real_terminal() {
     let recorded = recorded_sessions().join("claude-code/long.jsonl");
     if !recorded.exists() {
-        eprintln!("NOT TESTED: {} is missing", recorded.display());
+        skipped("recorded", format_args!("no {}; set FORGE_DATA", recorded.display()));
         return;
     }
     let place = Environment::new().with("FORGE_TEST_NOW", "2026-06-01T00:00:00Z");

@@ -53,8 +53,9 @@ fn create_encrypted(path: &Path) {
     store.create_session(&act(0), NewSession::named(SHARED)).unwrap();
 }
 
-/// A store with the session that all share.
+/// A store with the session that all share; with seals if there is a folder for its key beside it.
 fn create(path: &Path) {
-    let store = Store::create(path, Options::default()).unwrap();
+    let options = Options { keyring: keyring(path), ..Options::default() };
+    let store = Store::create(path, options).unwrap();
     store.create_session(&act(0), NewSession::named(SHARED)).unwrap();
 }

@@ -1,5 +1,7 @@
 //! Planted faults: each must be found by the audit that finds nothing in the other tests.
 
+mod order;
+
 use super::child::Task;
 use super::create;
 use super::kill::{IN_DOUBT, kill, listen};

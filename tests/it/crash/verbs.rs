@@ -7,7 +7,7 @@ use super::work::Planted;
 use super::{act, create, keyring, open};
 use crate::fault::{can_strike, copy, count, killed_at};
 use forge_store::error::Error;
-use forge_store::store::{BundleRange, Depth, NewSession, Options, Store};
+use forge_store::store::{BundleRange, Depth, NewSession, Options, Standing, Store};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -118,6 +118,7 @@ fn worked(root: &Path, sealed: bool) -> Oracle {
     }
     let path = store(root);
     create(&path);
+    assert_eq!(open(&path).unwrap().standing() == Standing::Sealed, sealed);
     let (sender, lines) = channel();
     let task = Task { writer: 0, seed: 7, second: 1, planted: Planted::Nothing, once: true };
     let mut child = task.spawn(&path, &sender);

@@ -1,6 +1,7 @@
 //! A disk whose power can be cut: ext4 on a loop device, shut down in the middle so that nothing more reaches it.
 
 use super::{Mount, run};
+use forge_testkit::skip::skipped;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -36,7 +37,7 @@ impl Breaker {
         };
         let breaker = begin();
         if breaker.is_none() {
-            eprintln!("SKIPPED {test}: no python3 for the ioctl");
+            skipped(test, "no python3 for the ioctl");
         }
         breaker
     }
@@ -66,7 +67,7 @@ impl Disk {
         File::create(&image).unwrap().set_len(bytes).unwrap();
         fs::create_dir(&place).unwrap();
         if !run("mkfs.ext4", &["-q", "-F", image.to_str().unwrap()]) {
-            eprintln!("SKIPPED {test}: no mkfs.ext4");
+            skipped(test, "no mkfs.ext4");
             return None;
         }
         Some(Self { image, place, _root: root })

@@ -1,11 +1,13 @@
 //! What faults are made with: programs, signals, file systems of one's own, and numbers that a seed decides.
 
-#![allow(clippy::print_stderr, reason = "a skipped test and a seed must be seen")]
+#![allow(clippy::print_stderr, reason = "a seed must be seen")]
 
 mod disk;
 
 pub(crate) use disk::{Breaker, Disk};
 
+use forge_testkit::skip::skipped;
+use proptest::test_runner::{Config, RngSeed};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -38,7 +40,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 pub(crate) fn can_strike(test: &str) -> bool {
     let can = run("strace", &["-qq", "-e", "trace=none", "true"]);
     if !can {
-        eprintln!("SKIPPED {test}: no strace, or no right to use it");
+        skipped(test, "no strace, or no right to use it");
     }
     can
 }
@@ -102,6 +104,18 @@ impl Numbers {
     }
 }
 
+/// How a law is tried: with so many cases, or as many as the variable says, from `FORGE_SEED` or from a seed at random. Says
+/// which: that line is what `scripts/soak` counts laws and their cases by.
+pub(crate) fn law(name: &str, variable: &str, usual: u64) -> Config {
+    let seed = count("FORGE_SEED", getrandom::u64().unwrap());
+    let cases = u32::try_from(count(variable, usual)).unwrap_or(u32::MAX);
+    eprintln!("law, {name}: {cases} cases, FORGE_SEED={seed}");
+    // With one seed for all of them, laws that make their cases alike would all be given the same ones.
+    let own = name.bytes().fold(seed, |mixed, byte| Numbers(mixed ^ u64::from(byte)).next());
+    let rng_seed = RngSeed::Fixed(own);
+    Config { cases, rng_seed, failure_persistence: None, ..Config::default() }
+}
+
 /// A file system of one's own, unmounted when dropped.
 pub(crate) struct Mount<'a>(&'a Path);
 
@@ -111,7 +125,7 @@ impl<'a> Mount<'a> {
         let place_text = place.to_str().unwrap();
         let mounted = run("mount", &[arguments, &[place_text]].concat());
         if !mounted {
-            eprintln!("SKIPPED {test}: cannot mount (needs root): mount {arguments:?}");
+            skipped(test, format_args!("cannot mount (needs root): mount {arguments:?}"));
         }
         mounted.then_some(Self(place))
     }

@@ -1,4 +1,5 @@
-//! Random operations against a history that keeps full copies, on every backend.
+//! Random operations against a history that keeps full copies, on every backend. `FORGE_MODEL_CASES` asks for more histories than
+//! a quick run has, `FORGE_SEED` repeats them.
 
 mod keyframes;
 mod laws;
@@ -6,6 +7,7 @@ mod naive;
 mod run;
 mod verify;
 
+use crate::fault::law;
 use proptest::prelude::*;
 
 /// One thing that somebody does. Numbers choose among what there is when it is done.
@@ -156,25 +158,25 @@ fn steps() -> impl Strategy<Value = Vec<Timed>> {
     prop::collection::vec(timed, 1..40)
 }
 
-/// How many histories each backend is tried with; `FORGE_MODEL_CASES` asks for more.
-fn cases(few: u32) -> ProptestConfig {
-    let asked = std::env::var("FORGE_MODEL_CASES").ok().and_then(|number| number.parse().ok());
-    ProptestConfig { cases: asked.unwrap_or(few), failure_persistence: None, ..Default::default() }
+/// Random histories of a store, held to full copies.
+fn equals_full_copies(store: &str, usual: u64, place: impl Fn() -> run::Place) {
+    let config = law(&format!("{store} equals full copies"), "FORGE_MODEL_CASES", usual);
+    proptest!(config, |(steps in steps())| run::run(&mut place(), &steps));
 }
 
 #[test]
 fn a_store_in_memory_equals_full_copies_of_every_moment() {
-    proptest!(cases(150), |(steps in steps())| run::run(&mut run::Place::memory(), &steps));
+    equals_full_copies("a store in memory", 150, run::Place::memory);
 }
 
 #[test]
 fn an_encrypted_store_equals_full_copies_of_every_moment() {
-    proptest!(cases(12), |(steps in steps())| run::run(&mut run::Place::encrypted(), &steps));
+    equals_full_copies("an encrypted store", 12, run::Place::encrypted);
 }
 
 #[test]
 fn a_store_in_files_equals_full_copies_of_every_moment() {
-    proptest!(cases(24), |(steps in steps())| run::run(&mut run::Place::files(), &steps));
+    equals_full_copies("a store in files", 24, run::Place::files);
 }
 
 /// A merge was undone and redone, and the other branch went back to where it was undone: what had been merged stood behind the merge,

@@ -1,6 +1,7 @@
 //! Pruning: what is dropped, what stays, what comes back, and what a kill leaves.
 
 mod ended;
+mod held;
 mod kill;
 
 use forge_store::diff::State;

@@ -2,12 +2,11 @@
 
 use super::{assert_whole, in_files, resolve, time};
 use crate::bundle::law::{same, step};
-use crate::fault::{Numbers, count};
+use crate::fault::law;
 use forge_store::model::{Key, Kind};
 use forge_store::redact::Known;
 use forge_store::store::{Act, CheckpointFilter, NewSession, Options, Store};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use std::fmt::Write as _;
 
 /// What stands in all texts: an escape in JSON, and nothing that is one.
@@ -88,16 +87,8 @@ fn begin(store: &Store) {
 
 /// Random histories: more of them if they are asked for, the same again with the seed that was said.
 fn config() -> ProptestConfig {
-    let cases = u32::try_from(count("FORGE_PURGE_CASES", 24)).unwrap_or(u32::MAX);
-    let rng_seed = RngSeed::Fixed(Numbers::announced("purge law").next());
-    let failure_persistence = None;
-    ProptestConfig {
-        cases,
-        rng_seed,
-        failure_persistence,
-        max_shrink_iters: 200,
-        ..ProptestConfig::default()
-    }
+    let config = law("a purged store is as if it had been written so", "FORGE_PURGE_CASES", 24);
+    ProptestConfig { max_shrink_iters: 200, ..config }
 }
 
 fn holds(steps: &[(u8, u8)], later: &[(u8, u8)]) {

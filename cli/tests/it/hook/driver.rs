@@ -6,6 +6,7 @@ use super::player::{Player, data, imported, reference};
 use crate::transcript::{line, small};
 use forge_cli::compaction::Phase;
 use forge_store::model::Timestamp;
+use forge_testkit::skip::skipped;
 use serde_json::{Value, json};
 
 /// What happens around a compaction, apart from the rest of the conversation.
@@ -347,13 +348,13 @@ fn killed_at(
     let args = ["-f", "-q", "-o", "/dev/null", "-e", &trace, "-e", &kill];
     let mut command = super::traced(hook, args);
     let Ok(mut child) = command.spawn() else {
-        eprintln!("SKIPPED: no strace, so hooks were not killed at each of their writes");
+        skipped("killed hooks", "no strace, so they were not killed at each of their writes");
         return None;
     };
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let output = child.wait_with_output().unwrap();
     if String::from_utf8_lossy(&output.stderr).contains("PTRACE") {
-        eprintln!("SKIPPED: strace may not trace here");
+        skipped("killed hooks", "strace may not trace here");
         return None;
     }
     Some(output)

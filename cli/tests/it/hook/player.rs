@@ -5,6 +5,7 @@ use crate::environment::Environment;
 use forge_cli::compaction::{self, Compaction};
 use forge_store::model::{Kind, Origin, Timestamp};
 use forge_store::store::{Options, Session, Store};
+use forge_testkit::skip::skipped;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
@@ -212,7 +213,7 @@ pub(crate) fn data(name: &str) -> Option<String> {
     let path = folder.join(name);
     let text = std::fs::read_to_string(&path);
     if text.is_err() {
-        eprintln!("SKIPPED: no {}; set FORGE_DATA", path.display());
+        skipped("recorded sessions", format_args!("no {}; set FORGE_DATA", path.display()));
     }
     text.ok()
 }
