@@ -176,6 +176,58 @@ fn a_session_that_ended_goes_and_comes_back() {
     assert_eq!(names(&environment).len(), 2);
 }
 
+/// Of a session that would go no byte was told.
+#[test]
+fn a_look_tells_about_the_bytes_that_come_free() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "work"]).success();
+    environment.forge(["session", "use", "work"]).success();
+    // Digits drawn anew for each line compress to half of them.
+    let mut drawn = 1_u64;
+    let mut digits = |count: usize| -> String {
+        let mut draw = || {
+            drawn = drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            format!("{:016x}", drawn ^ (drawn >> 29))
+        };
+        (0..count / 16).map(|_| draw() + " ").collect()
+    };
+    for name in ["a", "b"] {
+        let line = |second: u32| {
+            json!({
+                "type": "user",
+                "uuid": format!("{name}{second}"),
+                "sessionId": format!("long-ago-{name}"),
+                "timestamp": format!("2026-01-01T00:{:02}:{:02}Z", second / 60, second % 60),
+                "message": { "content": digits(8000) },
+            })
+            .to_string()
+        };
+        let lines: Vec<String> = (0..200).map(line).collect();
+        environment.write(&format!("project/{name}.jsonl"), &(lines.join("\n") + "\n"));
+        environment.forge(["import", "claude-code", &format!("{name}.jsonl")]).success();
+    }
+    environment.forge(["session", "use", "work"]).success();
+    let now = |more: &[&str]| {
+        let args = ["checkpoint", "prune", "--now", "--yes", "--json"];
+        environment.finished(&mut environment.command(args.iter().chain(more))).json()["freed"]
+            .clone()
+    };
+    // The journal is shortened and the index compacted before anything goes.
+    now(&[]);
+    // The transcripts first, then the rest of the sessions.
+    for rule in ["--transcripts=30d", "--sessions=30d"] {
+        let look = ["checkpoint", "prune", rule, "--dry-run"];
+        let human = environment.forge(look).stdout;
+        assert!(human.contains(" (about "), "{human}");
+        let looked = environment.finished(environment.command(look).arg("--json")).json();
+        let told = looked["sessions"][0]["bytes"].as_u64().unwrap();
+        let freed = now(&[rule]);
+        let bytes = |name: &str| freed[name].as_u64().unwrap();
+        let freed = bytes("bytes_before") - bytes("bytes");
+        assert!(told * 10 > freed * 7 && told * 10 < freed * 13, "{rule}: {told} of {freed}");
+    }
+}
+
 #[test]
 fn sessions_go_by_the_settings_too() {
     let environment = ended();
