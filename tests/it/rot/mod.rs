@@ -229,7 +229,7 @@ fn a_sound_store_is_clean_and_rebuilt_it_is_the_same() {
     assert!(checked.checked.revisions > 50 && checked.checked.rows > 300, "{checked:?}");
     assert_eq!(checked.waiting.writes, 1);
     let store = Store::open(&golden.path, Options::default()).unwrap();
-    let rebuilt = store.rebuild().unwrap().unwrap();
+    let rebuilt = store.rebuild().unwrap();
     assert!(rebuilt.revisions > 30, "{rebuilt:?}");
     let verified = Store::verify(&golden.path, Depth::ReadData, TIME, None).unwrap();
     assert_eq!(verified.findings, []);
