@@ -48,11 +48,23 @@ fn a_look_changes_nothing_and_gives_every_reason() {
 fn a_time_inside_a_fold_says_so() {
     let environment = told();
     environment.forge(BARE).success();
-    let state = environment.forge(["checkpoint", "at", "2026-02-01T12:00:04Z", "--json"]).json();
-    assert_eq!(state["revision"], json!(null));
-    let into = state["folded"]["into"].as_u64().unwrap();
-    let human = environment.forge(["checkpoint", "at", "2026-02-01T12:00:04Z"]).stdout;
-    assert!(human.contains(&format!("were folded into #{into}")), "{human}");
+    // The notes were added at the seconds 1, 3, 4, 6 and 7, and the first four of their revisions are folded.
+    for (second, count) in [(1, 1), (2, 1), (3, 2), (4, 3), (5, 3), (6, 4)] {
+        let time = format!("2026-02-01T12:00:{second:02}Z");
+        let state = environment.forge(["checkpoint", "at", &time, "--json"]).json();
+        assert_eq!(state["revision"], json!(null));
+        assert_eq!(state["folded"], json!({"revisions": count, "into": 7}), "{time}");
+        let noun = if count == 1 { "revision" } else { "revisions" };
+        let told =
+            format!("{count} {noun} up to then were folded into #7: this is the state before");
+        let human = environment.forge(["checkpoint", "at", &time]).stdout;
+        assert!(human.contains(&told), "{time}: {human}");
+    }
+    let into = 7;
+    for at in ["2026-02-01T12:00:07Z", "HEAD"] {
+        let whole = environment.forge(["checkpoint", "at", at, "--json"]).json();
+        assert_eq!(whole["folded"], json!(null), "{at} is inside no fold");
+    }
     let head = environment.forge(["checkpoint", "at", "HEAD", "--json"]).json();
     assert_eq!(head["state"]["notes"].as_array().unwrap().len(), 5);
     let folded = environment.forge(["checkpoint", "at", "#1"]);
