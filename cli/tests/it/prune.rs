@@ -113,6 +113,130 @@ fn maintaining_prunes_by_itself_where_the_settings_say_so() {
     assert!(undo.stdout.contains("checkpoint create"), "a verb of one's own comes first: {undo}");
 }
 
+/// Checkpoints at known times, each named by a letter: all asked for, but for `s`, which tells of a hypothesis confirmed.
+fn timed() -> Environment {
+    let environment = Environment::new();
+    let at = |time: &str, args: &[&str]| {
+        let mut command = environment.command(args);
+        environment.finished(command.env("FORGE_TEST_NOW", time)).success();
+    };
+    at("2026-01-05T09:00:00Z", &["init", "--name", "s"]);
+    at(
+        "2026-01-05T09:00:00Z",
+        &["config", "set", "auto_checkpoint.significant_time_passed", "false"],
+    );
+    for (name, time) in [
+        ("a", "2026-01-05T10:00:00Z"), // a Monday
+        ("b", "2026-01-11T23:59:59Z"), // the Sunday of that week
+        ("c", "2026-01-12T00:00:00Z"), // the Monday of the next one
+        ("s", "2026-01-15T12:00:00Z"),
+        ("d", "2026-01-30T08:00:00Z"),
+        ("e", "2026-01-30T08:59:59Z"), // in the same hour
+        ("f", "2026-01-30T09:00:00Z"), // in the next one
+        ("g", "2026-01-31T22:00:00Z"),
+        ("h", "2026-02-01T10:59:00Z"),
+        ("i", "2026-02-01T11:00:00Z"), // an hour before
+        ("j", "2026-02-01T11:30:00Z"),
+    ] {
+        match name {
+            "s" => {
+                at(time, &["hypothesis", "add", "the pool is exhausted"]);
+                at(time, &["hypothesis", "confirm", "H1"]);
+            }
+            "a" => at(time, &["checkpoint", "create", name, "--tags", "release"]),
+            "g" => at(time, &["checkpoint", "create", name, "--tags", "baseline"]),
+            _ => at(time, &["checkpoint", "create", name]),
+        }
+    }
+    environment
+}
+
+/// The letters of those that stay and of those that go, newest first.
+fn judged(environment: &Environment, args: &[&str]) -> (String, String) {
+    let mut command = environment.command(["checkpoint", "prune", "--json"]);
+    command.args(args).env("FORGE_TEST_NOW", "2026-02-01T12:00:00Z");
+    let told = environment.finished(&mut command).json();
+    let letters = |list: &serde_json::Value| -> String {
+        let names = list.as_array().unwrap().iter().map(|one| one["message"].as_str().unwrap());
+        names
+            .map(|name| if name == "a hypothesis changed its status" { "s" } else { name })
+            .collect()
+    };
+    (letters(&told["sessions"][0]["kept"]), letters(&told["sessions"][0]["dropped"]))
+}
+
+#[test]
+fn each_rule_keeps_the_checkpoints_that_it_names_and_drops_the_rest() {
+    let environment = timed();
+    let all = "jihgfedscba";
+    let bare = ["--drop-manual", "--drop-significant"];
+    let judge = |rules: &[&str], more: &[&str]| {
+        let args: Vec<&str> = rules.iter().chain(more).chain(&["--dry-run"]).copied().collect();
+        let (kept, dropped) = judged(&environment, &args);
+        let rest: String = all.chars().filter(|name| !kept.contains(*name)).collect();
+        assert_eq!(dropped, rest, "{args:?}: what does not stay goes");
+        kept
+    };
+    for (rules, kept) in [
+        // Without a rule those of the last hour, and one an hour.
+        (&[][..], "jhgfescba"),
+        (&["--keep-last=1"], "j"),
+        (&["--keep-last=3"], "jih"),
+        (&["--keep-last=100"], all),
+        (&["--keep-hourly"], "jhgfescba"),
+        (&["--keep-hourly=3"], "jhg"),
+        (&["--keep-daily"], "jgfscba"),
+        (&["--keep-daily=2"], "jg"),
+        (&["--keep-weekly"], "jsb"),
+        (&["--keep-weekly=2"], "js"),
+        // What is an hour old is not younger than an hour.
+        (&["--keep-within=1h"], "j"),
+        (&["--keep-within=61m"], "ji"),
+        (&["--keep-within=25h"], "jihg"),
+        (&["--keep-days=1"], "jihg"),
+        (&["--keep-days=2"], "jihg"),
+        (&["--keep-days=3"], "jihgfed"),
+        (&["--keep-tag=release"], "ja"),
+        (&["--keep-tag=release", "--keep-tag=baseline"], "jga"),
+        (&["--keep-tag=nowhere"], "j"),
+        // A checkpoint stays if any rule keeps it.
+        (&["--keep-within=1h", "--keep-days=2"], "jihg"),
+        (&["--keep-last=2", "--keep-weekly=2", "--keep-tag=release"], "jisa"),
+        (&["--keep-hourly=1", "--keep-daily=3", "--keep-weekly=3"], "jgfsb"),
+    ] {
+        assert_eq!(judge(&bare, rules), kept, "{rules:?}");
+    }
+    // What somebody asked for and what is significant stays unless it is said otherwise.
+    assert_eq!(judge(&["--drop-manual"], &["--keep-last=1"]), "js");
+    assert_eq!(judge(&["--drop-significant"], &["--keep-last=1"]), "jihgfedcba");
+    assert_eq!(judge(&[], &["--keep-last=1"]), all);
+    // The settings say it as the flags do, and flags come before them.
+    environment.forge(["config", "set", "keep.weekly", "2"]).success();
+    environment.forge(["config", "set", "keep.tags", "release"]).success();
+    assert_eq!(judge(&bare, &[]), "jsa");
+    assert_eq!(judge(&bare, &["--keep-daily=2"]), "jg");
+}
+
+/// What a look tells is what the run does, and with the next look there is nothing left to do.
+#[test]
+fn the_run_drops_what_the_look_before_it_told() {
+    for rules in [&["--keep-daily=3"][..], &["--keep-weekly", "--keep-last=2"], &["--keep-days=2"]]
+    {
+        let environment = timed();
+        let with = |more: &[&'static str]| {
+            let bare = ["--drop-manual", "--drop-significant"];
+            let args: Vec<&str> = bare.iter().chain(rules).chain(more).copied().collect();
+            judged(&environment, &args)
+        };
+        let looked = with(&["--dry-run"]);
+        assert_eq!(with(&[]), looked);
+        let listed = environment.forge(["checkpoint", "list", "--json"]).json();
+        let stay = listed["checkpoints"].as_array().unwrap().len();
+        assert_eq!(stay, looked.0.len(), "{listed}");
+        assert_eq!(with(&["--dry-run"]), (looked.0.clone(), String::new()));
+    }
+}
+
 /// A session with a transcript that ended long before the clock of the tests, and one at work.
 fn ended() -> Environment {
     let environment = Environment::new();
