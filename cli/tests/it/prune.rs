@@ -373,6 +373,63 @@ fn sessions_go_by_the_settings_too() {
     assert_eq!(names(&environment), ["work"]);
 }
 
+/// With the settings an agent's session prunes as it ends, by its own hook, at most once a day: neither an earlier hook does, nor
+/// any without the settings.
+#[test]
+fn the_end_of_an_agents_session_prunes_where_the_settings_say_so() {
+    let environment = ended();
+    for note in ["a", "b", "c"] {
+        environment.forge(["note", "add", note]).success();
+    }
+    let call = |event: &str, at: &str| {
+        let input = json!({
+            "session_id": "11111111-2222-4333-8444-555555555555",
+            "cwd": environment.path("project"),
+            "hook_event_name": event,
+            "reason": "other",
+        });
+        let mut command = environment.command(["hook", "claude", event]);
+        crate::hook::call_by(command.env("FORGE_TEST_NOW", at), &input.to_string());
+    };
+    let revisions = || {
+        let log = environment.forge(["--session", "work", "log", "--json"]).json();
+        log["entries"].as_array().unwrap().len()
+    };
+    let gone = old(&environment);
+    // Time enough for the notes to fold, and for the session that ended to go.
+    let ends = "2026-02-16T12:00:00Z";
+    let before = (names(&environment).len(), revisions());
+    call("SessionStart", ends);
+    call("SessionEnd", ends);
+    let begun = names(&environment).len();
+    assert_eq!(revisions(), before.1, "nobody asked");
+    assert!(names(&environment).contains(&gone));
+    environment.write(
+        "project/.forge/config.toml",
+        "[prune]\nautomatic = true\n[keep]\nsessions = \"30d\"\nrevisions = \"1d\"\n",
+    );
+    call("Stop", ends);
+    assert_eq!((names(&environment).len(), revisions()), (begun, before.1), "it goes on");
+    call("SessionEnd", ends);
+    assert_eq!((names(&environment).len(), revisions()), (begun - 1, before.1 - 2));
+    assert!(!names(&environment).contains(&gone), "it ended a month ago");
+    // It is said whose work it was, and comes back.
+    let operations =
+        environment.forge(["--session", "work", "log", "--operations", "--json"]).json();
+    let pruned = operations["operations"].as_array().unwrap().iter();
+    let mut pruned = pruned.filter(|one| one["verb"] == "checkpoint prune");
+    assert!(pruned.next().is_some(), "{operations:#}");
+    // Within a day nothing more goes.
+    for note in ["d", "e"] {
+        environment.forge(["--session", "work", "note", "add", note]).success();
+    }
+    let held = revisions();
+    call("SessionEnd", "2026-02-17T11:00:00Z");
+    assert_eq!(revisions(), held, "once a day");
+    call("SessionEnd", "2026-02-17T13:00:00Z");
+    assert!(revisions() < held, "a day later it goes on");
+}
+
 /// A session that the first one dropped was pruned all the same, and that was refused.
 #[test]
 fn of_every_session_those_that_go_are_not_pruned_too() {
