@@ -1,25 +1,9 @@
 //! What can go wrong where bytes are kept.
 
-use super::{Breach, Position};
-use std::fmt;
+use super::{Breach, Holder, Position};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Who holds a lock. For messages only: nothing is ever decided by it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
-    /// The process id.
-    pub pid: u32,
-    /// The command line's first words.
-    pub command: String,
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "process {} ({})", self.pid, self.command)
-    }
-}
 
 /// What can go wrong where bytes are kept.
 #[derive(Debug, thiserror::Error)]
@@ -60,8 +44,10 @@ pub enum Error {
         what: String,
     },
     /// Somebody else held the lock for too long.
-    #[error("{} has held the append lock for {:.1} s", holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string), waited.as_secs_f32())]
+    #[error("{} has held the {lock} for {:.1} s", holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string), waited.as_secs_f32())]
     Busy {
+        /// Which one (`append lock`, `lock of the index`).
+        lock: &'static str,
         /// Who, as far as known.
         holder: Option<Holder>,
         /// How long this process waited.

@@ -6,6 +6,11 @@ use std::io::{self, Write};
 use std::ops::Deref;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Between two looks of who waits for a lock that others hold for long.
+const PARK: Duration = Duration::from_millis(20);
 
 /// Makes a new file that only its owner may read or write, whatever the umask.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
@@ -52,6 +57,23 @@ impl Locked {
     /// For nobody else. `None` if somebody else has it.
     pub(crate) fn alone(file: File) -> io::Result<Option<Self>> {
         Self::of(file.try_lock(), file)
+    }
+
+    /// As [`alone`](Self::alone), waiting for it, at most `timeout`: then the file comes back.
+    pub(crate) fn alone_within(file: File, timeout: Duration) -> io::Result<Result<Self, File>> {
+        let since = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Ok(Self(file))),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            let left = timeout.saturating_sub(since.elapsed());
+            if left.is_zero() {
+                return Ok(Err(file));
+            }
+            thread::park_timeout(PARK.min(left));
+        }
     }
 
     /// With others who share it. `None` if somebody has it alone.

@@ -8,6 +8,7 @@ mod cipher;
 pub mod encrypted;
 mod error;
 pub(crate) mod files;
+mod holder;
 pub mod journal;
 pub mod memory;
 pub mod rocks;
@@ -16,8 +17,9 @@ pub mod spool;
 
 pub(crate) use cipher::Place;
 pub use cipher::{CIPHER_BYTES, Cipher};
+pub use error::Error;
 pub(crate) use error::is_disk_full;
-pub use error::{Error, Holder};
+pub use holder::Holder;
 pub use seal::{Breach, SealKey, Seals};
 
 use std::sync::Arc;
@@ -25,6 +27,9 @@ use std::time::Duration;
 
 /// Bytes of frames since the beginning of the log: where a frame begins or ends.
 pub type Position = u64;
+
+/// What the lock of those who apply is called in messages.
+const INDEX_LOCK: &str = "lock of the index";
 
 /// The hash that names a record and links the next one to it; all zeros before the first.
 pub type RecordHash = [u8; 32];
@@ -320,14 +325,12 @@ pub trait Index: Send + Sync {
     /// As [`Index::snapshot`].
     fn try_applier(&self) -> Result<Option<Box<dyn Applier>>, Error>;
 
-    /// As [`Index::try_applier`], but begins with nothing: what is published takes the place of all there was. `None` too
-    /// where an index cannot do that.
+    /// As [`Index::try_applier`], but begins with nothing: what is published takes the place of all there was. Waits for whoever
+    /// applies, at most `timeout`.
     ///
     /// # Errors
-    /// As [`Index::snapshot`].
-    fn try_anew(&self) -> Result<Option<Box<dyn Applier>>, Error> {
-        Ok(None)
-    }
+    /// [`Error::Busy`] if the lock could not be had, with who holds it; otherwise as [`Index::snapshot`].
+    fn anew(&self, timeout: Duration) -> Result<Box<dyn Applier>, Error>;
 
     /// Removes older generations that nobody reads, and gives the folders of those that somebody does. Nothing happens while
     /// somebody else applies.

@@ -30,18 +30,19 @@ pub struct Rebuilt {
 }
 
 impl Engine {
-    /// Makes everything derived again from what is primary, and publishes that in place of what is there. `None` if
-    /// somebody else is at the index.
+    /// Makes everything derived again from what is primary, and publishes that in place of what is there. Waits for
+    /// whoever is at the index as long as for the journal.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if something primary is damaged: then nothing has changed, and it takes a repair.
-    pub(crate) fn rebuild(&self) -> Result<Option<Rebuilt>> {
+    /// [`Busy`](crate::backend::Error::Busy) if somebody is there for longer; [`Error::Corrupt`] if something primary is damaged: then
+    /// nothing has changed, and it takes a repair.
+    pub(crate) fn rebuild(&self) -> Result<Rebuilt> {
         self.check_writable()?;
-        let Some(mut applier) = self.live.index.try_anew()? else { return Ok(None) };
+        let mut applier = self.live.index.anew(self.options.lock_timeout)?;
         let base = self.live.index.snapshot()?;
         let position = base.position();
         if position == 0 {
-            return Ok(Some(Rebuilt { revisions: 0, rows: 0, keyframes: 0 }));
+            return Ok(Rebuilt { revisions: 0, rows: 0, keyframes: 0 });
         }
         let refs = self.refs_at(&*base)?;
         let mut rows = Rows::default();
@@ -69,7 +70,7 @@ impl Engine {
         applier.publish(position)?;
         self.live.forget();
         self.live.tidy();
-        Ok(Some(rebuilt))
+        Ok(rebuilt)
     }
 
     /// The refs at the position of a generation: as the journal says there, else the index's own copy.

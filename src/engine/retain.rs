@@ -1,5 +1,7 @@
 //! Retention: which revisions fold into which, what they changed together, and what nothing names any more.
 
+mod going;
+
 use super::derive::each;
 use super::index::{find_operation, fold, gone};
 use super::lineage::{self, At, Stretch};
@@ -14,10 +16,12 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     Delta, DeltaChange, DeltaPart, Effect, FoldRow, Gone, Header, ObjectKind, Record, RecordChange,
-    Refs, RevisionRow, SequenceRow, Side, compress_sealed, open, sealed_kind,
+    Refs, RevisionRow, SequenceRow, Side, open, sealed_kind,
 };
 use crate::model::{BranchNumber, ObjectId, Operation, OperationId, SessionNumber, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) use going::Going;
 
 /// So many revisions are folded by one record at most: whoever reads the tail holds their rows in memory.
 pub(crate) const MAX_RUN: u64 = 2000;
@@ -37,10 +41,8 @@ pub(crate) struct Planned {
     pub(crate) change: RecordChange,
     /// How many revisions go.
     pub(crate) count: u64,
-    /// Bytes of the objects and bodies that go.
-    pub(crate) freed: u64,
-    /// Bytes of what stands for them.
-    pub(crate) kept: u64,
+    /// What goes with them.
+    pub(crate) going: Going,
 }
 
 /// The revisions that heads, forks, merges and what others went back to name. They are never folded into others.
@@ -128,22 +130,23 @@ pub(crate) fn fold(
             "the revisions up to #{last} were folded differently since: take that back first"
         )));
     }
-    let (mut deltas, mut freed) = (Vec::new(), 0);
+    let (mut deltas, mut going) = (Vec::new(), Going::default());
     for (sequence, row) in &rows {
-        freed += if *sequence < last { row.body.len() as u64 } else { 0 };
+        if *sequence < last {
+            going.body(&row.body);
+        }
         for part in &row.parts {
             let sealed = object::sealed(view, *part)?;
-            freed += sealed.len() as u64;
-            deltas.push(
-                open(ObjectKind::Delta, &sealed)
-                    .map_err(Error::corrupt(format!("the object number {part}")))?,
-            );
+            let delta = open(ObjectKind::Delta, &sealed)
+                .map_err(Error::corrupt(format!("the object number {part}")))?;
+            going.part(*part, &sealed, &delta)?;
+            deltas.push(delta);
         }
     }
     let delta = together(deltas.iter().map(Vec::as_slice), &mut super::commit::random)?;
-    let kept = delta.iter().map(stored_bytes).sum();
+    going.fold(number, run, &delta)?;
     let change = RecordChange::Folded { session: number, branch, first, last, pruning, delta };
-    Ok(Planned { change, count: rows.len() as u64 - 1, freed, kept })
+    Ok(Planned { change, count: rows.len() as u64 - 1, going })
 }
 
 /// What deltas that follow each other change together, as the parts of one.
@@ -166,13 +169,6 @@ pub(crate) fn together<'a>(
     }
     let changes = together.into_iter().map(|(key, (old, new))| DeltaChange { key, old, new });
     Ok(seal_pieces(changes, salt)?.1)
-}
-
-/// What a part will take in the index, where it is compressed.
-fn stored_bytes(part: &DeltaPart) -> u64 {
-    let DeltaPart::Inline(sealed) = part else { return 0 };
-    let smaller = compress_sealed(&sealed.0).ok().flatten();
-    smaller.map_or(sealed.0.len(), |smaller| smaller.len()) as u64
 }
 
 /// Whether what an operation folded into this revision can come back.

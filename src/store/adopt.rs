@@ -52,8 +52,8 @@ impl Store {
     /// right, only the writes that wait without one are taken in.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the options name no keyring, [`Error::Encrypted`] if it is and its key is not here, [`Error::Backend`] if somebody else is at it, or if something is
-    /// damaged: repair it first. A failure changes nothing that is read; another attempt goes on.
+    /// [`Error::Invalid`] if the options name no keyring, [`Error::Encrypted`] if it is and its key is not here, [`Error::Backend`] if somebody else is at it for longer than
+    /// [`Options::lock_timeout`], with who, or if something is damaged: repair it first. A failure changes nothing that is read; another attempt goes on.
     pub fn adopt(path: &Path, options: &Options, now: Timestamp) -> Result<Adopted> {
         let Some(keyring) = Keyring::of(options) else {
             return Err(Error::invalid("there is no folder to keep the key in"));
@@ -87,13 +87,14 @@ impl Store {
         let id = random()?;
         let secret = random()?;
         let seals = Seals::Keyed(SealKey::new(&secret, &id, &marker.key));
+        // Whoever is at the index is waited for first: where that is in vain, the journal bears the seals that it bore.
+        let index = index(path, &seals, None);
+        let lock = index.lock(options.lock_timeout)?;
         let journal = Journal::open(&path.join(JOURNAL_FOLDER))?.with_seals(Seals::Unknown, None);
         let end = journal.reseal(options.lock_timeout, &seals)?;
         drop(journal);
-        if !index(path, &seals, None).reseal()? {
-            let reason = "somebody else is bringing the index up to date: try again".to_owned();
-            return Err(Error::Conflict(reason));
-        }
+        index.reseal(&lock)?;
+        drop(lock);
         let waiting = seal_waiting(path, &seals, cipher.as_ref())?;
         // A copy of texts is made anew where it is needed.
         let copies = path.join(SEARCH_FOLDER);

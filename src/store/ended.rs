@@ -22,7 +22,7 @@ pub struct DroppedSource {
     pub ended: Timestamp,
     /// The source.
     pub source: String,
-    /// Bytes that are free once it is swept.
+    /// Bytes that are free once it is swept; none where they are not measured.
     pub bytes: u64,
     of: SessionNumber,
     blob: String,
@@ -44,6 +44,12 @@ impl DroppedSource {
     /// The number of its session.
     pub(super) const fn of(&self) -> SessionNumber {
         self.of
+    }
+
+    /// Finds out what it takes on disk: all of it is read for that, so nobody should wait for it.
+    pub(super) fn measure(&mut self, view: &View) -> Result<()> {
+        self.bytes = blob::stored_bytes(view, self.of, &self.blob)?;
+        Ok(())
     }
 
     pub(super) fn change(&self, session: SessionNumber, pruning: OperationId) -> RecordChange {
@@ -116,7 +122,7 @@ impl Session {
     }
 
     /// The sources whose bytes go by these rules: of debugging sessions other than this one and the current one. What they take
-    /// is not [measured](Self::measured) yet.
+    /// is not [measured](DroppedSource::measure) yet.
     pub(super) fn old_texts(
         &self,
         view: &View,
@@ -140,18 +146,6 @@ impl Session {
             }
         }
         Ok(found)
-    }
-
-    /// With what they take on disk: all of it is read for that, so nobody should wait for it.
-    pub(super) fn measured(
-        &self,
-        view: &View,
-        mut texts: Vec<DroppedSource>,
-    ) -> Result<Vec<DroppedSource>> {
-        for text in &mut texts {
-            text.bytes = blob::stored_bytes(view, text.of, &text.blob)?;
-        }
-        Ok(texts)
     }
 
     /// The blobs of a source that have more than was dropped of them, each with its length.

@@ -12,7 +12,7 @@ use crate::engine::lineage::At;
 use crate::engine::live::View;
 use crate::engine::lookup;
 use crate::engine::refs::session as session_refs;
-use crate::engine::retain::{self, Planned, Pruning};
+use crate::engine::retain::{self, Going, Planned, Pruning};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{Record, RecordChange, Refs, decode_entry, encode_key};
@@ -61,8 +61,8 @@ pub struct Pruned {
     pub sessions: Vec<DroppedSession>,
     /// Transcripts and outputs that are dropped, of any other debugging session.
     pub texts: Vec<DroppedSource>,
-    /// Bytes of revisions and texts that are free once it is swept, less what stands for them. Keyframes and large values come
-    /// on top.
+    /// About how many bytes of the index are free once it is swept: of checkpoints, revisions, their full states and large
+    /// values, texts and sessions, less what stands for them. What the files of the index add to that is not counted.
     pub bytes: u64,
 }
 
@@ -95,22 +95,23 @@ impl Session {
         let stay = verdicts.iter().filter(|one| !one.keeps.is_empty());
         let named = self.named(&view, stay.map(|one| &one.checkpoint))?;
         let mut pruned = Pruned { verdicts, ..Pruned::default() };
+        let mut going = Going::default();
         let until = now.plus_micros(-retention.revisions);
         let branches = session_refs(&view.refs, self.number)?.branches.len();
         for branch in 0..branches as BranchNumber {
             let mut at = At { branch, sequence: 0 };
             while let Some(run) = retain::next_run(&view, self.number, at, until, &named)? {
-                pruned.add(
-                    &view.refs,
-                    self.number,
-                    &retain::fold(&view, self.number, &run, OperationId::from_bytes([0; 16]))?,
-                )?;
+                let none = OperationId::from_bytes([0; 16]);
+                let planned = retain::fold(&view, self.number, &run, none)?;
+                pruned.add(&view.refs, self.number, &planned)?;
+                going.add(planned.going);
                 at.sequence = run.last - 1;
             }
         }
         let sessions = self.old_sessions(&view, retention, now)?;
         let texts = self.old_texts(&view, retention, now)?;
-        pruned.add_ended(sessions, self.measured(&view, texts)?);
+        pruned.add_ended(sessions, texts);
+        self.measure(&view, &mut pruned, going)?;
         Ok(pruned)
     }
 
@@ -124,6 +125,26 @@ impl Session {
     /// # Errors
     /// As every write.
     pub fn prune(&self, act: &Act, retention: &Retention) -> Result<Pruned> {
+        let (view, mut going) = (self.view()?, Going::default());
+        let mut pruned = self.prune_into(act, retention, &mut |more| going.add(more))?;
+        self.measure(&view, &mut pruned, going)?;
+        Ok(pruned)
+    }
+
+    /// As [`prune`](Self::prune), without finding out how many bytes that frees: much is read for that.
+    ///
+    /// # Errors
+    /// As every write.
+    pub fn prune_unmeasured(&self, act: &Act, retention: &Retention) -> Result<Pruned> {
+        self.prune_into(act, retention, &mut drop)
+    }
+
+    fn prune_into(
+        &self,
+        act: &Act,
+        retention: &Retention,
+        going: &mut dyn FnMut(Going),
+    ) -> Result<Pruned> {
         let operation = act.operation()?;
         let mut pruned = Pruned::default();
         let began = self.hide_checkpoints(act.now, &operation, retention, &mut pruned)?;
@@ -131,7 +152,7 @@ impl Session {
         let branches = session_refs(&self.store.engine.live.refs()?.0, self.number)?.branches.len();
         for branch in 0..branches as BranchNumber {
             let mut at = At { branch, sequence: 0 };
-            while let ControlFlow::Continue(next) = prune.step(self, at, &mut pruned)? {
+            while let ControlFlow::Continue(next) = prune.step(self, at, &mut pruned, going)? {
                 at = next;
             }
         }
@@ -146,7 +167,7 @@ impl Session {
     /// As every write.
     pub(crate) fn fold_all(&self, act: &Act) -> Result<Pruned> {
         let retention = Retention { revisions: 0, ..Retention::none() };
-        self.prune(act, &retention)
+        self.prune_unmeasured(act, &retention)
     }
 
     /// What is folded between the revision that stands for a point and the point's time.
@@ -244,8 +265,24 @@ impl Session {
             sessions.iter().map(DroppedSession::of).chain(texts.iter().map(DroppedSource::of));
         gone.into_iter().try_for_each(|number| self.store.forget_text_copy(number))?;
         pruned.verdicts = verdicts;
-        pruned.add_ended(sessions, self.measured(&self.view()?, texts)?);
+        pruned.add_ended(sessions, texts);
         Ok(hidden)
+    }
+
+    /// Finds out how many bytes it frees, in a view from before it.
+    fn measure(&self, view: &View, pruned: &mut Pruned, mut going: Going) -> Result<()> {
+        for one in pruned.verdicts.iter().filter(|one| one.keeps.is_empty()) {
+            going.checkpoint(self.number, &one.checkpoint)?;
+        }
+        for session in &pruned.sessions {
+            going.session(view, session.of())?;
+        }
+        for text in &mut pruned.texts {
+            text.measure(view)?;
+            going.text(text.bytes);
+        }
+        pruned.bytes = going.bytes(view)?;
+        Ok(())
     }
 }
 
@@ -303,7 +340,6 @@ impl Pruned {
             return Ok(());
         };
         let name = &session_refs(refs, number)?.branch(*branch)?.name;
-        self.bytes += planned.freed.saturating_sub(planned.kept);
         match self.folds.last_mut() {
             // A long run is folded in several steps, each into the next.
             Some(before) if before.branch == *name && before.into == *first => {
@@ -321,7 +357,6 @@ impl Pruned {
     }
 
     fn add_ended(&mut self, sessions: Vec<DroppedSession>, mut texts: Vec<DroppedSource>) {
-        self.bytes += texts.iter().map(|text| text.bytes).sum::<u64>();
         texts.retain(|text| sessions.iter().all(|one| one.of() != text.of()));
         (self.sessions, self.texts) = (sessions, texts);
     }
@@ -354,6 +389,7 @@ impl Folding<'_> {
         session: &Session,
         at: At,
         pruned: &mut Pruned,
+        going: &mut dyn FnMut(Going),
     ) -> Result<ControlFlow<(), At>> {
         let planned = session.store.engine.commit(Durability::Later, &mut |desk: &Desk<'_>| {
             let view = desk.view()?;
@@ -383,8 +419,9 @@ impl Folding<'_> {
         }
         self.began = true;
         let (refs, _) = session.store.engine.live.refs()?;
-        for one in &planned {
-            pruned.add(&refs, session.number, one)?;
+        for one in planned {
+            pruned.add(&refs, session.number, &one)?;
+            going(one.going);
         }
         // Whoever reads holds the tail in memory.
         session.store.engine.apply_if_long(crate::engine::maintain::APPLY_BYTES)?;

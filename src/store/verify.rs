@@ -175,12 +175,12 @@ impl Store {
         })
     }
 
-    /// Makes every derived table, and every full state, again from what is primary. `None` if somebody else is at the
-    /// index. Takes about as much memory as the index has on disk.
+    /// Makes every derived table, and every full state, again from what is primary. Takes about as much memory as the
+    /// index has on disk. Waits for whoever is at the index, at most [`Options::lock_timeout`].
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if something primary is damaged: then nothing has changed. As every write.
-    pub fn rebuild(&self) -> Result<Option<Rebuilt>> {
+    /// [`Error::Backend`] that says who, if somebody is there for longer; [`Error::Corrupt`] if something primary is damaged: then nothing has changed. As every write.
+    pub fn rebuild(&self) -> Result<Rebuilt> {
         self.engine.rebuild()
     }
 }

@@ -169,7 +169,9 @@ pub fn by_itself(context: &Context, store: &Store) -> Result<(), CommandError> {
     }
     let retention = of_settings(&context.config);
     let act = Act::hook("checkpoint prune", context.now);
-    every_session(store, &retention, &mut |session, retention| session.prune(&act, retention))?;
+    every_session(store, &retention, &mut |session, retention| {
+        session.prune_unmeasured(&act, retention)
+    })?;
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use super::{Bench, Git, path_of, plain, run};
 use crate::error::{CommandError, ErrorKind};
 use forge_store::model::Timestamp;
 use serde::Serialize;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -235,9 +236,12 @@ impl Place {
             return Err(CommandError::invalid(text)
                 .hinted(format!("name a place beside '{}'", top.display())));
         }
-        let mut beside = std::ffi::OsString::from(".");
-        beside.push(name);
-        beside.push(format!(".forge-{}", std::process::id()));
+        let mut begin = OsString::from(".");
+        begin.push(name);
+        begin.push(".forge-");
+        self.clear(&parent, &begin);
+        let mut beside = begin;
+        beside.push(std::process::id().to_string());
         let beside = parent.join(beside);
         let add = plain(top).args(["worktree", "add", "--quiet"]).arg(&beside).arg(branch).output();
         let added = super::finished("worktree add", add);
@@ -251,6 +255,31 @@ impl Place {
             return Err(error);
         }
         Ok(path)
+    }
+
+    /// Removes what a killed run left beside the place: git has its branch checked out there, and neither checks it out again nor
+    /// deletes it.
+    fn clear(&self, parent: &Path, begin: &OsStr) {
+        let top = &self.git.top;
+        let Ok(listed) = run(plain(top).args(["worktree", "list", "--porcelain", "-z"])) else {
+            return;
+        };
+        let worktrees = listed.split('\0').filter_map(|line| line.strip_prefix("worktree "));
+        for path in worktrees.map(Path::new).filter(|path| path.parent() == Some(parent)) {
+            let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+            let Some(maker) = begin.to_str().and_then(|begin| name.strip_prefix(begin)) else {
+                continue;
+            };
+            let is_at_it = || Path::new("/proc").join(maker).exists();
+            if maker.parse::<u32>().is_ok() && !is_at_it() {
+                // Twice: one that git itself had not finished is locked. What cannot be removed is named by what comes next.
+                let remove = plain(top)
+                    .args(["worktree", "remove", "--force", "--force"])
+                    .arg(path)
+                    .output();
+                drop(remove);
+            }
+        }
     }
 }
 

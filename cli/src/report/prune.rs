@@ -81,7 +81,7 @@ pub struct PrunedSession {
     pub sessions: Vec<EndedJson>,
     /// Transcripts and outputs that are dropped, of any other.
     pub transcripts: Vec<SourceJson>,
-    /// Bytes of theirs that are free once they can no longer be taken back; full states and large values come on top.
+    /// About how many bytes of the index are free once they can no longer be taken back.
     pub bytes: u64,
 }
 
@@ -181,9 +181,11 @@ impl PrunedSession {
                 &format!(", {} {drops}", many(self.transcripts.len(), "transcript")),
             );
         }
-        // Of little the bytes depend on chance.
-        if self.bytes >= 1000 {
-            screen.put(Tone::Plain, &format!(" ({})", bytes(self.bytes)));
+        match self.bytes {
+            0 => {}
+            // Of little they depend on chance.
+            1..1000 => screen.put(Tone::Plain, " (less than 1 kB)"),
+            many => screen.put(Tone::Plain, &format!(" (about {})", bytes(many))),
         }
         screen.line(Tone::Dim, &format!(" (session {})", self.session));
         if dry_run {

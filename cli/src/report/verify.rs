@@ -153,8 +153,6 @@ impl Report for Verified {
 /// What was made again.
 #[derive(Debug, Serialize)]
 pub struct Rebuilt {
-    /// Whether it was: not if another process is at the index.
-    pub rebuilt: bool,
     /// Revisions in the index.
     pub revisions: u64,
     /// Derived rows made.
@@ -163,12 +161,9 @@ pub struct Rebuilt {
     pub full_states: u64,
 }
 
-impl From<Option<store::Rebuilt>> for Rebuilt {
-    fn from(done: Option<store::Rebuilt>) -> Self {
-        let rebuilt = done.is_some();
-        let (revisions, rows, full_states) =
-            done.map_or((0, 0, 0), |done| (done.revisions, done.rows, done.keyframes));
-        Self { rebuilt, revisions, rows, full_states }
+impl From<store::Rebuilt> for Rebuilt {
+    fn from(done: store::Rebuilt) -> Self {
+        Self { revisions: done.revisions, rows: done.rows, full_states: done.keyframes }
     }
 }
 
@@ -177,16 +172,8 @@ impl Report for Rebuilt {
 
     fn human(&self, screen: &mut Screen) {
         let (rows, states) = (counted(self.rows, "row"), counted(self.full_states, "full state"));
-        screen.line(
-            Tone::Plain,
-            &match self.rebuilt {
-                true => format!(
-                    "Made {rows} and {states} again, of {}.",
-                    counted(self.revisions, "revision")
-                ),
-                false => "Another process is at the index: try again later.".to_owned(),
-            },
-        );
+        let of = counted(self.revisions, "revision");
+        screen.line(Tone::Plain, &format!("Made {rows} and {states} again, of {of}."));
     }
 }
 

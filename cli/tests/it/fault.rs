@@ -4,7 +4,7 @@ use crate::environment::Environment;
 use insta::assert_snapshot;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// Who has no right to anything.
 pub(crate) const NOBODY: u32 = 65_534;
@@ -99,12 +99,11 @@ fn a_pipe_or_a_directory_where_a_file_should_be_is_an_error() {
     assert_eq!(output.code, 2, "{output}");
 }
 
-#[test]
-fn a_frozen_process_that_holds_the_lock_is_named() {
-    let environment = project();
+/// A process that stands still and has a lock of the store.
+pub(crate) fn frozen_with(environment: &Environment, lock: &str) -> Child {
     let mut frozen = Command::new("flock")
         .args(["--no-fork"])
-        .arg(environment.path("project/.forge/journal/append.lock"))
+        .arg(environment.path("project/.forge").join(lock))
         .args(["sh", "-c", "echo locked; kill -STOP $$"])
         .stdout(Stdio::piped())
         .spawn()
@@ -112,6 +111,71 @@ fn a_frozen_process_that_holds_the_lock_is_named() {
     let mut line = String::new();
     BufReader::new(frozen.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "locked\n");
+    frozen
+}
+
+/// `forge rebuild` said that another process was at the index, which one it did not say, and that all was well: a script took
+/// it for done. `forge adopt` did not say which one either, and had sealed the journal with a key by then that nobody kept: who had
+/// the store's own was told that the store is forged.
+#[test]
+fn who_is_at_the_index_for_too_long_is_named_and_nothing_is_taken_for_done() {
+    let environment = project();
+    environment.forge(["maintain"]).success();
+    let mut frozen = frozen_with(&environment, "index/apply.lock");
+    let rebuilt = environment.forge(["rebuild", "--lock-timeout", "0.05"]);
+    let json = environment.forge(["rebuild", "--lock-timeout", "0.05", "--json"]);
+    // Where its key is not, the store is taken over whole.
+    let elsewhere = |args: &[&str]| {
+        let mut command = environment.command(args);
+        environment.finished(command.env("FORGE_KEYRING", environment.path("elsewhere")))
+    };
+    let adopted = elsewhere(&["adopt", "--lock-timeout", "0.05"]);
+    frozen.kill().unwrap();
+    frozen.wait().unwrap();
+    let pid = frozen.id().to_string();
+    for output in [&rebuilt, &json, &adopted] {
+        assert_eq!(output.code, 4, "{output}");
+        assert!(output.stderr.contains(&pid) && output.stderr.contains("sh -c"), "{output}");
+        assert!(output.stderr.contains("the lock of the index"), "{output}");
+        assert!(output.stderr.contains("--lock-timeout"), "{output}");
+        assert!(!output.stdout.contains("again"), "{output}");
+    }
+    // Who goes on after that finds all of it as it was.
+    environment.forge(["rebuild"]).success();
+    assert_eq!(elsewhere(&["adopt"]).code, 0);
+    let notes = elsewhere(&["note", "list", "--json"]).json();
+    assert_eq!(notes["notes"].as_array().unwrap().len(), 1, "{notes}");
+}
+
+/// The lock is given back while somebody waits for it.
+#[test]
+fn rebuilding_waits_for_who_is_at_the_index() {
+    let environment = project();
+    environment.forge(["maintain"]).success();
+    let mut frozen = frozen_with(&environment, "index/apply.lock");
+    let mut command = environment.command(["rebuild", "--lock-timeout", "600", "--json"]);
+    let waiting = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Not before it has looked once: a process that is not waiting proves nothing.
+    let waits = |pid: u32| {
+        let opened = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten();
+        opened.flatten().any(|one| {
+            std::fs::read_link(one.path()).is_ok_and(|path| path.ends_with("index/apply.lock"))
+        })
+    };
+    while !waits(waiting.id()) {
+        std::thread::yield_now();
+    }
+    frozen.kill().unwrap();
+    frozen.wait().unwrap();
+    let done = waiting.wait_with_output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    assert!(String::from_utf8_lossy(&done.stdout).contains("revisions"), "{done:?}");
+}
+
+#[test]
+fn a_frozen_process_that_holds_the_lock_is_named() {
+    let environment = project();
+    let mut frozen = frozen_with(&environment, "journal/append.lock");
     let output = environment.forge(["gap", "add", "x", "--lock-timeout", "0.05"]);
     // What needs to know nothing of what is there waits in the spool, and is seen at once.
     let kept = environment.forge(["note", "add", "waits", "--lock-timeout", "0.05", "--json"]);

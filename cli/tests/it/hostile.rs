@@ -1,6 +1,7 @@
 //! What somebody else wrote, shown by every command: it stays text.
 
 use crate::environment::Environment;
+use forge_testkit::skip::skipped;
 use serde_json::json;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -200,9 +201,7 @@ fn a_store_of_another_user_is_refused_but_by_root() {
     let project = environment.path("project");
     let store = project.join(".forge");
     if chown(&store, Some(THEIRS), None).is_err() {
-        eprintln!(
-            "SKIPPED a_store_of_another_user_is_refused_but_by_root: cannot chown (needs root)"
-        );
+        skipped("a_store_of_another_user_is_refused_but_by_root", "cannot chown (needs root)");
         return;
     }
     environment.forge(["note", "list"]).success();

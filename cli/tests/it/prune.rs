@@ -48,11 +48,23 @@ fn a_look_changes_nothing_and_gives_every_reason() {
 fn a_time_inside_a_fold_says_so() {
     let environment = told();
     environment.forge(BARE).success();
-    let state = environment.forge(["checkpoint", "at", "2026-02-01T12:00:04Z", "--json"]).json();
-    assert_eq!(state["revision"], json!(null));
-    let into = state["folded"]["into"].as_u64().unwrap();
-    let human = environment.forge(["checkpoint", "at", "2026-02-01T12:00:04Z"]).stdout;
-    assert!(human.contains(&format!("were folded into #{into}")), "{human}");
+    // The notes were added at the seconds 1, 3, 4, 6 and 7, and the first four of their revisions are folded.
+    for (second, count) in [(1, 1), (2, 1), (3, 2), (4, 3), (5, 3), (6, 4)] {
+        let time = format!("2026-02-01T12:00:{second:02}Z");
+        let state = environment.forge(["checkpoint", "at", &time, "--json"]).json();
+        assert_eq!(state["revision"], json!(null));
+        assert_eq!(state["folded"], json!({"revisions": count, "into": 7}), "{time}");
+        let noun = if count == 1 { "revision" } else { "revisions" };
+        let told =
+            format!("{count} {noun} up to then were folded into #7: this is the state before");
+        let human = environment.forge(["checkpoint", "at", &time]).stdout;
+        assert!(human.contains(&told), "{time}: {human}");
+    }
+    let into = 7;
+    for at in ["2026-02-01T12:00:07Z", "HEAD"] {
+        let whole = environment.forge(["checkpoint", "at", at, "--json"]).json();
+        assert_eq!(whole["folded"], json!(null), "{at} is inside no fold");
+    }
     let head = environment.forge(["checkpoint", "at", "HEAD", "--json"]).json();
     assert_eq!(head["state"]["notes"].as_array().unwrap().len(), 5);
     let folded = environment.forge(["checkpoint", "at", "#1"]);
@@ -99,6 +111,130 @@ fn maintaining_prunes_by_itself_where_the_settings_say_so() {
     assert_eq!(revisions(), before - 2);
     let undo = later.forge(["undo"]);
     assert!(undo.stdout.contains("checkpoint create"), "a verb of one's own comes first: {undo}");
+}
+
+/// Checkpoints at known times, each named by a letter: all asked for, but for `s`, which tells of a hypothesis confirmed.
+fn timed() -> Environment {
+    let environment = Environment::new();
+    let at = |time: &str, args: &[&str]| {
+        let mut command = environment.command(args);
+        environment.finished(command.env("FORGE_TEST_NOW", time)).success();
+    };
+    at("2026-01-05T09:00:00Z", &["init", "--name", "s"]);
+    at(
+        "2026-01-05T09:00:00Z",
+        &["config", "set", "auto_checkpoint.significant_time_passed", "false"],
+    );
+    for (name, time) in [
+        ("a", "2026-01-05T10:00:00Z"), // a Monday
+        ("b", "2026-01-11T23:59:59Z"), // the Sunday of that week
+        ("c", "2026-01-12T00:00:00Z"), // the Monday of the next one
+        ("s", "2026-01-15T12:00:00Z"),
+        ("d", "2026-01-30T08:00:00Z"),
+        ("e", "2026-01-30T08:59:59Z"), // in the same hour
+        ("f", "2026-01-30T09:00:00Z"), // in the next one
+        ("g", "2026-01-31T22:00:00Z"),
+        ("h", "2026-02-01T10:59:00Z"),
+        ("i", "2026-02-01T11:00:00Z"), // an hour before
+        ("j", "2026-02-01T11:30:00Z"),
+    ] {
+        match name {
+            "s" => {
+                at(time, &["hypothesis", "add", "the pool is exhausted"]);
+                at(time, &["hypothesis", "confirm", "H1"]);
+            }
+            "a" => at(time, &["checkpoint", "create", name, "--tags", "release"]),
+            "g" => at(time, &["checkpoint", "create", name, "--tags", "baseline"]),
+            _ => at(time, &["checkpoint", "create", name]),
+        }
+    }
+    environment
+}
+
+/// The letters of those that stay and of those that go, newest first.
+fn judged(environment: &Environment, args: &[&str]) -> (String, String) {
+    let mut command = environment.command(["checkpoint", "prune", "--json"]);
+    command.args(args).env("FORGE_TEST_NOW", "2026-02-01T12:00:00Z");
+    let told = environment.finished(&mut command).json();
+    let letters = |list: &serde_json::Value| -> String {
+        let names = list.as_array().unwrap().iter().map(|one| one["message"].as_str().unwrap());
+        names
+            .map(|name| if name == "a hypothesis changed its status" { "s" } else { name })
+            .collect()
+    };
+    (letters(&told["sessions"][0]["kept"]), letters(&told["sessions"][0]["dropped"]))
+}
+
+#[test]
+fn each_rule_keeps_the_checkpoints_that_it_names_and_drops_the_rest() {
+    let environment = timed();
+    let all = "jihgfedscba";
+    let bare = ["--drop-manual", "--drop-significant"];
+    let judge = |rules: &[&str], more: &[&str]| {
+        let args: Vec<&str> = rules.iter().chain(more).chain(&["--dry-run"]).copied().collect();
+        let (kept, dropped) = judged(&environment, &args);
+        let rest: String = all.chars().filter(|name| !kept.contains(*name)).collect();
+        assert_eq!(dropped, rest, "{args:?}: what does not stay goes");
+        kept
+    };
+    for (rules, kept) in [
+        // Without a rule those of the last hour, and one an hour.
+        (&[][..], "jhgfescba"),
+        (&["--keep-last=1"], "j"),
+        (&["--keep-last=3"], "jih"),
+        (&["--keep-last=100"], all),
+        (&["--keep-hourly"], "jhgfescba"),
+        (&["--keep-hourly=3"], "jhg"),
+        (&["--keep-daily"], "jgfscba"),
+        (&["--keep-daily=2"], "jg"),
+        (&["--keep-weekly"], "jsb"),
+        (&["--keep-weekly=2"], "js"),
+        // What is an hour old is not younger than an hour.
+        (&["--keep-within=1h"], "j"),
+        (&["--keep-within=61m"], "ji"),
+        (&["--keep-within=25h"], "jihg"),
+        (&["--keep-days=1"], "jihg"),
+        (&["--keep-days=2"], "jihg"),
+        (&["--keep-days=3"], "jihgfed"),
+        (&["--keep-tag=release"], "ja"),
+        (&["--keep-tag=release", "--keep-tag=baseline"], "jga"),
+        (&["--keep-tag=nowhere"], "j"),
+        // A checkpoint stays if any rule keeps it.
+        (&["--keep-within=1h", "--keep-days=2"], "jihg"),
+        (&["--keep-last=2", "--keep-weekly=2", "--keep-tag=release"], "jisa"),
+        (&["--keep-hourly=1", "--keep-daily=3", "--keep-weekly=3"], "jgfsb"),
+    ] {
+        assert_eq!(judge(&bare, rules), kept, "{rules:?}");
+    }
+    // What somebody asked for and what is significant stays unless it is said otherwise.
+    assert_eq!(judge(&["--drop-manual"], &["--keep-last=1"]), "js");
+    assert_eq!(judge(&["--drop-significant"], &["--keep-last=1"]), "jihgfedcba");
+    assert_eq!(judge(&[], &["--keep-last=1"]), all);
+    // The settings say it as the flags do, and flags come before them.
+    environment.forge(["config", "set", "keep.weekly", "2"]).success();
+    environment.forge(["config", "set", "keep.tags", "release"]).success();
+    assert_eq!(judge(&bare, &[]), "jsa");
+    assert_eq!(judge(&bare, &["--keep-daily=2"]), "jg");
+}
+
+/// What a look tells is what the run does, and with the next look there is nothing left to do.
+#[test]
+fn the_run_drops_what_the_look_before_it_told() {
+    for rules in [&["--keep-daily=3"][..], &["--keep-weekly", "--keep-last=2"], &["--keep-days=2"]]
+    {
+        let environment = timed();
+        let with = |more: &[&'static str]| {
+            let bare = ["--drop-manual", "--drop-significant"];
+            let args: Vec<&str> = bare.iter().chain(rules).chain(more).copied().collect();
+            judged(&environment, &args)
+        };
+        let looked = with(&["--dry-run"]);
+        assert_eq!(with(&[]), looked);
+        let listed = environment.forge(["checkpoint", "list", "--json"]).json();
+        let stay = listed["checkpoints"].as_array().unwrap().len();
+        assert_eq!(stay, looked.0.len(), "{listed}");
+        assert_eq!(with(&["--dry-run"]), (looked.0.clone(), String::new()));
+    }
 }
 
 /// A session with a transcript that ended long before the clock of the tests, and one at work.
@@ -176,6 +312,58 @@ fn a_session_that_ended_goes_and_comes_back() {
     assert_eq!(names(&environment).len(), 2);
 }
 
+/// Of a session that would go no byte was told.
+#[test]
+fn a_look_tells_about_the_bytes_that_come_free() {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "work"]).success();
+    environment.forge(["session", "use", "work"]).success();
+    // Digits drawn anew for each line compress to half of them.
+    let mut drawn = 1_u64;
+    let mut digits = |count: usize| -> String {
+        let mut draw = || {
+            drawn = drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            format!("{:016x}", drawn ^ (drawn >> 29))
+        };
+        (0..count / 16).map(|_| draw() + " ").collect()
+    };
+    for name in ["a", "b"] {
+        let line = |second: u32| {
+            json!({
+                "type": "user",
+                "uuid": format!("{name}{second}"),
+                "sessionId": format!("long-ago-{name}"),
+                "timestamp": format!("2026-01-01T00:{:02}:{:02}Z", second / 60, second % 60),
+                "message": { "content": digits(8000) },
+            })
+            .to_string()
+        };
+        let lines: Vec<String> = (0..200).map(line).collect();
+        environment.write(&format!("project/{name}.jsonl"), &(lines.join("\n") + "\n"));
+        environment.forge(["import", "claude-code", &format!("{name}.jsonl")]).success();
+    }
+    environment.forge(["session", "use", "work"]).success();
+    let now = |more: &[&str]| {
+        let args = ["checkpoint", "prune", "--now", "--yes", "--json"];
+        environment.finished(&mut environment.command(args.iter().chain(more))).json()["freed"]
+            .clone()
+    };
+    // The journal is shortened and the index compacted before anything goes.
+    now(&[]);
+    // The transcripts first, then the rest of the sessions.
+    for rule in ["--transcripts=30d", "--sessions=30d"] {
+        let look = ["checkpoint", "prune", rule, "--dry-run"];
+        let human = environment.forge(look).stdout;
+        assert!(human.contains(" (about "), "{human}");
+        let looked = environment.finished(environment.command(look).arg("--json")).json();
+        let told = looked["sessions"][0]["bytes"].as_u64().unwrap();
+        let freed = now(&[rule]);
+        let bytes = |name: &str| freed[name].as_u64().unwrap();
+        let freed = bytes("bytes_before") - bytes("bytes");
+        assert!(told * 10 > freed * 7 && told * 10 < freed * 13, "{rule}: {told} of {freed}");
+    }
+}
+
 #[test]
 fn sessions_go_by_the_settings_too() {
     let environment = ended();
@@ -183,6 +371,63 @@ fn sessions_go_by_the_settings_too() {
     environment.forge(["config", "set", "prune.automatic", "true"]).success();
     environment.forge(["maintain"]).success();
     assert_eq!(names(&environment), ["work"]);
+}
+
+/// With the settings an agent's session prunes as it ends, by its own hook, at most once a day: neither an earlier hook does, nor
+/// any without the settings.
+#[test]
+fn the_end_of_an_agents_session_prunes_where_the_settings_say_so() {
+    let environment = ended();
+    for note in ["a", "b", "c"] {
+        environment.forge(["note", "add", note]).success();
+    }
+    let call = |event: &str, at: &str| {
+        let input = json!({
+            "session_id": "11111111-2222-4333-8444-555555555555",
+            "cwd": environment.path("project"),
+            "hook_event_name": event,
+            "reason": "other",
+        });
+        let mut command = environment.command(["hook", "claude", event]);
+        crate::hook::call_by(command.env("FORGE_TEST_NOW", at), &input.to_string());
+    };
+    let revisions = || {
+        let log = environment.forge(["--session", "work", "log", "--json"]).json();
+        log["entries"].as_array().unwrap().len()
+    };
+    let gone = old(&environment);
+    // Time enough for the notes to fold, and for the session that ended to go.
+    let ends = "2026-02-16T12:00:00Z";
+    let before = (names(&environment).len(), revisions());
+    call("SessionStart", ends);
+    call("SessionEnd", ends);
+    let begun = names(&environment).len();
+    assert_eq!(revisions(), before.1, "nobody asked");
+    assert!(names(&environment).contains(&gone));
+    environment.write(
+        "project/.forge/config.toml",
+        "[prune]\nautomatic = true\n[keep]\nsessions = \"30d\"\nrevisions = \"1d\"\n",
+    );
+    call("Stop", ends);
+    assert_eq!((names(&environment).len(), revisions()), (begun, before.1), "it goes on");
+    call("SessionEnd", ends);
+    assert_eq!((names(&environment).len(), revisions()), (begun - 1, before.1 - 2));
+    assert!(!names(&environment).contains(&gone), "it ended a month ago");
+    // It is said whose work it was, and comes back.
+    let operations =
+        environment.forge(["--session", "work", "log", "--operations", "--json"]).json();
+    let pruned = operations["operations"].as_array().unwrap().iter();
+    let mut pruned = pruned.filter(|one| one["verb"] == "checkpoint prune");
+    assert!(pruned.next().is_some(), "{operations:#}");
+    // Within a day nothing more goes.
+    for note in ["d", "e"] {
+        environment.forge(["--session", "work", "note", "add", note]).success();
+    }
+    let held = revisions();
+    call("SessionEnd", "2026-02-17T11:00:00Z");
+    assert_eq!(revisions(), held, "once a day");
+    call("SessionEnd", "2026-02-17T13:00:00Z");
+    assert!(revisions() < held, "a day later it goes on");
 }
 
 /// A session that the first one dropped was pruned all the same, and that was refused.

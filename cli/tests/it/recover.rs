@@ -119,6 +119,106 @@ fn what_was_not_committed_comes_back_beside_what_is_checked_out() {
     assert_eq!(git(&environment, &["branch", "--list", "forge/*"]).lines().count(), 1);
 }
 
+/// All that a recovery may add to: branches, worktrees, and what stands beside the checkout.
+fn around(environment: &Environment) -> Vec<String> {
+    let entries = std::fs::read_dir(environment.path("")).unwrap().map(Result::unwrap);
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    names.sort();
+    names.push(git(environment, &["for-each-ref"]));
+    names.push(git(environment, &["worktree", "list", "--porcelain"]));
+    names
+}
+
+/// A `git` that goes wrong at one call, before it or behind it.
+const SHIM: &str = r#"#!/bin/sh
+count=$(($(cat "$SHIM_COUNT" 2>/dev/null || echo 0) + 1))
+echo "$count" > "$SHIM_COUNT"
+if [ "$count" = "$SHIM_AT" ]; then
+    case "$SHIM_HOW" in
+        fails) exit 1 ;;
+        killed-before) kill -9 "$PPID"; exit 1 ;;
+        killed-behind) /usr/bin/git "$@" > /dev/null 2>&1; kill -9 "$PPID"; exit 1 ;;
+    esac
+fi
+exec /usr/bin/git "$@"
+"#;
+
+/// After a kill between making the worktree and moving it to its place every later try was refused: git had the branch checked out
+/// where nobody looked.
+#[test]
+fn a_recovery_that_breaks_off_anywhere_leaves_all_as_it_was_or_is_done_by_the_next_one() {
+    use std::os::unix::fs::PermissionsExt;
+    let environment = project();
+    environment.write("project/a.rs", "one\nTWO\nthree\n");
+    environment.write("project/new.txt", "new\n");
+    environment.forge(["code", "capture"]).success();
+    environment.write("project/a.rs", "something else, half done\n");
+    environment.write("home/shim/git", SHIM);
+    let shim = environment.path("home/shim");
+    std::fs::set_permissions(shim.join("git"), PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", shim.display());
+    let recover = ["recover", "--step", "1", "--yes", "--worktree", "../again", "--json"];
+    let (before, beside) = (untouched(&environment), around(&environment));
+    let count = shim.join("count");
+    // One that goes well says how many calls there are.
+    let calls = |at: u32, how: &str| {
+        let _ = std::fs::remove_file(&count);
+        let mut command = environment.command(recover);
+        command.env("PATH", &path).env("SHIM_COUNT", &count);
+        let output = command.env("SHIM_AT", at.to_string()).env("SHIM_HOW", how).output().unwrap();
+        let calls = std::fs::read_to_string(&count).unwrap().trim().parse::<u32>().unwrap();
+        (output, calls)
+    };
+    let done = |output: std::process::Output| {
+        assert!(output.status.success(), "{output:?}");
+        let made: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(made["recovery_complete"], true);
+        assert_eq!(environment.read("again/a.rs"), "one\nTWO\nthree\n");
+        assert_eq!(environment.read("again/new.txt"), "new\n");
+        assert_eq!(untouched(&environment), before);
+        let branch = made["git_branch"].as_str().unwrap();
+        let checked_out = git(&environment, &["-C", "../again", "symbolic-ref", "--short", "HEAD"]);
+        assert_eq!(checked_out.trim(), branch);
+        // What it says takes all of it away again, to the last name.
+        let undo = made["undo"].as_array().unwrap();
+        assert_eq!(undo.len(), 2, "{undo:?}");
+        for command in undo {
+            let mut shell = environment.shell(command.as_str().unwrap());
+            environment.finished(shell.env("LC_ALL", "C")).success();
+        }
+        assert_eq!(around(&environment), beside);
+        assert_eq!(untouched(&environment), before);
+    };
+    let (output, all) = calls(0, "never");
+    done(output);
+    assert!(all > 8, "{all} calls of git");
+    for how in ["fails", "killed-before", "killed-behind"] {
+        for at in 1..=all {
+            let (output, _) = calls(at, how);
+            assert_eq!(untouched(&environment), before, "{how} {at}");
+            match how {
+                "fails" if !output.status.success() => {
+                    assert!(output.status.code().is_some(), "{how} {at}: {output:?}");
+                    assert_eq!(around(&environment), beside, "{how} {at}: {output:?}");
+                }
+                // What went wrong was not needed: it is done.
+                "fails" => {
+                    done(output);
+                    continue;
+                }
+                _ => assert_eq!(output.status.code(), None, "{how} {at}: {output:?}"),
+            }
+            if environment.path("again").exists() {
+                // It had come to its end but for saying so: what it made is whole, and is taken away by hand.
+                assert_eq!(environment.read("again/a.rs"), "one\nTWO\nthree\n", "{how} {at}");
+                git(&environment, &["worktree", "remove", "--force", "../again"]);
+            }
+            done(calls(0, "never").0);
+        }
+    }
+}
+
 #[test]
 fn edits_after_the_last_capture_come_too_and_what_cannot_is_named() {
     let environment = project();

@@ -1,8 +1,12 @@
 //! Secrets on the command line: taken out by default, said, let through where that is asked for.
 
 use crate::environment::Environment;
-use forge_testkit::secret::{Fake, fakes};
+use crate::fault::frozen_with;
+use crate::hook;
+use forge_testkit::secret::{Fake, fakes, shapes};
 use forge_testkit::skip::skipped;
+use serde_json::json;
+use std::path::Path;
 
 fn fake(shape: &str) -> Fake {
     fakes(1).into_iter().find(|fake| fake.shape == shape).unwrap()
@@ -127,4 +131,112 @@ fn recorded_transcripts_come_back_unchanged() {
         place.forge(["export", "transcript", "-o", "back.jsonl"]).success();
         assert!(std::fs::read(place.path("project/back.jsonl")).unwrap() == bytes, "{name}");
     }
+}
+
+/// Every file below a folder, one behind the other.
+fn raw(folder: &Path) -> Vec<u8> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            all.extend(raw(&entry.path()));
+        } else {
+            all.extend(std::fs::read(entry.path()).unwrap());
+        }
+    }
+    all
+}
+
+/// What hooks hear and what waits beside a frozen process, each with a secret of its own; the files are looked at while it waits
+/// and once it was brought in. Gives what was planted where, and the files.
+fn heard(settings: &str, only: &[&str]) -> (Vec<(&'static str, Fake)>, Vec<u8>) {
+    const WAYS: [&str; 8] = [
+        "prompt",
+        "call",
+        "result",
+        "instructions",
+        "note beside",
+        "checkpoint beside",
+        "call beside",
+        "result beside",
+    ];
+    let place = Environment::new();
+    place.forge(["init"]).success();
+    place.write("project/.forge/config.toml", settings);
+    let mut planted = Vec::new();
+    let mut fakes = fakes(WAYS.len() as u64);
+    fakes.retain(|fake| only.is_empty() || only.contains(&fake.shape));
+    // A session for each shape: the first prompt names it.
+    let tell = |number: usize, event: &str, more: serde_json::Value| {
+        let mut input = json!({
+            "session_id": format!("c0de-{number}"),
+            "cwd": place.path("project"),
+            "hook_event_name": event,
+            "transcript_path": null,
+        });
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        hook::call(&place, "codex", event, &input.to_string());
+    };
+    let call = |number: usize, id: &str, command: &Fake, response: &Fake| {
+        let more = json!({
+            "tool_name": "Bash", "tool_use_id": id,
+            "tool_input": {"command": command.text}, "tool_response": response.text,
+        });
+        tell(number, "PostToolUse", more);
+    };
+    for (number, ways) in fakes.chunks(WAYS.len()).enumerate() {
+        tell(number, "UserPromptSubmit", json!({"prompt": ways[0].text}));
+        call(number, "before", &ways[1], &ways[2]);
+        let compacted = json!({"trigger": "manual", "custom_instructions": ways[3].text});
+        tell(number, "PreCompact", compacted);
+    }
+    let mut frozen = frozen_with(&place, "journal/append.lock");
+    for (number, ways) in fakes.chunks(WAYS.len()).enumerate() {
+        // What is told begins with anything.
+        assert_eq!(place.forge(["note", "add", "--", &ways[4].text]).code, 0);
+        assert_eq!(place.forge(["checkpoint", "create", "--", &ways[5].text]).code, 0);
+        call(number, "beside", &ways[6], &ways[7]);
+        planted.extend(WAYS.into_iter().zip(ways.iter().cloned()));
+    }
+    let look = || ["project/.forge", "home"].map(|name| raw(&place.path(name))).concat();
+    let spool = raw(&place.path("project/.forge/spool"));
+    assert!(spool.len() > fakes.len() / 4 * 100, "{} bytes wait", spool.len());
+    let waiting = look();
+    frozen.kill().unwrap();
+    frozen.wait().unwrap();
+    assert_eq!(place.forge(["note", "add", "the lock is free"]).code, 0);
+    assert!(raw(&place.path("project/.forge/spool")).is_empty(), "all of it was brought in");
+    let brought = look();
+    place.forge(["maintain"]).success();
+    let mut all = [waiting, brought, look()].concat();
+    // In the files much is compressed: what forge reads there is looked through too.
+    let listed = place.finished_raw(["session", "list", "--json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    for session in listed["sessions"].as_array().unwrap() {
+        let id = session["id"].as_str().unwrap();
+        all.extend(place.finished_raw(["export", "events", id]).into_bytes());
+    }
+    (planted, all)
+}
+
+fn found<'a>(planted: &'a [(&str, Fake)], all: &[u8]) -> Vec<(&'a str, &'a str)> {
+    let quoted = |text: &str| json!(text).to_string().trim_matches('"').to_owned();
+    let all = String::from_utf8_lossy(all);
+    let is_there = |text: &str| all.contains(text);
+    let left = planted
+        .iter()
+        .filter(|(_, fake)| is_there(&fake.secret) || is_there(&quoted(&fake.secret)));
+    left.map(|(way, fake)| (*way, fake.shape)).collect()
+}
+
+#[test]
+fn no_secret_that_hooks_hear_or_that_waits_reaches_the_files() {
+    let (planted, all) = heard("lock_timeout = 0.01\n", &[]);
+    assert_eq!(planted.len(), 8 * shapes());
+    assert_eq!(found(&planted, &all), []);
+    // Without redaction the same search finds what came in by every way but one of which nothing is kept.
+    let (planted, all) =
+        heard("lock_timeout = 0.01\n[redact]\nenabled = false\n", &["github", "aws access key"]);
+    let wanted = planted.iter().map(|(way, fake)| (*way, fake.shape));
+    let wanted: Vec<_> = wanted.filter(|(way, _)| *way != "instructions").collect();
+    assert_eq!(found(&planted, &all), wanted);
 }

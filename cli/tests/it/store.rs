@@ -175,7 +175,7 @@ fn verify_rebuild_and_repair_say_what_is_whole_and_what_is_lost() {
     let clean = environment.forge(["verify", "--read-data", "--json"]);
     assert_eq!((clean.code, &clean.json()["outcome"]), (0, &"clean".into()));
     let rebuilt = environment.forge(["rebuild", "--json"]).json();
-    assert_eq!((&rebuilt["rebuilt"], &rebuilt["revisions"]), (&true.into(), &3.into()));
+    assert_eq!(rebuilt["revisions"], 3);
     assert_eq!(environment.forge(["verify"]).code, 0);
 
     // One wrong bit in the journal is put right, since a hash says what was there.

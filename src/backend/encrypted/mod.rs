@@ -20,6 +20,7 @@ use super::{
 };
 use scan::Window;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// What rows are hidden with.
 #[derive(Clone, Debug)]
@@ -134,8 +135,8 @@ impl<I: Index> Index for EncryptedIndex<I> {
         Ok(self.applier(self.inner.try_applier()?))
     }
 
-    fn try_anew(&self) -> Result<Option<Box<dyn Applier>>, Error> {
-        Ok(self.applier(self.inner.try_anew()?))
+    fn anew(&self, timeout: Duration) -> Result<Box<dyn Applier>, Error> {
+        Ok(Box::new(self.shown(self.inner.anew(timeout)?)))
     }
 
     fn tidy(&self) -> Result<Vec<std::path::PathBuf>, Error> {

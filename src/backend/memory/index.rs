@@ -2,12 +2,15 @@
 
 use super::lock;
 use crate::backend::{
-    Applier, Batch, Direction, Error, Index, Position, Row, Snapshot, Table, check_tables,
+    Applier, Batch, Direction, Error, INDEX_LOCK, Index, Position, Row, Snapshot, Table,
+    check_tables,
 };
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// An [`Index`] in memory. Clones are handles on the same index.
 #[derive(Clone, Debug, Default)]
@@ -78,6 +81,19 @@ impl Index for MemoryIndex {
         }
         let rows = Rows::clone(&lock(&self.shared.newest));
         Ok(Some(Box::new(MemoryApplier { shared: Arc::clone(&self.shared), rows })))
+    }
+
+    fn anew(&self, timeout: Duration) -> Result<Box<dyn Applier>, Error> {
+        let since = Instant::now();
+        while self.shared.applying.swap(true, Ordering::AcqRel) {
+            let waited = since.elapsed();
+            if waited >= timeout {
+                return Err(Error::Busy { lock: INDEX_LOCK, holder: None, waited });
+            }
+            thread::park_timeout(Duration::from_millis(1));
+        }
+        let (shared, rows) = (Arc::clone(&self.shared), Rows::default());
+        Ok(Box::new(MemoryApplier { shared, rows }))
     }
 }
 

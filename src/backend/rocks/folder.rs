@@ -12,12 +12,13 @@
 use super::manifest;
 use super::sealed::SEAL;
 use crate::backend::files::Locked;
-use crate::backend::{Error, Position};
+use crate::backend::{Error, Holder, INDEX_LOCK, Position};
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 const LEASE: &str = ".lease";
 const LOCK: &str = "apply.lock";
@@ -141,11 +142,27 @@ impl Folder {
 
     /// The right to write the next generation, if it is free. Creates the folder.
     pub(super) fn try_lock(&self) -> Result<Option<Locked>, Error> {
+        let (path, file) = self.lock_file()?;
+        Locked::alone(file).map_err(Error::io("lock", &path))
+    }
+
+    /// As [`try_lock`](Self::try_lock), waiting for it, at most `timeout`.
+    pub(super) fn lock(&self, timeout: Duration) -> Result<Locked, Error> {
+        let since = Instant::now();
+        let (path, file) = self.lock_file()?;
+        let locked = Locked::alone_within(file, timeout).map_err(Error::io("lock", &path))?;
+        locked.map_err(|file| {
+            let (holder, waited) = (Holder::of(&file), since.elapsed());
+            Error::Busy { lock: INDEX_LOCK, holder, waited }
+        })
+    }
+
+    fn lock_file(&self) -> Result<(PathBuf, File), Error> {
         self.create()?;
         let path = self.path(LOCK);
         let file = private(OpenOptions::new().read(true).write(true).create(true), &path)
             .map_err(Error::io("open", &path))?;
-        Locked::alone(file).map_err(Error::io("lock", &path))
+        Ok((path, file))
     }
 
     fn create(&self) -> Result<(), Error> {

@@ -32,6 +32,7 @@ use sealed::Guard;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 /// Where the position stands, big-endian.
 const POSITION_KEY: [u8; 1] = [RESERVED.0];
@@ -59,14 +60,21 @@ impl RocksIndex {
         Self { guard: seals.key().map(|key| Guard::new(key.clone(), checked)), ..self }
     }
 
-    /// Seals the newest generation as it is. `false` if somebody else is applying.
+    /// The right to change the index. Waits for who is applying, at most `timeout`.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if it could not be had, with who has it.
+    pub(crate) fn lock(&self, timeout: Duration) -> Result<files::Locked, Error> {
+        self.folder.lock(timeout)
+    }
+
+    /// Seals the newest generation as it is.
     ///
     /// # Errors
     /// As [`Index::snapshot`]; [`Error::Index`] if there is a file in it that no generation has.
-    pub(crate) fn reseal(&self) -> Result<bool, Error> {
-        let Some(guard) = &self.guard else { return Ok(true) };
-        let Some(generation) = self.folder.newest()? else { return Ok(true) };
-        let Some(_lock) = self.folder.try_lock()? else { return Ok(false) };
+    pub(crate) fn reseal(&self, _lock: &files::Locked) -> Result<(), Error> {
+        let Some(guard) = &self.guard else { return Ok(()) };
+        let Some(generation) = self.folder.newest()? else { return Ok(()) };
         let path = self.folder.path(generation);
         Guard::tidy(&path)?;
         folder::check_names(&path)?;
@@ -75,7 +83,7 @@ impl RocksIndex {
         guard.note(&list, &path);
         // What cannot be opened is not taken over.
         Database::open_read_only(&path, generation.position, &self.cache)?;
-        Ok(true)
+        Ok(())
     }
 
     fn compact_whole(&self) -> Result<bool, Error> {
@@ -177,10 +185,9 @@ impl Index for RocksIndex {
         self.folder.older()
     }
 
-    fn try_anew(&self) -> Result<Option<Box<dyn Applier>>, Error> {
-        let Some(lock) = self.folder.try_lock()? else { return Ok(None) };
-        let applier = self.applier(lock, Compaction::AsNeeded, false)?;
-        Ok(Some(Box::new(applier)))
+    fn anew(&self, timeout: Duration) -> Result<Box<dyn Applier>, Error> {
+        let lock = self.folder.lock(timeout)?;
+        Ok(Box::new(self.applier(lock, Compaction::AsNeeded, false)?))
     }
 }
 

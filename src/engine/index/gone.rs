@@ -12,7 +12,7 @@ use crate::model::{ObjectId, SessionNumber, TextRef};
 use std::collections::BTreeSet;
 
 /// Tables whose keys begin with the session.
-const OWN: [Table; 19] = [
+pub(crate) const OWN: [Table; 19] = [
     key::REVISIONS,
     key::SEQUENCES,
     key::TIMES,
@@ -101,7 +101,8 @@ pub(crate) fn owned(view: &dyn Snapshot, number: SessionNumber) -> Result<Owned>
     Ok(owned)
 }
 
-fn rows(
+/// The rows of a session in a table whose keys begin with it.
+pub(crate) fn rows(
     view: &dyn Snapshot,
     table: Table,
     number: SessionNumber,

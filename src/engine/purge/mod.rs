@@ -24,8 +24,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
 
 /// What is taken out, and why.
 pub(crate) struct Task<'a> {
@@ -133,7 +131,7 @@ impl Engine {
         sources: Sources,
         told: &mut BTreeSet<SessionNumber>,
     ) -> Result<Rewritten> {
-        let mut applier = self.wait_for_index()?;
+        let mut applier = self.live.index.anew(self.options.lock_timeout)?;
         let mut made: Result<Option<Rewritten>> = Ok(None);
         let from = self.live.written_refs()?.1;
         let rotated = self.live.log.rotate(from, self.options.lock_timeout, &mut |tail| {
@@ -166,21 +164,6 @@ impl Engine {
         self.live.log.remove_before(rotated.position)?;
         self.live.forget();
         Ok(made)
-    }
-
-    fn wait_for_index(&self) -> Result<Box<dyn crate::backend::Applier>> {
-        let since = Instant::now();
-        loop {
-            if let Some(applier) = self.live.index.try_anew()? {
-                return Ok(applier);
-            }
-            if since.elapsed() >= self.options.lock_timeout {
-                return Err(Error::Conflict(
-                    "somebody else is bringing the index up to date: try again".to_owned(),
-                ));
-            }
-            thread::park_timeout(Duration::from_millis(20));
-        }
     }
 }
 

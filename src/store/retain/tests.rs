@@ -93,7 +93,7 @@ fn what_is_pruned_behind_a_sweep_is_swept_by_the_next_one() {
             Folding { operation: &operation, retention: &retention, now: act(30).now, began: true };
         let mut pruned = Pruned::default();
         let at = At { branch: 0, sequence: 0 };
-        assert!(folding.step(&session, at, &mut pruned).unwrap().is_continue());
+        assert!(folding.step(&session, at, &mut pruned, &mut drop).unwrap().is_continue());
         let swept = session.store.sweep(act(40).now, act(40).now).unwrap();
         assert!(swept.values >= 1, "{swept:?}");
     }

@@ -5,6 +5,7 @@ use forge_store::backend::{
     Applier, Batch, Direction, Error, Index, Position, Row, Snapshot, Table,
 };
 use std::sync::Arc;
+use std::time::Duration;
 
 pub(super) struct Spread<I>(pub(super) I);
 
@@ -51,6 +52,10 @@ impl<I: Index> Index for Spread<I> {
 
     fn try_applier(&self) -> Result<Option<Box<dyn Applier>>, Error> {
         Ok(self.0.try_applier()?.map(|inner| Box::new(Written(inner)) as Box<dyn Applier>))
+    }
+
+    fn anew(&self, timeout: Duration) -> Result<Box<dyn Applier>, Error> {
+        Ok(Box::new(Written(self.0.anew(timeout)?)))
     }
 }
 

@@ -145,7 +145,7 @@ fn a_sealed_store_that_nobody_changed_is_read_written_and_whole() {
     assert_eq!(place.read().unwrap(), before);
     let store = place.open();
     add(&store.session("first").unwrap(), 50, "more");
-    store.rebuild().unwrap().unwrap();
+    store.rebuild().unwrap();
     assert!(store.compact().unwrap());
     assert_eq!(read(&store).unwrap().len(), 22);
     let deep = forge_store::store::Depth::ReadData;

@@ -72,7 +72,7 @@ fn a_lock_held_by_a_stopped_process_is_busy_and_names_it_until_it_is_killed() {
     signal("STOP", holder.child.id());
 
     let refused = journal.append(one.end, Duration::from_millis(30), &mut |_| Some(vec![]));
-    let Err(Error::Busy { holder: named, waited }) = refused else {
+    let Err(Error::Busy { lock: "append lock", holder: named, waited }) = refused else {
         panic!("not busy: {refused:?}");
     };
     assert!(waited >= Duration::from_millis(30));

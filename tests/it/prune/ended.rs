@@ -14,14 +14,20 @@ use std::path::Path;
 const HOUR: i64 = 3_600_000_000;
 
 /// Bytes that hardly compress.
-fn noise(seed: u64, length: usize) -> Vec<u8> {
+pub(super) fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof().fill(&mut bytes);
     bytes
 }
 
 /// Takes these bytes as the next part of a session's source, with a fact.
-fn take(session: &Session, store: &Store, minutes: i64, known: &mut Vec<u8>, bytes: &[u8]) {
+pub(super) fn take(
+    session: &Session,
+    store: &Store,
+    minutes: i64,
+    known: &mut Vec<u8>,
+    bytes: &[u8],
+) {
     let act = act(minutes);
     let bookmark = session.bookmark("log").unwrap().unwrap_or_default();
     let open = known[usize::try_from(bookmark.open_block()).unwrap()..].to_vec();

@@ -365,7 +365,7 @@ fn what_is_done_after_a_purge_goes_on_from_what_it_left() {
     assert!(refused.to_string().contains("cannot be taken back"), "{refused}");
     store.maintain(0).unwrap();
     assert_whole(&path);
-    store.rebuild().unwrap().unwrap();
+    store.rebuild().unwrap();
     assert_whole(&path);
     let repaired = folder.path().join("repaired");
     let done = Store::repair(&path, &repaired, time(50), None).unwrap();

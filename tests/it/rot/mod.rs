@@ -265,7 +265,7 @@ fn a_sound_store_is_clean_and_rebuilt_it_is_the_same() {
     assert!(checked.checked.revisions > 50 && checked.checked.rows > 300, "{checked:?}");
     assert_eq!(checked.waiting.writes, 1);
     let store = Store::open(&golden.path, golden.options.clone()).unwrap();
-    let rebuilt = store.rebuild().unwrap().unwrap();
+    let rebuilt = store.rebuild().unwrap();
     assert!(rebuilt.revisions > 30, "{rebuilt:?}");
     let verified = golden.verify(&golden.path).unwrap();
     assert_eq!(verified.findings, []);

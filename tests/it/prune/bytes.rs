@@ -1,0 +1,223 @@
+//! The bytes that a look at a pruning tells are about those that are free when it is swept. Of sessions that would go none were
+//! counted, and neither were full states, large values and the rows by which all of it is found.
+
+use super::ended::{noise, take};
+use super::{MINUTE, act, bare, create, disk_bytes, open, revise, time};
+use forge_store::model::{Fact, Kind, Origin, Retention, Value};
+use forge_store::store::{NewCheckpoint, NewSession, Session, Store};
+use std::path::Path;
+
+fn settle(store: &Store) {
+    store.maintain(0).unwrap();
+    store.compact().unwrap();
+}
+
+/// Words that compress as prose does.
+fn prose(seed: u64, length: usize) -> String {
+    const WORDS: [&str; 16] = [
+        "the",
+        "pool",
+        "of",
+        "connections",
+        "was",
+        "exhausted",
+        "before",
+        "a",
+        "request",
+        "came",
+        "back",
+        "from",
+        "cache",
+        "with",
+        "timeout",
+        "again",
+    ];
+    let mut text = String::with_capacity(length);
+    for byte in noise(seed, length) {
+        if text.len() >= length {
+            break;
+        }
+        text.push_str(WORDS[usize::from(byte % 16)]);
+        text.push(' ');
+    }
+    text
+}
+
+/// What a look tells, what the run tells, and what comes free of a store that `fill` made.
+fn told_and_freed(rules: &Retention, fill: &dyn Fn(&Store) -> Session) -> (u64, u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let store = create(&path);
+    let session = fill(&store);
+    let name = session.summary().unwrap().info.name;
+    let raw = session.prune_preview(rules, time(100_000)).unwrap().bytes;
+    settle(&store);
+    drop((store, session));
+    let full = disk_bytes(&path);
+    let store = open(&path);
+    let session = store.session(&name).unwrap();
+    let looked = session.prune_preview(rules, time(100_000)).unwrap();
+    // Before it was applied: what waits for its compression is counted as compressed, full states are not made yet.
+    assert!(raw * 2 > looked.bytes && raw * 10 < looked.bytes * 11, "{raw} {}", looked.bytes);
+    let pruned = session.prune(&act(100_000), rules).unwrap();
+    assert!(pruned.operation.is_some());
+    assert_eq!(
+        (&looked.verdicts, &looked.folds, &looked.sessions, &looked.texts),
+        (&pruned.verdicts, &pruned.folds, &pruned.sessions, &pruned.texts)
+    );
+    // The bytes of ids and salts that are drawn anew do not compress alike.
+    assert!(looked.bytes.abs_diff(pruned.bytes) <= looked.bytes / 100, "{pruned:?}");
+    assert_eq!(store.sweep(time(100_001), time(100_001)).unwrap().prunings, 1);
+    settle(&store);
+    drop((store, session));
+    (looked.bytes, full.saturating_sub(disk_bytes(&path)))
+}
+
+/// Neither promised too much nor kept quiet.
+#[track_caller]
+fn assert_about((told, freed): (u64, u64)) {
+    assert!(told * 10 > freed * 8 && told * 10 < freed * 12, "told {told}, freed {freed}");
+}
+
+fn begin(store: &Store, name: &str) -> Session {
+    store.create_session(&act(0), NewSession::named(name)).unwrap()
+}
+
+#[test]
+fn of_folded_revisions_about_the_bytes_are_told_that_come_free() {
+    assert_about(told_and_freed(&bare(), &|store| {
+        let session = begin(store, "s");
+        for minute in 1..=2000 {
+            let id = format!("n{}", minute % 40);
+            revise(&session, minute, &[(&id, Some(prose(minute as u64, 400)))]);
+        }
+        session
+    }));
+}
+
+#[test]
+fn of_large_values_too() {
+    assert_about(told_and_freed(&bare(), &|store| {
+        let session = begin(store, "s");
+        for minute in 1..=60 {
+            let id = format!("n{}", minute % 3);
+            revise(&session, minute, &[(&id, Some(prose(minute as u64, 60_000)))]);
+        }
+        session
+    }));
+}
+
+/// Half of what goes are full states: each of many claims, of which few change between two of them.
+#[test]
+fn of_full_states_too() {
+    assert_about(told_and_freed(&bare(), &|store| {
+        let session = begin(store, "s");
+        let many: Vec<_> = (0..1500).map(|one| (format!("n{one}"), prose(one, 900))).collect();
+        let all: Vec<_> = many.iter().map(|(id, text)| (&**id, Some(text.clone()))).collect();
+        revise(&session, 1, &all);
+        for minute in 2..=900 {
+            let changed: Vec<_> = (0..6)
+                .map(|place| {
+                    let one = (minute as u64 * 6 + place) % 1500;
+                    (&*many[one as usize].0, Some(prose(minute as u64 * 10 + place, 900)))
+                })
+                .collect();
+            revise(&session, minute, &changed);
+        }
+        session
+    }));
+}
+
+#[test]
+fn of_checkpoints_too() {
+    assert_about(told_and_freed(
+        &Retention { revisions: 1000 * 60 * 24 * MINUTE, ..bare() },
+        &|store| {
+            let session = begin(store, "s");
+            for minute in 1..=3000 {
+                let wanted = NewCheckpoint::manual(prose(minute as u64, 100));
+                session.write(&act(minute)).checkpoint(wanted).commit().unwrap();
+            }
+            session
+        },
+    ));
+}
+
+#[test]
+fn of_transcripts_too() {
+    let rules = Retention { texts: Some(MINUTE), ..Retention::none() };
+    assert_about(told_and_freed(&rules, &|store| {
+        let old = begin(store, "old");
+        let mut source = Vec::new();
+        for minute in 1..=20 {
+            let text = prose(minute as u64, 200_000);
+            take(&old, store, minute, &mut source, text.as_bytes());
+        }
+        store.create_session(&act(600), NewSession::named("work")).unwrap()
+    }));
+}
+
+/// What a session of an agent leaves: claims, facts with long texts, checkpoints, a transcript.
+fn lived(store: &Store, name: &str) {
+    let session = begin(store, name);
+    let mut source = Vec::new();
+    for minute in 1..=300 {
+        let seed = minute as u64;
+        revise(&session, minute, &[(&format!("n{}", minute % 20), Some(prose(seed, 600)))]);
+        let about = act(minute);
+        let mut write = session.write(&about);
+        let text = write.text(&prose(seed + 1000, if minute % 10 == 0 { 30_000 } else { 300 }));
+        let fact = Fact {
+            kind: Kind::Message,
+            id: format!("m{minute}"),
+            at: about.now,
+            origin: Origin::Recorded,
+            place: 0,
+            recorded_at: about.now,
+            value: Value::from([("text", text)]),
+        };
+        write.fact(fact).commit().unwrap();
+        if minute % 30 == 0 {
+            let wanted = NewCheckpoint::manual(format!("c{minute}"));
+            session.write(&act(minute)).checkpoint(wanted).commit().unwrap();
+            take(&session, store, minute, &mut source, prose(seed + 2000, 40_000).as_bytes());
+        }
+    }
+}
+
+#[test]
+fn of_sessions_too() {
+    let rules = Retention { sessions: Some(MINUTE), texts: Some(MINUTE), ..Retention::none() };
+    assert_about(told_and_freed(&rules, &|store| {
+        lived(store, "old");
+        lived(store, "older");
+        store.create_session(&act(600), NewSession::named("work")).unwrap()
+    }));
+}
+
+/// Two sessions that hold the same large value: as long as one of them stays, so do its bytes.
+#[test]
+fn a_value_that_something_else_names_is_not_counted() {
+    let store = Store::in_memory().unwrap();
+    let (old, kept) = (begin(&store, "old"), begin(&store, "kept"));
+    let shared: String = noise(1, 40_000).iter().map(|byte| char::from(b'a' + byte % 26)).collect();
+    revise(&old, 1, &[("a", Some(shared.clone()))]);
+    let rules = Retention { sessions: Some(MINUTE), ..Retention::none() };
+    let work = store.create_session(&act(600), NewSession::named("work")).unwrap();
+    revise(&kept, 600, &[("n", Some("at work".to_owned()))]);
+    let bytes = || work.prune_preview(&rules, time(600)).unwrap().bytes;
+    assert!(bytes() > 20_000, "{}", bytes());
+    // At the same time: a value of its own object is one with the time at which it was added.
+    revise(&kept, 1, &[("a", Some(shared))]);
+    assert!(bytes() < 10_000, "{}", bytes());
+}
+
+#[test]
+fn what_is_not_pruned_frees_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path: &Path = &folder.path().join(".forge");
+    let store = create(path);
+    lived(&store, "s");
+    let session = store.session("s").unwrap();
+    assert_eq!(session.prune_preview(&Retention::default(), time(10)).unwrap().bytes, 0);
+}
