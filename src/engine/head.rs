@@ -260,7 +260,7 @@ impl Remembered {
             self.clear();
         }
         let stretches = lineage::stretches(&view, &desk.refs, session, at)?;
-        let unknown: Vec<_> = keys.iter().filter(|key| !self.entries.contains_key(*key)).collect();
+        let unknown: Vec<_> = keys.iter().filter(|key| !self.entries.contains_key(key)).collect();
         let found = lookup::entries_in(&view, &desk.refs, session, &stretches, &unknown)?;
         for (key, entry) in unknown.into_iter().zip(found) {
             self.remember(key, entry.map(Counted::from));

@@ -136,7 +136,7 @@ mod tests {
         for position in [2, 3] {
             witness.note(&seen(position));
             while !is_durable(&witness.unsynced) {
-                thread::sleep(Duration::from_millis(1));
+                thread::yield_now();
             }
         }
         assert_eq!(witness.read().unwrap(), Some(seen(3)));
@@ -155,7 +155,7 @@ mod tests {
         assert!(is_durable(&unsynced));
         // The thread that waited for its time ends.
         while Arc::strong_count(&unsynced) > 1 {
-            thread::sleep(Duration::from_millis(1));
+            thread::yield_now();
         }
     }
 }
