@@ -90,8 +90,15 @@ pub(crate) fn content(view: &dyn Snapshot, kind: ObjectKind, number: u64) -> Res
 
 /// The content of the object of this name.
 pub(crate) fn content_of(view: &dyn Snapshot, kind: ObjectKind, id: &ObjectId) -> Result<Vec<u8>> {
-    let number = number(view, id)?.ok_or_else(|| Error::missing(format!("the object {id}")))?;
-    content(view, kind, number)
+    let missing = || Error::missing(format!("the object {id}"));
+    let sealed = sealed(view, number(view, id)?.ok_or_else(missing)?)?;
+    // A name that leads to another one is derived, and may be wrong.
+    match sealed_id(&sealed) {
+        Ok(found) if found == *id => {}
+        Ok(_) => return Err(missing()),
+        Err(error) => return Err(Error::corrupt(format_args!("the object {id}"))(error)),
+    }
+    format::open(kind, &sealed).map_err(Error::corrupt(format_args!("the object {id}")))
 }
 
 /// The objects that a delta names: values too large to stand in it.

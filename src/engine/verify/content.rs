@@ -13,19 +13,32 @@ use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{
     Chunk, Delta, EntryBytes, Header, KeyframeRow, ObjectKind, RevisionRow, SegmentRow, Side,
-    entry_hash, is_whole, sealed_id,
+    entry_hash, is_whole, sealed_id, sealed_kind, stands_alone,
 };
 use crate::model::{Digest, ObjectId, SessionNumber};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 pub(super) fn objects(view: &View, findings: &mut Findings) -> Result<()> {
     let mut last = 0;
+    let mut segments = HashSet::new();
+    each(view, key::SEGMENTS, |_, row| {
+        segments.extend(SegmentRow::decode(row).map(|row| row.object));
+        Ok(())
+    })?;
     each(view, key::OBJECTS, |place, sealed| {
         let number = key::last_number(place).unwrap_or(0);
         last = last.max(number);
         findings.checked.objects += 1;
         if !is_whole(sealed) {
             findings.stored(format!("the object number {number}"), &"its hash differs");
+        } else if sealed_kind(sealed).is_ok_and(|kind| kind == ObjectKind::Blob)
+            && stands_alone(sealed).is_ok_and(|alone| alone)
+            && !segments.contains(&number)
+            && let Ok(id) = sealed_id(sealed)
+            && object::number(view, &id)?.is_none()
+        {
+            // A large value is found by its name alone, a part of a growing blob by its number.
+            findings.derived(format!("the name of the object {number}"), &"it is missing");
         }
         Ok(())
     })?;

@@ -6,21 +6,20 @@ use rocksdb::{ColumnFamilyDescriptor, DB, IteratorMode, Options, WriteOptions};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Opens the newest generation as a database and changes rows of it, so that RocksDB itself finds nothing wrong.
-fn edit(place: &Place, change: impl FnOnce(&DB, &WriteOptions)) {
-    let folder = place.generation();
+/// Opens a generation as a database and changes rows of it, so that RocksDB itself finds nothing wrong.
+pub(crate) fn edit_generation(folder: &Path, change: impl FnOnce(&DB, &WriteOptions)) {
     let mut options = Options::default();
     options.set_disable_auto_compactions(true);
     let families =
         ["default", "objects"].map(|name| ColumnFamilyDescriptor::new(name, Options::default()));
-    let database = DB::open_cf_descriptors(&options, &folder, families).unwrap();
+    let database = DB::open_cf_descriptors(&options, folder, families).unwrap();
     let mut write = WriteOptions::default();
     write.disable_wal(true);
     change(&database, &write);
     database.flush().unwrap();
     drop(database);
     // What a database leaves beside its tables would tell.
-    for entry in fs::read_dir(&folder).unwrap() {
+    for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let part = name.ends_with(".sst") || name == "CURRENT" || name.starts_with("MANIFEST-");
@@ -30,8 +29,12 @@ fn edit(place: &Place, change: impl FnOnce(&DB, &WriteOptions)) {
     }
 }
 
+fn edit(place: &Place, change: impl FnOnce(&DB, &WriteOptions)) {
+    edit_generation(&place.generation(), change);
+}
+
 /// The rows of a table.
-fn rows(database: &DB, table: u8) -> Vec<(Vec<u8>, Vec<u8>)> {
+pub(crate) fn rows(database: &DB, table: u8) -> Vec<(Vec<u8>, Vec<u8>)> {
     let all = database.iterator(IteratorMode::Start).map(|row| row.unwrap());
     all.filter(|(key, _)| key[0] == table).map(|(key, value)| (key.into(), value.into())).collect()
 }

@@ -2,7 +2,7 @@
 //! change every file of the store, and makes every hash and checksum right again that takes no key.
 
 mod frame;
-mod index;
+pub(crate) mod index;
 mod journal;
 mod keys;
 mod spool;

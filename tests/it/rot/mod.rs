@@ -4,6 +4,7 @@
 
 #![allow(clippy::print_stderr, reason = "a seed and counts must be seen")]
 
+mod rebuild;
 pub(crate) mod store;
 
 use forge_store::error::{Error, ErrorKind};

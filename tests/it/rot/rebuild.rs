@@ -1,0 +1,199 @@
+//! What is derived goes missing or is wrong, and is made again from what is not.
+
+use super::{Golden, NUMBERS, TIME, act, change, folder, number};
+use crate::fault::copy;
+use crate::integrity::index::{edit_generation, rows};
+use crate::rot::store::{Read, files, make, read};
+use forge_store::diff::Side;
+use forge_store::format::key;
+use forge_store::model::{Key, Kind, TextRef, Value};
+use forge_store::store::{ClaimChange, Depth, Merging, NewCheckpoint, Options, Outcome, Store};
+use rocksdb::{DB, WriteOptions};
+use std::path::{Path, PathBuf};
+
+/// Tables of which nothing is kept by a rebuild, by their names.
+const DERIVED: [(&str, u8); 16] = [
+    ("object names", key::OBJECT_NAMES.0),
+    ("sequences", key::SEQUENCES.0),
+    ("times", key::TIMES.0),
+    ("ids", key::IDS.0),
+    ("checkpoint times", key::CHECKPOINT_TIMES.0),
+    ("all checkpoints", key::ALL_CHECKPOINTS.0),
+    ("tags", key::TAGS.0),
+    ("history", key::HISTORY.0),
+    ("facts", key::FACTS.0),
+    ("fact ids", key::FACT_IDS.0),
+    ("switches", key::SWITCHES.0),
+    ("keyframes", key::KEYFRAMES.0),
+    ("resets", key::RESETS.0),
+    ("operation ids", key::OPERATION_IDS.0),
+    ("checkpoint keys", key::CHECKPOINT_KEYS.0),
+    ("merges", key::MERGES.0),
+];
+
+/// Something that befalls the rows of a table.
+type Damage = fn(&DB, &WriteOptions, &[(Vec<u8>, Vec<u8>)]);
+
+const SWAPPED: &str = "two changed places";
+
+const DAMAGES: [(&str, Damage); 4] = [
+    ("all gone", |database, write, rows| {
+        rows.iter().for_each(|(key, _)| database.delete_opt(key, write).unwrap());
+    }),
+    ("the last gone", |database, write, rows| {
+        database.delete_opt(&rows[rows.len() - 1].0, write).unwrap();
+    }),
+    (SWAPPED, |database, write, rows| {
+        let (one, other) = (&rows[rows.len() / 2], &rows[0]);
+        database.put_opt(&one.0, &other.1, write).unwrap();
+        database.put_opt(&other.0, &one.1, write).unwrap();
+    }),
+    ("all of them nonsense", |database, write, rows| {
+        rows.iter().for_each(|(key, _)| database.put_opt(key, b"nonsense", write).unwrap());
+    }),
+];
+
+fn generation(path: &Path) -> PathBuf {
+    let entries = std::fs::read_dir(path.join("index")).unwrap();
+    let folders = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    folders.filter(|path| !path.ends_with("work")).max().unwrap()
+}
+
+/// The store of the other tests with a merge, a checkpoint of an event, values of their own objects and full states, all of it in the
+/// index.
+fn rich() -> Golden {
+    let folder = folder();
+    let path = folder.path().join("golden");
+    make(&path);
+    let store = Store::open(&path, Options::default()).unwrap();
+    let session = store.session("s").unwrap();
+    let act = act("more");
+    for round in 0..16 {
+        let mut write = session.write(&act);
+        for note in 0..40 {
+            let bytes = if note == 0 { 9000 } else { 3600 };
+            let mut text = vec![0; bytes / 2];
+            blake3::Hasher::new().update(&[round, note]).finalize_xof().fill(&mut text);
+            let text: String = text.iter().map(|byte| format!("{byte:02x}")).collect();
+            let value = Value::from([("description", text.into())]);
+            let key = Key::new(Kind::Note, format!("long{note}"));
+            write = write.change(ClaimChange::put(key, value));
+        }
+        let checkpoint = NewCheckpoint {
+            key: Some(format!("event {round}")),
+            ..NewCheckpoint::manual(format!("round {round}"))
+        };
+        write.checkpoint(checkpoint).commit().unwrap();
+        if round == 8 {
+            store.maintain(0).unwrap();
+        }
+    }
+    let prefer = Some(Side::Ours);
+    let merging = Merging { source: "try".to_owned(), prefer, ..Merging::default() };
+    assert!(session.merge(&act, &merging).unwrap().revision.is_some());
+    store.maintain(0).unwrap();
+    drop((session, store));
+    let read = all(&path);
+    Golden { _folder: folder, path, read }
+}
+
+/// Everything, and the texts of facts.
+fn all(path: &Path) -> Read {
+    let mut read = read(path, NUMBERS);
+    let options = Options { read_only: true, ..Options::default() };
+    let texts = || -> Result<String, forge_store::error::Error> {
+        let session = Store::open(path, options)?.session("s")?;
+        let state = session.state(&session.head()?)?;
+        let mut told = String::new();
+        for known in state.facts_of(Kind::Command)? {
+            let text = known.fact.value.field("stdout_preview").and_then(TextRef::from_value);
+            let text = text.map(|text| session.text_bytes(None, &text)).transpose()?;
+            told += &format!("{:?}", text.map(|text| blake3::hash(&text)));
+        }
+        Ok(told)
+    };
+    let texts = texts().map(|told| blake3::hash(told.as_bytes()));
+    read.insert("s: texts".to_owned(), texts.map_err(|error| error.to_string()));
+    read
+}
+
+fn assert_same(path: &Path, golden: &Golden, what: &str) {
+    let verified = Store::verify(path, Depth::ReadData, TIME, None).unwrap();
+    assert_eq!((verified.outcome, verified.findings), (Outcome::Clean, vec![]), "{what}");
+    assert_eq!(all(path), golden.read, "{what}");
+}
+
+#[test]
+fn every_derived_table_that_is_gone_or_wrong_is_found_and_made_again() {
+    let golden = rich();
+    assert!(golden.read.values().filter(|said| said.is_ok()).count() > 70, "{:?}", golden.read);
+    let mut found = 0;
+    for (table, number) in DERIVED {
+        for (how, damage) in DAMAGES {
+            let what = format!("{table}: {how}");
+            let folder = folder();
+            let damaged = folder.path().join("damaged");
+            copy(&golden.path, &damaged);
+            edit_generation(&generation(&damaged), |database, write| {
+                let rows = rows(database, number);
+                assert!(!rows.is_empty(), "there are no {table}");
+                damage(database, write, &rows);
+            });
+            // A list may be shorter, which verify sees. No state is another one, and no text.
+            for (thing, said) in all(&damaged) {
+                let shorter = number != key::OBJECT_NAMES.0 && !thing.contains('#');
+                let right = said.is_err() || golden.read.get(&thing) == Some(&said);
+                assert!(shorter || right, "{what}: {thing} is wrong");
+            }
+            let verified = Store::verify(&damaged, Depth::ReadData, TIME, None).unwrap();
+            if verified.outcome == Outcome::Clean {
+                // Rows that say the same may change places, and full states only save time.
+                assert!(how == SWAPPED || number == key::KEYFRAMES.0, "{what}");
+                assert_same(&damaged, &golden, &what);
+            } else {
+                found += 1;
+            }
+            let store = Store::open(&damaged, Options::default()).unwrap();
+            assert!(store.rebuild().unwrap().unwrap().keyframes > 0, "{what}");
+            drop(store);
+            assert_same(&damaged, &golden, &what);
+        }
+    }
+    assert!(found > 50, "{found}");
+}
+
+#[test]
+fn a_store_with_a_wrong_byte_in_its_index_is_rebuilt_to_what_it_was_or_refused_and_stays_as_it_is()
+{
+    let golden = Golden::new();
+    let (mut whole, mut refused) = (0, 0);
+    let tries = number("FORGE_REBUILDS", 12);
+    let index = files(&golden.path).into_iter().filter(|file| file.starts_with("index"));
+    for file in index {
+        let size = golden.path.join(&file).metadata().unwrap().len();
+        // Of a small store a block holds rows of all tables, so hardly any is rebuilt: that takes a repair.
+        for place in (0..size).step_by(size.div_ceil(tries).max(1) as usize) {
+            let what = format!("{} byte {place}", file.display());
+            let folder = folder();
+            let damaged = folder.path().join("damaged");
+            copy(&golden.path, &damaged);
+            change(&damaged.join(&file), |bytes| bytes[place as usize] ^= 4);
+            let before = read(&damaged, NUMBERS);
+            let opened = Store::open(&damaged, Options::default());
+            match opened.and_then(|store| store.rebuild()) {
+                Ok(_) => {
+                    let verified = Store::verify(&damaged, Depth::ReadData, TIME, None).unwrap();
+                    assert_eq!(verified.findings, [], "{what}");
+                    assert_eq!(read(&damaged, NUMBERS), golden.read, "{what}");
+                    whole += 1;
+                }
+                Err(error) => {
+                    assert_eq!(read(&damaged, NUMBERS), before, "{what}: {error}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    eprintln!("rebuilt: {whole} whole, {refused} refused and as they were");
+    assert!(whole + refused > 30);
+}
