@@ -230,6 +230,22 @@ fn what_is_exported_is_imported_as_it_was_where_the_clock_ran_back() {
     round_trip(steps.to_vec()).unwrap();
 }
 
+#[test]
+fn what_is_exported_is_imported_as_it_was_where_a_switch_was_undone_at_once() {
+    let steps = [
+        (0, 0, 0),
+        (0, 0, 0),
+        (0, 0, 0),
+        (0, 0, 0),
+        (8, 144, 0),
+        (9, 126, 0),
+        (6, 0, 0),
+        (0, 0, 0),
+        (0, 0, 0),
+    ];
+    round_trip(steps.to_vec()).unwrap();
+}
+
 const LINES: &str = r#"{"at":"2026-01-01T00:00:00Z","put":{"kind":"hypothesis","id":"h","value":{"description":"x","confidence":0.5}}}
 {"at":"2026-01-01T00:00:00Z","put":{"kind":"command","id":"c","value":{"command":"make"}}}
 {"at":"2026-01-01T00:00:00Z","checkpoint":{"message":"first","tags":["a"]}}

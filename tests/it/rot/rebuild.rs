@@ -64,7 +64,7 @@ fn generation(path: &Path) -> PathBuf {
 fn rich() -> Golden {
     let folder = folder();
     let path = folder.path().join("golden");
-    make(&path);
+    make(&path, &Options::default());
     let store = Store::open(&path, Options::default()).unwrap();
     let session = store.session("s").unwrap();
     let act = act("more");
@@ -94,12 +94,12 @@ fn rich() -> Golden {
     store.maintain(0).unwrap();
     drop((session, store));
     let read = all(&path);
-    Golden { _folder: folder, path, read }
+    Golden { _folder: folder, path, options: Options::default(), read }
 }
 
 /// Everything, and the texts of facts.
 fn all(path: &Path) -> Read {
-    let mut read = read(path, NUMBERS);
+    let mut read = read(path, &Options::default(), NUMBERS);
     let options = Options { read_only: true, ..Options::default() };
     let texts = || -> Result<String, forge_store::error::Error> {
         let session = Store::open(path, options)?.session("s")?;
@@ -154,7 +154,7 @@ fn every_derived_table_that_is_gone_or_wrong_is_found_and_made_again() {
                 found += 1;
             }
             let store = Store::open(&damaged, Options::default()).unwrap();
-            assert!(store.rebuild().unwrap().unwrap().keyframes > 0, "{what}");
+            assert!(store.rebuild().unwrap().keyframes > 0, "{what}");
             drop(store);
             assert_same(&damaged, &golden, &what);
         }
@@ -178,17 +178,17 @@ fn a_store_with_a_wrong_byte_in_its_index_is_rebuilt_to_what_it_was_or_refused_a
             let damaged = folder.path().join("damaged");
             copy(&golden.path, &damaged);
             change(&damaged.join(&file), |bytes| bytes[place as usize] ^= 4);
-            let before = read(&damaged, NUMBERS);
+            let before = golden.read(&damaged);
             let opened = Store::open(&damaged, Options::default());
             match opened.and_then(|store| store.rebuild()) {
                 Ok(_) => {
                     let verified = Store::verify(&damaged, Depth::ReadData, TIME, None).unwrap();
                     assert_eq!(verified.findings, [], "{what}");
-                    assert_eq!(read(&damaged, NUMBERS), golden.read, "{what}");
+                    assert_eq!(golden.read(&damaged), golden.read, "{what}");
                     whole += 1;
                 }
                 Err(error) => {
-                    assert_eq!(read(&damaged, NUMBERS), before, "{what}: {error}");
+                    assert_eq!(golden.read(&damaged), before, "{what}: {error}");
                     refused += 1;
                 }
             }
