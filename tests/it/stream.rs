@@ -82,7 +82,10 @@ fn picture(session: &Session, times: impl Iterator<Item = Timestamp>) -> Vec<Str
             lines.push(format!("{time}: nothing"));
             continue;
         }
-        lines.push(format!("{time}: on {}", state.current_branch().expect("a branch")));
+        let current = state.current_branch().expect("a branch");
+        // A stream adds a number to the name of a branch that was taken back if another one has it by now.
+        let name = current.split_once('.').map_or(current.as_str(), |(name, _)| name);
+        lines.push(format!("{time}: on {name}"));
         for entry in state.claims().entries() {
             lines.push(format!("{:?}", entry.expect("a claim")));
         }
@@ -203,12 +206,10 @@ fn round_trip(steps: Vec<(u8, u8, i64)>) -> Result<(), TestCaseError> {
     import(&other, &text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
     let again = other.session("s").expect("it goes well");
     prop_assert_eq!(&export(&again), &text);
-    prop_assert_eq!(
-        picture(&again, times.iter().copied()),
-        picture(&session, times.iter().copied()),
-        "{}",
-        text
-    );
+    let [found, wanted] = [&again, &session].map(|one| picture(one, times.iter().copied()));
+    let differ = found.iter().zip(&wanted).find(|(found, wanted)| found != wanted);
+    prop_assert_eq!(differ, None, "{}", text);
+    prop_assert_eq!(found.len(), wanted.len(), "{}", text);
     Ok(())
 }
 
@@ -230,6 +231,7 @@ fn what_is_exported_is_imported_as_it_was_where_the_clock_ran_back() {
     round_trip(steps.to_vec()).unwrap();
 }
 
+/// The switch back was written before the one that it followed, and meant nothing there.
 #[test]
 fn what_is_exported_is_imported_as_it_was_where_a_switch_was_undone_at_once() {
     let steps = [
@@ -243,6 +245,13 @@ fn what_is_exported_is_imported_as_it_was_where_a_switch_was_undone_at_once() {
         (0, 0, 0),
         (0, 0, 0),
     ];
+    round_trip(steps.to_vec()).unwrap();
+}
+
+/// By a clock that ran back one is on a branch, at a time, that was taken back and has left its name to another.
+#[test]
+fn what_is_exported_is_imported_as_it_was_where_one_was_on_a_branch_that_was_taken_back() {
+    let steps = [(11, 0, 0), (8, 20, 0), (9, 182, 0), (6, 0, -1), (6, 0, 0), (0, 0, 0), (8, 53, 0)];
     round_trip(steps.to_vec()).unwrap();
 }
 

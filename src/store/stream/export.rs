@@ -296,10 +296,14 @@ impl Writer<'_> {
         loop {
             let mut held = Vec::new();
             let count = due.len();
+            // No switch overtakes another: where one is depends on the last.
+            let mut switch_waits = false;
             for (at, loose) in due {
-                if self.is_ready(&loose, next) {
+                let is_switch = matches!(loose, Loose::Switch(_));
+                if self.is_ready(&loose, next) && !(is_switch && switch_waits) {
                     self.loose_line(at, &loose, next)?;
                 } else {
+                    switch_waits |= is_switch;
                     held.push((at, loose));
                 }
             }
