@@ -23,7 +23,7 @@ pub use history::thread;
 pub use journal::journal;
 pub use merge::merge;
 pub use stream::{events, progress};
-pub use text::{moment, redact, template};
+pub use text::{moment, redact, screen, template};
 
 use forge_store::model::Timestamp;
 
