@@ -237,7 +237,7 @@ impl Error {
             | Self::Backend(
                 backend::Error::Damaged { .. }
                 | backend::Error::Gone { .. }
-                | backend::Error::Incomplete { .. },
+                | backend::Error::DamagedIndex { .. },
             ) => ErrorKind::Corrupt,
             Self::Backend(backend::Error::Breach { .. }) => ErrorKind::Forged,
             Self::Unkeyed { .. } | Self::Encrypted => ErrorKind::Unkeyed,

@@ -322,7 +322,7 @@ mod tests {
         assert_eq!((error.exit_code(), error.hints().len()), (EXIT_INVALID, 1));
         let what = "the session 's' ends there at #1, not at #2".to_owned();
         let error: CommandError =
-            store::Error::Backend(backend::Error::Incomplete { what: what.clone() }).into();
+            store::Error::Backend(backend::Error::DamagedIndex { what: what.clone() }).into();
         assert_eq!(error.exit_code(), EXIT_CORRUPT);
         assert_eq!(error.message(), format!("the index is damaged: {what}"));
         assert!(error.hints()[0].contains("'forge repair TO'"), "{:?}", error.hints());

@@ -53,10 +53,10 @@ pub enum Error {
         /// How long this process waited.
         waited: Duration,
     },
-    /// The index lacks rows that must be there.
+    /// The index lacks rows that must be there, or a file of it is not what was written.
     #[error("the index is damaged: {what}")]
-    Incomplete {
-        /// What it lacks.
+    DamagedIndex {
+        /// What is wrong about it.
         what: String,
     },
     /// The index could not be read or written.

@@ -51,7 +51,7 @@ impl Dense {
             if last != end {
                 let name = &session.info.name;
                 let what = format!("the session '{name}' ends there at #{last}, not at #{end}");
-                return Err(Error::Incomplete { what });
+                return Err(Error::DamagedIndex { what });
             }
         }
         found.store(true, Ordering::Relaxed);

@@ -79,8 +79,8 @@ pub(super) fn shown(
 ) -> Result<Row, Error> {
     let Some(hidden) = hidden else { return Ok((key, content)) };
     if key.len() < hidden.end() || content.len() < hidden.bytes {
-        let source = format!("a row of table {} is shorter than its key", table.0);
-        return Err(Error::Index { action: "read", source: source.into() });
+        let what = format!("a row of table {} is shorter than its key", table.0);
+        return Err(Error::DamagedIndex { what });
     }
     let value = content.split_off(hidden.bytes);
     key[hidden.at..hidden.end()].copy_from_slice(&content);

@@ -92,8 +92,8 @@ impl Folder {
                 return Ok(None);
             }
         }
-        let source = "all its generations are gone; rebuild it, or restore it from a backup".into();
-        Err(Error::Index { action: "open", source })
+        let what = "all its generations are gone".to_owned();
+        Err(Error::DamagedIndex { what })
     }
 
     fn generations(&self) -> Result<Vec<Generation>, Error> {

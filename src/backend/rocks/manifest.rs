@@ -20,8 +20,8 @@ pub(super) fn check(generation: &Path) -> Result<(), Error> {
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(NAME)) {
         let path = entry.path();
         if fs::read(&path).is_ok_and(|bytes| kinds(&bytes).any(is_recycled)) {
-            let source = format!("{} has a record of a kind that it cannot have", path.display());
-            return Err(Error::Index { action: "open", source: source.into() });
+            let what = format!("{} has a record of a kind that it cannot have", path.display());
+            return Err(Error::DamagedIndex { what });
         }
     }
     Ok(())

@@ -228,7 +228,13 @@ impl Snapshot for Held {
     }
 }
 
-/// Hides RocksDB's error type.
+/// Hides RocksDB's error type. What it calls corrupt, or misses, takes a repair; anything else another try.
 fn refused(action: &'static str) -> impl FnOnce(rocksdb::Error) -> Error {
-    move |source| Error::Index { action, source: source.into() }
+    move |source| {
+        let is_missing = source.as_ref().contains("No such file or directory");
+        if source.kind() == rocksdb::ErrorKind::Corruption || is_missing {
+            return Error::DamagedIndex { what: source.into_string() };
+        }
+        Error::Index { action, source: source.into() }
+    }
 }

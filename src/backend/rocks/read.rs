@@ -49,8 +49,8 @@ impl Database {
         if found != expected {
             let text = |p: Option<Position>| p.map_or("none".to_owned(), |p| p.to_string());
             let (found, expected) = (text(found), text(expected));
-            let source = format!("its rows are of position {found}, its name says {expected}");
-            return Err(Error::Index { action: "open", source: source.into() });
+            let what = format!("its rows are of position {found}, its name says {expected}");
+            return Err(Error::DamagedIndex { what });
         }
         Ok(database)
     }
@@ -58,9 +58,8 @@ impl Database {
     fn position_row(&self) -> Result<Option<Position>, Error> {
         let row = self.db.get_pinned_cf(self.family(ROWS)?, POSITION_KEY);
         let Some(row) = row.map_err(refused("read"))? else { return Ok(None) };
-        let bytes: [u8; 8] = row.as_ref().try_into().map_err(|_| Error::Index {
-            action: "read",
-            source: "its position row is not 8 bytes long".into(),
+        let bytes: [u8; 8] = row.as_ref().try_into().map_err(|_| Error::DamagedIndex {
+            what: "its position row is not 8 bytes long".to_owned(),
         })?;
         Ok(Some(u64::from_be_bytes(bytes)))
     }
@@ -70,9 +69,8 @@ impl Database {
     }
 
     pub(super) fn family(&self, name: &str) -> Result<&ColumnFamily, Error> {
-        self.db.cf_handle(name).ok_or_else(|| Error::Index {
-            action: "open",
-            source: format!("it has no column family `{name}`").into(),
+        self.db.cf_handle(name).ok_or_else(|| Error::DamagedIndex {
+            what: format!("it has no column family `{name}`"),
         })
     }
 }

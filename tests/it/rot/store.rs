@@ -106,7 +106,7 @@ pub(crate) fn make(path: &Path, options: &Options) {
 pub(crate) type Read = BTreeMap<String, Result<blake3::Hash, String>>;
 
 fn told(error: &Error) -> String {
-    error.to_string()
+    format!("{:?}: {error}", error.kind())
 }
 
 /// Reads everything, each thing by itself: states by number, lists, facts, texts.
