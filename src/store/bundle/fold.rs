@@ -19,6 +19,17 @@ pub(super) struct Pruned<'a> {
     pub(super) number: SessionNumber,
 }
 
+/// What the parts of a delta hold.
+fn opened(parts: Vec<DeltaPart>) -> Result<Vec<Vec<u8>>> {
+    let inline = parts.into_iter().filter_map(|part| match part {
+        DeltaPart::Inline(Bytes(sealed)) => Some(sealed),
+        DeltaPart::Named(_) => None,
+    });
+    inline
+        .map(|sealed| open(ObjectKind::Delta, &sealed).map_err(Error::corrupt("a delta")))
+        .collect()
+}
+
 /// A revision as it was made: header, body, delta. What is gone for good is empty.
 pub(super) type Made = (Vec<u8>, Vec<u8>, Vec<DeltaPart>);
 
@@ -72,35 +83,53 @@ impl Pruned<'_> {
             return Ok(self.parts(&left)?.1);
         }
         // It came back since: then it is made as it was then.
-        let mut deltas = Vec::new();
+        let mut deltas: Vec<(u64, Vec<u8>)> = Vec::new();
         let (from, to) = (
             of(self.number).number(begin).build(),
             of(self.number).number(at.sequence + 1).build(),
         );
+        let mut known_to = 0;
         for (place, row) in
             self.view.scan(key::SEQUENCES, &from, &to, Direction::Ascending, usize::MAX)?
         {
-            let row = SequenceRow::decode(&row).map_err(Error::corrupt("a sequence number"))?;
-            match row {
-                SequenceRow::Revision(branch) | SequenceRow::Folded(branch, _)
-                    if branch == at.branch => {}
-                _ => continue,
-            }
             let sequence = key::last_number(&place).unwrap_or(0);
+            let row = SequenceRow::decode(&row).map_err(Error::corrupt("a sequence number"))?;
+            let holder = match row {
+                SequenceRow::Revision(branch) if branch == at.branch => sequence,
+                SequenceRow::Folded(branch, into) if branch == at.branch => into,
+                _ => continue,
+            };
+            if sequence <= known_to {
+                continue;
+            }
             let (header, _, delta) = self.revision(At { sequence, ..at })?;
             let header = Header::decode(&header).map_err(Error::corrupt("a revision's header"))?;
-            if delta.is_empty() && header.delta != list_id(&[]) {
-                return Ok(Vec::new());
+            if !delta.is_empty() || header.delta == list_id(&[]) {
+                deltas.extend(opened(delta)?.into_iter().map(|delta| (sequence, delta)));
+                continue;
             }
-            for part in delta {
-                let DeltaPart::Inline(Bytes(sealed)) = part else { continue };
-                deltas.push(open(ObjectKind::Delta, &sealed).map_err(Error::corrupt("a delta"))?);
-            }
+            // What it changed by itself is gone for good. Where what it was folded into is in sight, that has it, with all from
+            // the first of the fold on.
+            let into = At { sequence: holder, ..at };
+            let in_sight = matches!(
+                timeline::sequence(self.view, self.number, holder)?,
+                Some(SequenceRow::Revision(branch)) if branch == at.branch
+            );
+            let fold = fold::rows(self.view, self.number, into)?.into_iter().next();
+            let held = fold.filter(|fold| in_sight && holder <= at.sequence && fold.first >= begin);
+            let together = match held {
+                Some(_) => self.parts(&self.seen(into)?)?.1,
+                None => Vec::new(),
+            };
+            let Some(fold) = held.filter(|_| !together.is_empty()) else { return Ok(Vec::new()) };
+            deltas.retain(|(sequence, _)| *sequence < fold.first);
+            deltas.extend(opened(together)?.into_iter().map(|delta| (holder, delta)));
+            known_to = holder;
         }
         // The same each time: nothing is named by what is made here.
         let what = [at.branch.to_le_bytes().as_slice(), &first.to_le_bytes()].concat();
         let salt = *blake3::hash(&what).as_bytes().first_chunk().expect("16 of 32 bytes");
-        retain::together(deltas.iter().map(Vec::as_slice), &mut || Ok(salt))
+        retain::together(deltas.iter().map(|(_, delta)| delta.as_slice()), &mut || Ok(salt))
     }
 
     /// The row of a revision, or what it was when it was folded into another one.

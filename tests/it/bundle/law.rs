@@ -163,6 +163,44 @@ pub(crate) fn same(found: &str, wanted: &str, what: &str) {
     assert!(found == wanted, "{what}: {different:#?}");
 }
 
+/// A range that ended between a pruning and its undo could not be imported, if earlier revisions were gone for good by then.
+#[test]
+fn a_range_with_a_fold_that_came_back_later_holds_what_is_gone_for_good() {
+    let store = Store::in_memory().unwrap();
+    let begin = Act::asked("begin", time(0));
+    let session = store.create_session(&begin, NewSession::named("s")).unwrap();
+    // Two revisions folded and swept, two more folded, one that is undone, and then the second folding undone.
+    let steps = [
+        (0, 1),
+        (0, 2),
+        (12, 0),
+        (14, 0),
+        (3, 3),
+        (4, 4),
+        (12, 0),
+        (3, 1),
+        (9, 0),
+        (1, 2),
+        (9, 0),
+        (10, 0),
+    ];
+    for (minute, step_) in (1..).zip(steps) {
+        step(&store, &session, minute, step_, "");
+    }
+    let wanted = told(&store);
+    let range = |from, to| BundleRange { session: session.clone(), from, to };
+    let mut in_parts = 0;
+    for cut in 1..=session.summary().unwrap().last_sequence {
+        let Ok(first) = try_export(&store, &[range(0, Some(cut))]) else { continue };
+        let parts = Store::in_memory().unwrap();
+        import(&parts, &first);
+        import(&parts, &export(&store, &[range(cut, None)]));
+        same(&told(&parts), &wanted, &format!("in parts, cut behind #{cut}"));
+        in_parts += 1;
+    }
+    assert!(in_parts > 3, "{in_parts}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
