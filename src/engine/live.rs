@@ -133,6 +133,29 @@ impl Known {
         }
         std::mem::replace(self, next)
     }
+
+    /// Moves the refs on by a record. With half of it they would be those of no moment, so an error leaves nothing known.
+    fn move_on(&mut self, record: &Record) -> Result<()> {
+        let moved = advance(Arc::make_mut(&mut self.refs), record);
+        if moved.is_err() {
+            *self = Self::default();
+        }
+        moved
+    }
+
+    /// Makes the rows of the records that have none yet. With half of a record they would be those of no moment: they are taken
+    /// out meanwhile, and after an error begun anew.
+    fn index(&mut self, base: &dyn Snapshot) -> Result<()> {
+        let from = std::mem::take(&mut self.indexed);
+        let (mut rows, mut refs) =
+            (std::mem::take(&mut self.rows), std::mem::take(&mut self.rows_refs));
+        let new = self.records.get(from..).unwrap_or_default();
+        let changed = Arc::make_mut(&mut rows);
+        index::look_up_operations(base, changed, new)?;
+        new.iter().try_for_each(|placed| index::apply(base, changed, &mut refs, placed))?;
+        (self.rows, self.rows_refs, self.indexed) = (rows, refs, self.records.len());
+        Ok(())
+    }
 }
 
 /// Follows a store. Shared by all that work with it in one process.
@@ -293,7 +316,7 @@ impl Live {
         let mut known = self.known();
         // Another thread may have read it from the journal already.
         if known.loaded && known.end == placed.position {
-            advance(Arc::make_mut(&mut known.refs), &placed.record)?;
+            known.move_on(&placed.record)?;
             known.end = end;
             known.records.push(Arc::new(placed));
         }
@@ -421,7 +444,7 @@ impl Live {
                 source: format!("it ends at {}, where no segment begins", known.start).into(),
             });
         }
-        advance(Arc::make_mut(&mut known.refs), &record)?;
+        known.move_on(&record)?;
         let placed = Placed { position: frame.position, hash: frame.hash, record };
         known.records.push(Arc::new(placed));
         known.end = frame.end;
@@ -466,13 +489,7 @@ impl Live {
     fn indexed(known: &mut Known) -> Result<View> {
         let base = Arc::clone(known.base.as_ref().expect("opened by the caller"));
         if known.indexed < known.records.len() {
-            let rows = Arc::make_mut(&mut known.rows);
-            let new = known.records.get(known.indexed..).unwrap_or_default();
-            index::look_up_operations(&*base, rows, new)?;
-            for placed in known.records.get(known.indexed..).unwrap_or_default() {
-                index::apply(&*base, rows, &mut known.rows_refs, placed)?;
-                known.indexed += 1;
-            }
+            known.index(&*base)?;
         }
         Ok(View {
             base,

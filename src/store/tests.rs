@@ -1,9 +1,11 @@
 use super::*;
-use crate::backend::{Direction, Row, Snapshot, Table};
+use crate::backend::{Applier, Direction, Position, Row, Snapshot, Table};
 use crate::format::{RevisionRow, key};
-use crate::model::{Key, Kind, Timestamp, Value};
+use crate::model::{BranchMetadata, Key, Kind, Timestamp, Value};
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 fn note(session: &Session, id: &str) {
     let act = Act::asked("test", Timestamp::default());
@@ -255,4 +257,117 @@ fn what_was_left_is_read_again() {
     fs::write(generation.join("CURRENT"), "nothing\n").unwrap();
     let session = damaged.session("s").unwrap();
     assert!(session.head().and_then(|head| session.state(&head)).is_err());
+}
+
+/// An index of which one read fails, as where the system has no file handle left for a moment.
+#[derive(Clone)]
+struct FailsOnce<T> {
+    inner: T,
+    /// How many reads succeed before.
+    until: Arc<AtomicU64>,
+}
+
+impl FailsOnce<Arc<dyn Snapshot>> {
+    fn read(&self) -> Result<&dyn Snapshot, backend::Error> {
+        if self.until.fetch_sub(1, Ordering::Relaxed) == 0 {
+            return Err(backend::Error::Index { action: "read", source: "once".into() });
+        }
+        Ok(&*self.inner)
+    }
+}
+
+impl Snapshot for FailsOnce<Arc<dyn Snapshot>> {
+    fn position(&self) -> Position {
+        self.inner.position()
+    }
+
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, backend::Error> {
+        self.read()?.get(table, key)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Row>, backend::Error> {
+        self.read()?.scan(table, from, to, direction, limit)
+    }
+}
+
+impl Index for FailsOnce<MemoryIndex> {
+    fn snapshot(&self) -> Result<Arc<dyn Snapshot>, backend::Error> {
+        let snapshot = FailsOnce { inner: self.inner.snapshot()?, until: Arc::clone(&self.until) };
+        Ok(Arc::new(snapshot))
+    }
+
+    fn position(&self) -> Result<Position, backend::Error> {
+        self.inner.position()
+    }
+
+    fn try_applier(&self) -> Result<Option<Box<dyn Applier>>, backend::Error> {
+        self.inner.try_applier()
+    }
+
+    fn anew(&self, timeout: Duration) -> Result<Box<dyn Applier>, backend::Error> {
+        self.inner.anew(timeout)
+    }
+}
+
+/// The state of all sessions was moved on by the changes before the read that failed, and by them again at the next one:
+/// "revision #55 follows #55" from then on, where the disk had long been well.
+#[test]
+fn a_read_that_fails_once_leaves_nothing_half_done() {
+    let (log, index) = (Arc::new(MemoryLog::default()), MemoryIndex::default());
+    begin(&*log).unwrap();
+    let open = |until| {
+        let marker = Marker::new([1; 16], [2; 32]);
+        let until = Arc::new(AtomicU64::new(until));
+        let index = Arc::new(FailsOnce { inner: index.clone(), until });
+        let about = (Standing::Unsealed, Seals::Absent, None);
+        Store::assemble(Arc::clone(&log) as _, index, marker, Options::default(), about, None)
+    };
+    let act = Act::asked("test", Timestamp::default());
+    let store = open(u64::MAX);
+    let session = store.create_session(&act, NewSession::named("s")).unwrap();
+    for n in 0..24 {
+        note(&session, &format!("N{}", n % 3));
+        if n % 3 == 0 {
+            session
+                .write(&act)
+                .checkpoint(NewCheckpoint::manual(format!("at {n}")))
+                .commit()
+                .unwrap();
+        }
+        match n {
+            7 => assert!(store.maintain(0).unwrap()),
+            12 => {
+                session.create_branch(&act, "try", None, BranchMetadata::default()).unwrap();
+                session.switch(&act, "try", false).unwrap();
+            }
+            17 => drop(session.undo(&act, None).unwrap()),
+            _ => {}
+        }
+    }
+    let read = |store: &Store| -> Result<String> {
+        let session = store.session("s")?;
+        let head = session.head()?;
+        let claims = session.state(&head)?.claims().entries().collect::<Result<Vec<_>>>()?;
+        let checkpoints = session.checkpoints(&CheckpointFilter::default())?;
+        let branches = session.branches(&head)?;
+        let (log, operations) = (session.log(&head, 100)?, session.operations(100)?);
+        Ok(format!("{claims:?} {checkpoints:?} {branches:?} {log:?} {operations:?}"))
+    };
+    let sound = read(&store).unwrap();
+    let mut failed = 0;
+    for until in 0.. {
+        let store = open(until);
+        let Err(error) = read(&store) else { break };
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(read(&store).unwrap() == sound, "after read {until} failed");
+        failed += 1;
+    }
+    assert!(failed > 20, "{failed} reads failed");
 }
