@@ -56,17 +56,15 @@ pub(crate) struct Locked(File);
 impl Locked {
     /// For nobody else. `None` if somebody else has it.
     pub(crate) fn alone(file: File) -> io::Result<Option<Self>> {
-        Self::of(file.try_lock(), file)
+        Ok(Self::had(file.try_lock())?.then(|| Self(file)))
     }
 
     /// As [`alone`](Self::alone), waiting for it, at most `timeout`: then the file comes back.
     pub(crate) fn alone_within(file: File, timeout: Duration) -> io::Result<Result<Self, File>> {
         let since = Instant::now();
         loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Ok(Self(file))),
-                Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(error)) => return Err(error),
+            if Self::had(file.try_lock())? {
+                return Ok(Ok(Self(file)));
             }
             let left = timeout.saturating_sub(since.elapsed());
             if left.is_zero() {
@@ -78,13 +76,14 @@ impl Locked {
 
     /// With others who share it. `None` if somebody has it alone.
     pub(crate) fn shared(file: File) -> io::Result<Option<Self>> {
-        Self::of(file.try_lock_shared(), file)
+        Ok(Self::had(file.try_lock_shared())?.then(|| Self(file)))
     }
 
-    fn of(locked: Result<(), TryLockError>, file: File) -> io::Result<Option<Self>> {
+    /// Whether a lock could be had.
+    fn had(locked: Result<(), TryLockError>) -> io::Result<bool> {
         match locked {
-            Ok(()) => Ok(Some(Self(file))),
-            Err(TryLockError::WouldBlock) => Ok(None),
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
             Err(TryLockError::Error(error)) => Err(error),
         }
     }

@@ -141,10 +141,8 @@ impl Store {
         // What becomes what was sealed by turning a bit was damaged, and whoever did that has gained nothing.
         let only_index = findings.forged == [INDEX];
         let index = path.join(INDEX_FOLDER);
-        let wrong_bits = if only_index { rocks::wrong_bits(&index, &seals)? } else { None };
-        if let Some(count) = wrong_bits.filter(|count| *count > 0) {
-            let files = if count == 1 { "a file" } else { "each of some files" };
-            findings.stored(INDEX, &format!("it is what was sealed but for one bit of {files}"));
+        if only_index && rocks::is_mendable(&index, &seals)? {
+            findings.stored(INDEX, &"it is what was sealed but for single bits");
             findings.forged.clear();
         }
         let Findings { found, checked, lost_before, forged } = findings;

@@ -98,17 +98,17 @@ fn table_of(database: &Database, table: u8, rescued: &mut Rescued) -> Result<(),
 type Key = (Table, Vec<u8>);
 type Live = BTreeMap<Key, Vec<u8>>;
 
-/// How many wrong bits the newest generation in this folder has, if it is what was sealed but for these, each in a file of its own.
+/// Whether the newest generation in this folder is not what was sealed, and would be with one bit of some of its files turned.
 ///
 /// # Errors
 /// [`Error::Io`] if it cannot be read.
-pub fn wrong_bits(path: &Path, seals: &Seals) -> Result<Option<u64>, Error> {
+pub fn is_mendable(path: &Path, seals: &Seals) -> Result<bool, Error> {
     let folder = Folder::new(path.to_owned());
     let (Some(guard), Ok(Some(generation))) = (guard_of(seals), folder.newest()) else {
-        return Ok(None);
+        return Ok(false);
     };
     let mended = guard.mended(&folder.path(generation), generation)?;
-    Ok(mended.map(|mended| mended.len() as u64))
+    Ok(mended.is_some_and(|mended| !mended.is_empty()))
 }
 
 fn guard_of(seals: &Seals) -> Option<Guard> {

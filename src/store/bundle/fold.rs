@@ -108,21 +108,14 @@ impl Pruned<'_> {
                 deltas.extend(opened(delta)?.into_iter().map(|delta| (sequence, delta)));
                 continue;
             }
-            // What it changed by itself is gone for good. Where what it was folded into is in sight, that has it, with all from
-            // the first of the fold on.
-            let into = At { sequence: holder, ..at };
-            let in_sight = matches!(
-                timeline::sequence(self.view, self.number, holder)?,
-                Some(SequenceRow::Revision(branch)) if branch == at.branch
-            );
-            let fold = fold::rows(self.view, self.number, into)?.into_iter().next();
-            let held = fold.filter(|fold| in_sight && holder <= at.sequence && fold.first >= begin);
-            let together = match held {
-                Some(_) => self.parts(&self.seen(into)?)?.1,
-                None => Vec::new(),
+            // What it changed by itself is gone for good; what it was folded into may hold it.
+            let Some((first, together)) = self.held(At { sequence: holder, ..at })? else {
+                return Ok(Vec::new());
             };
-            let Some(fold) = held.filter(|_| !together.is_empty()) else { return Ok(Vec::new()) };
-            deltas.retain(|(sequence, _)| *sequence < fold.first);
+            if holder > at.sequence || first < begin {
+                return Ok(Vec::new());
+            }
+            deltas.retain(|(sequence, _)| *sequence < first);
             deltas.extend(opened(together)?.into_iter().map(|delta| (holder, delta)));
             known_to = holder;
         }
@@ -130,6 +123,17 @@ impl Pruned<'_> {
         let what = [at.branch.to_le_bytes().as_slice(), &first.to_le_bytes()].concat();
         let salt = *blake3::hash(&what).as_bytes().first_chunk().expect("16 of 32 bytes");
         retain::together(deltas.iter().map(|(_, delta)| delta.as_slice()), &mut || Ok(salt))
+    }
+
+    /// What a revision in sight holds of others folded into it: the first of them, and what all changed together.
+    fn held(&self, at: At) -> Result<Option<(u64, Vec<DeltaPart>)>> {
+        let in_sight = Some(SequenceRow::Revision(at.branch));
+        if timeline::sequence(self.view, self.number, at.sequence)? != in_sight {
+            return Ok(None);
+        }
+        let folds = fold::rows(self.view, self.number, at)?;
+        let (_, together) = self.parts(&lineage::revision(self.view, self.number, at)?)?;
+        Ok(folds.first().filter(|_| !together.is_empty()).map(|fold| (fold.first, together)))
     }
 
     /// The row of a revision, or what it was when it was folded into another one.
