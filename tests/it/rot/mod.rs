@@ -1,16 +1,17 @@
 //! Bit rot: whatever byte of a store is wrong, missing or another one's, nothing false is read, nothing is lost without a
-//! word, and a repair saves the rest. The counts are those of a quick run; `FORGE_FLIPS` sets another (0: every byte),
-//! `FORGE_SEED` repeats a run.
+//! word, and a repair saves the rest. The counts are those of a quick run; `FORGE_FLIPS` and `FORGE_CUTS` set others (0:
+//! every byte), `FORGE_SEED` repeats a run.
 
 #![allow(clippy::print_stderr, reason = "a seed and counts must be seen")]
 
 mod rebuild;
 pub(crate) mod store;
 
+use crate::fault::{Numbers, count};
 use forge_store::error::{Error, ErrorKind};
 use forge_store::model::Timestamp;
 use forge_store::store::{Act, Depth, Options, Outcome, Repaired, Store, Verified};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs;
 use std::num::NonZero;
 use std::panic::catch_unwind;
@@ -29,29 +30,6 @@ fn act(verb: &str) -> Act {
 /// Memory if there is any, since nothing here is about what a disk does.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
-}
-
-fn number(name: &str, usual: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
-}
-
-/// Numbers that a seed decides (splitmix64).
-struct Numbers(u64);
-
-impl Numbers {
-    fn announced(test: &str) -> Self {
-        let seed = number("FORGE_SEED", getrandom::u64().unwrap());
-        eprintln!("{test}: FORGE_SEED={seed}");
-        Self(seed)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % end
-    }
 }
 
 struct Golden {
@@ -294,6 +272,21 @@ fn a_sound_store_is_clean_and_rebuilt_it_is_the_same() {
     assert_eq!(verified.findings, []);
 }
 
+/// Does what is to be tried on as many threads as there are cores.
+fn on_all_cores<T: Sync>(wanted: &[T], try_one: impl Fn(&T, &mut Counts) + Sync) -> Counts {
+    let cores = available_parallelism().map_or(1, NonZero::get);
+    let share = |core: usize| {
+        let mut counts = Counts::default();
+        wanted.iter().skip(core).step_by(cores).for_each(|one| try_one(one, &mut counts));
+        counts
+    };
+    scope(|scope| {
+        let share = &share;
+        let shares: Vec<_> = (0..cores).map(|core| scope.spawn(move || share(core))).collect();
+        shares.into_iter().map(|share| share.join().unwrap()).fold(Counts::default(), Counts::and)
+    })
+}
+
 /// Turns one bit at a time, spread over all files (`FORGE_FLIPS`, or so many).
 fn flip(test: &str, golden: &Golden, usual: u64) -> Counts {
     let mut numbers = Numbers::announced(test);
@@ -301,7 +294,7 @@ fn flip(test: &str, golden: &Golden, usual: u64) -> Counts {
     let sizes: Vec<u64> =
         files.iter().map(|file| golden.path.join(file).metadata().unwrap().len()).collect();
     let whole: u64 = sizes.iter().sum();
-    let flips = number("FORGE_FLIPS", usual);
+    let flips = count("FORGE_FLIPS", usual);
     let mut wanted = Vec::new();
     for (file, size) in files.iter().zip(&sizes).filter(|(_, size)| **size > 0) {
         // At least some of each file, the rest by its size.
@@ -318,16 +311,7 @@ fn flip(test: &str, golden: &Golden, usual: u64) -> Counts {
             change(path, |bytes| bytes[*place as usize] ^= 1 << bit);
         });
     };
-    let cores = available_parallelism().map_or(1, NonZero::get);
-    let counts = scope(|scope| {
-        let share = |core: usize| {
-            let mut counts = Counts::default();
-            wanted.iter().skip(core).step_by(cores).for_each(|one| flip(one, &mut counts));
-            counts
-        };
-        let shares: Vec<_> = (0..cores).map(|core| scope.spawn(move || share(core))).collect();
-        shares.into_iter().map(|share| share.join().unwrap()).fold(Counts::default(), Counts::and)
-    });
+    let counts = on_all_cores(&wanted, flip);
     report(test, &counts);
     assert!(counts.detected > counts.harmless / 4);
     assert!(counts.saved * 100 >= counts.states * 99, "too little was saved");
@@ -397,54 +381,67 @@ fn an_object_that_says_it_is_of_another_kind_is_put_right() {
     assert_eq!(counts.saved, counts.states);
 }
 
+/// What else than a wrong bit becomes of a file.
+#[derive(Debug)]
+enum Torn {
+    Deleted,
+    Cut(usize),
+    Zeroed { from: usize, to: usize },
+    Swapped { block: usize },
+}
+
+impl Torn {
+    fn tear(&self, path: &Path) {
+        match *self {
+            Self::Deleted => fs::remove_file(path).unwrap(),
+            Self::Cut(at) => change(path, |bytes| bytes.truncate(at)),
+            Self::Zeroed { from, to } => change(path, |bytes| bytes[from..to].fill(0)),
+            Self::Swapped { block } => change(path, |bytes| {
+                let (one, two) = bytes.split_at_mut(2 * block);
+                one[..block].swap_with_slice(&mut two[..block]);
+            }),
+        }
+    }
+}
+
+/// Each file is cut at its ends and at `FORGE_CUTS` places (0: at every byte), and zeroed around them.
 #[test]
 fn no_torn_zeroed_swapped_or_missing_file_makes_anything_false() {
     let test = "torn files";
     let mut numbers = Numbers::announced(test);
     let golden = Golden::new();
-    let mut counts = Counts::default();
-    let by_kind = |file: &Path| file.extension().map(|one| one.to_string_lossy().into_owned());
-    let mut seen: BTreeMap<Option<String>, u64> = BTreeMap::new();
+    let cuts = count("FORGE_CUTS", 1);
+    let mut wanted = Vec::new();
     for file in files(&golden.path) {
         let size = golden.path.join(&file).metadata().unwrap().len() as usize;
-        let name = file.display().to_string();
-        *seen.entry(by_kind(&file)).or_default() += 1;
         // Without its locks and marks a store is read as before. Nothing but itself names a write in the spool.
         if !file.starts_with("spool") {
-            damage(&golden, &file, &format!("{name} deleted"), true, &mut counts, |path| {
-                fs::remove_file(path).unwrap();
-            });
+            wanted.push((file.clone(), Torn::Deleted));
         }
         if size == 0 {
             continue;
         }
-        let at = numbers.below(size as u64) as usize;
-        for cut in [0, 1, at, size - 1] {
-            let what = format!("{name} cut at {cut}");
-            damage(&golden, &file, &what, true, &mut counts, |path| {
-                change(path, |bytes| bytes.truncate(cut));
-            });
-        }
+        let places: BTreeSet<usize> = match cuts {
+            0 => (0..size).collect(),
+            cuts => (0..cuts).map(|_| numbers.below(size as u64) as usize).collect(),
+        };
+        let ends = BTreeSet::from([0, 1, size - 1]);
+        wanted.extend(places.union(&ends).map(|at| (file.clone(), Torn::Cut(*at))));
         for block in [512, 4096] {
-            let from = at / block * block;
-            let what = format!("{name} zeroed at {from} for {block}");
-            damage(&golden, &file, &what, true, &mut counts, |path| {
-                change(path, |bytes| {
-                    let to = bytes.len().min(from + block);
-                    bytes[from..to].fill(0);
-                });
-            });
+            let blocks: BTreeSet<usize> = places.iter().map(|at| at / block * block).collect();
+            let zeroed = |from| Torn::Zeroed { from, to: size.min(from + block) };
+            wanted.extend(blocks.into_iter().map(|from| (file.clone(), zeroed(from))));
             if size >= 3 * block {
-                let what = format!("{name}: two blocks of {block} swapped");
-                damage(&golden, &file, &what, true, &mut counts, |path| {
-                    change(path, |bytes| {
-                        let (one, two) = bytes.split_at_mut(2 * block);
-                        one[..block].swap_with_slice(&mut two[..block]);
-                    });
-                });
+                wanted.push((file.clone(), Torn::Swapped { block }));
             }
         }
     }
+    let kinds: BTreeSet<_> = wanted.iter().map(|(file, _)| file.extension()).collect();
+    assert!(kinds.len() >= 4, "{kinds:?}");
+    let mut counts = on_all_cores(&wanted, |(file, torn), counts| {
+        let what = format!("{} {torn:?}", file.display());
+        damage(&golden, file, &what, true, counts, |path| torn.tear(path));
+    });
     for stray in ["stray", "journal/stray", "journal/0123.new", "index/stray", "spool/stray"] {
         let what = format!("a stray file {stray}");
         damage(&golden, Path::new("none"), &what, true, &mut counts, |path| {
@@ -452,7 +449,6 @@ fn no_torn_zeroed_swapped_or_missing_file_makes_anything_false() {
         });
     }
     report(test, &counts);
-    assert!(seen.len() >= 4);
 }
 
 /// A file of an hour ago in place of today's: whatever it is, nothing false is read.

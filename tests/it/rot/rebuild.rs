@@ -1,7 +1,7 @@
 //! What is derived goes missing or is wrong, and is made again from what is not.
 
-use super::{Golden, NUMBERS, TIME, act, change, folder, number};
-use crate::fault::copy;
+use super::{Golden, NUMBERS, TIME, act, change, folder};
+use crate::fault::{copy, count};
 use crate::integrity::index::{edit_generation, rows};
 use crate::rot::store::{Read, files, make, read};
 use forge_store::diff::Side;
@@ -167,7 +167,7 @@ fn a_store_with_a_wrong_byte_in_its_index_is_rebuilt_to_what_it_was_or_refused_a
 {
     let golden = Golden::new();
     let (mut whole, mut refused) = (0, 0);
-    let tries = number("FORGE_REBUILDS", 12);
+    let tries = count("FORGE_REBUILDS", 12);
     let index = files(&golden.path).into_iter().filter(|file| file.starts_with("index"));
     for file in index {
         let size = golden.path.join(&file).metadata().unwrap().len();
