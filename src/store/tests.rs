@@ -382,8 +382,9 @@ fn a_read_that_fails_once_leaves_nothing_half_done() {
 
 #[test]
 fn a_write_that_fails_once_at_a_read_changes_nothing_and_then_succeeds() {
+    type Verb<'a> = &'a dyn Fn(&Session) -> Result<()>;
     let act = Act::asked("again", Timestamp::default());
-    let verbs: [(&str, &dyn Fn(&Session) -> Result<()>); 6] = [
+    let verbs: [(&str, Verb<'_>); 6] = [
         ("write", &|session| {
             let value = Value::from([("says", "again".into())]);
             let change = ClaimChange::put(Key::new(Kind::Note, "N1"), value);
