@@ -121,7 +121,12 @@ impl Guard {
         generation: Generation,
     ) -> Result<Option<Mended>, Error> {
         let mut mended = Mended::default();
-        let mut list = read(&folder.join(SEAL))?;
+        let path = folder.join(SEAL);
+        let mut list = match fs::read(&path) {
+            Ok(list) => list,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io("read", &path)(error)),
+        };
         let is_sealed = |bytes: &[u8]| decode(bytes, generation, &self.key).is_some();
         if !is_sealed(&list) {
             let bits = 0..list.len();

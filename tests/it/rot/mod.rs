@@ -1,5 +1,5 @@
 //! Bit rot: whatever byte of a store is wrong, missing or another one's, nothing false is read, nothing is lost without a
-//! word, and a repair saves the rest. The counts are those of a quick run; `FORGE_FLIPS` and `FORGE_CUTS` set others (0:
+//! word, and a repair saves the rest. The counts are those of a quick run; `FORGE_FLIPS` and `FORGE_TEARS` set others (0:
 //! every byte), `FORGE_SEED` repeats a run.
 
 #![allow(clippy::print_stderr, reason = "a seed and counts must be seen")]
@@ -386,8 +386,15 @@ fn an_object_that_says_it_is_of_another_kind_is_put_right() {
 enum Torn {
     Deleted,
     Cut(usize),
-    Zeroed { from: usize, to: usize },
-    Swapped { block: usize },
+    Zeroed {
+        from: usize,
+        to: usize,
+    },
+    /// With the block behind it.
+    Swapped {
+        from: usize,
+        block: usize,
+    },
 }
 
 impl Torn {
@@ -396,21 +403,18 @@ impl Torn {
             Self::Deleted => fs::remove_file(path).unwrap(),
             Self::Cut(at) => change(path, |bytes| bytes.truncate(at)),
             Self::Zeroed { from, to } => change(path, |bytes| bytes[from..to].fill(0)),
-            Self::Swapped { block } => change(path, |bytes| {
-                let (one, two) = bytes.split_at_mut(2 * block);
-                one[..block].swap_with_slice(&mut two[..block]);
+            Self::Swapped { from, block } => change(path, |bytes| {
+                let (one, two) = bytes[from..].split_at_mut(block);
+                one.swap_with_slice(&mut two[..block]);
             }),
         }
     }
 }
 
-/// Each file is cut at its ends and at `FORGE_CUTS` places (0: at every byte), and zeroed around them.
-#[test]
-fn no_torn_zeroed_swapped_or_missing_file_makes_anything_false() {
-    let test = "torn files";
+/// Cuts each file at its ends and at `FORGE_TEARS` places (0: at every byte); the blocks there are zeroed, and swapped with the next.
+fn tear(test: &str, golden: &Golden) {
     let mut numbers = Numbers::announced(test);
-    let golden = Golden::new();
-    let cuts = count("FORGE_CUTS", 1);
+    let tears = count("FORGE_TEARS", 1);
     let mut wanted = Vec::new();
     for file in files(&golden.path) {
         let size = golden.path.join(&file).metadata().unwrap().len() as usize;
@@ -421,18 +425,20 @@ fn no_torn_zeroed_swapped_or_missing_file_makes_anything_false() {
         if size == 0 {
             continue;
         }
-        let places: BTreeSet<usize> = match cuts {
+        let places: BTreeSet<usize> = match tears {
             0 => (0..size).collect(),
-            cuts => (0..cuts).map(|_| numbers.below(size as u64) as usize).collect(),
+            tears => (0..tears).map(|_| numbers.below(size as u64) as usize).collect(),
         };
         let ends = BTreeSet::from([0, 1, size - 1]);
         wanted.extend(places.union(&ends).map(|at| (file.clone(), Torn::Cut(*at))));
         for block in [512, 4096] {
             let blocks: BTreeSet<usize> = places.iter().map(|at| at / block * block).collect();
-            let zeroed = |from| Torn::Zeroed { from, to: size.min(from + block) };
-            wanted.extend(blocks.into_iter().map(|from| (file.clone(), zeroed(from))));
-            if size >= 3 * block {
-                wanted.push((file.clone(), Torn::Swapped { block }));
+            for from in blocks {
+                let to = size.min(from + block);
+                wanted.push((file.clone(), Torn::Zeroed { from, to }));
+                if to + block <= size {
+                    wanted.push((file.clone(), Torn::Swapped { from, block }));
+                }
             }
         }
     }
@@ -440,15 +446,25 @@ fn no_torn_zeroed_swapped_or_missing_file_makes_anything_false() {
     assert!(kinds.len() >= 4, "{kinds:?}");
     let mut counts = on_all_cores(&wanted, |(file, torn), counts| {
         let what = format!("{} {torn:?}", file.display());
-        damage(&golden, file, &what, true, counts, |path| torn.tear(path));
+        damage(golden, file, &what, true, counts, |path| torn.tear(path));
     });
     for stray in ["stray", "journal/stray", "journal/0123.new", "index/stray", "spool/stray"] {
         let what = format!("a stray file {stray}");
-        damage(&golden, Path::new("none"), &what, true, &mut counts, |path| {
+        damage(golden, Path::new("none"), &what, true, &mut counts, |path| {
             fs::write(path.with_file_name("x").parent().unwrap().join(stray), b"stray").unwrap();
         });
     }
     report(test, &counts);
+}
+
+#[test]
+fn no_torn_zeroed_swapped_or_missing_file_makes_anything_false() {
+    tear("torn files", &Golden::new());
+}
+
+#[test]
+fn no_torn_zeroed_swapped_or_missing_file_of_a_sealed_store_makes_anything_false() {
+    tear("torn files, sealed", &Golden::sealed());
 }
 
 /// A file of an hour ago in place of today's: whatever it is, nothing false is read.
