@@ -65,6 +65,14 @@ impl Trust {
         Ok(Self { cipher, ..Self::without(Standing::NoKey, Seals::Unknown) })
     }
 
+    /// What is known of a store whose FORMAT is lost, and that is encrypted so, if it is.
+    pub(super) fn unmarked(cipher: Option<Cipher>) -> Self {
+        match cipher {
+            Some(_) => Self { cipher, ..Self::without(Standing::NoKey, Seals::Unknown) },
+            None => Self::without(Standing::Unsealed, Seals::Absent),
+        }
+    }
+
     /// What is known of this store, at this place, by these options.
     ///
     /// # Errors
@@ -159,6 +167,21 @@ impl Keyring {
                 source: "it is not what was written: bring it back from a copy".into(),
             }),
         }
+    }
+
+    /// What the stores whose keys are here are encrypted with, those that are.
+    pub(super) fn ciphers(&self) -> Result<Vec<Cipher>> {
+        let entries = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(backend::Error::io("list", &self.folder))?,
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(backend::Error::io("list", &self.folder))?.path().join(KEY);
+            let file = fs::read_to_string(path).ok().and_then(|text| KeyFile::decode(&text));
+            found.extend(file.and_then(|file| file.cipher).as_ref().map(Cipher::new));
+        }
+        Ok(found)
     }
 
     /// The witness of a store, if there is one.

@@ -20,6 +20,7 @@ mod import;
 mod join;
 mod keyring;
 mod maintainer;
+mod marked;
 mod merge;
 mod purge;
 mod recover;

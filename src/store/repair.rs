@@ -4,6 +4,7 @@ use super::folder::{
     FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, check_files, found, private, shown_index,
 };
 use super::keyring::{Keyring, Trust};
+use super::marked::{Marked, cipher_found, marked};
 use super::{Options, Store};
 use crate::backend::journal::{self, Journal, Mark, Witness};
 use crate::backend::rocks;
@@ -14,7 +15,7 @@ use crate::engine::maintain::refs_record;
 use crate::engine::rebuild;
 use crate::engine::salvage::{Salvage, salvage};
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{KeyFile, Marker, MarkerError, Spooled, key, mend};
+use crate::format::{KeyFile, Marker, Spooled, key, mend};
 use crate::model::Timestamp;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -54,12 +55,10 @@ pub(super) fn rescue(
             .lost
             .push(format!("proof of what the index held: {breach}; it was believed as it is"));
     }
-    if let Err(reason) = marker(path) {
-        let (text, mended) = reason?;
-        saved.mended += u64::from(mended);
-        if !mended {
-            saved.lost.push(format!("the store's own id and key ({text})"));
-        }
+    match marked(path)? {
+        Marked::Right(_) => {}
+        Marked::Mended(_) => saved.mended += 1,
+        Marked::Lost(why) => saved.lost.push(format!("the store's own id and key (FORMAT {why})")),
     }
     for (name, bytes) in spooled(path, (seals, cipher))? {
         if Spooled::decode(&bytes).is_err() {
@@ -67,32 +66,6 @@ pub(super) fn rescue(
         }
     }
     Ok(saved)
-}
-
-type Mended = (String, bool);
-
-/// The marker, or the text to be written in its place and whether that was put right.
-fn marker(path: &Path) -> Result<String, Result<Mended>> {
-    let is_right =
-        |bytes: &[u8]| std::str::from_utf8(bytes).is_ok_and(|text| Marker::decode(text).is_ok());
-    let mut bytes = match fs::read(path.join(FORMAT_FILE)) {
-        Ok(bytes) => bytes,
-        Err(error) => return Err(Ok((error.to_string(), false))),
-    };
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    match Marker::decode(&text) {
-        Ok(_) => Ok(text),
-        Err(_) if mend(&mut bytes, &is_right) => {
-            Err(Ok((String::from_utf8_lossy(&bytes).into_owned(), true)))
-        }
-        Err(MarkerError::Foreign(reason)) => Err(Ok((format!("FORMAT {reason}"), false))),
-        Err(other) => Err(Err(other.into())),
-    }
-}
-
-/// Whether the marker is wrong, and one bit away from what its own checksum says.
-pub(super) fn is_mendable(path: &Path) -> bool {
-    matches!(marker(path), Err(Ok((_, true))))
 }
 
 /// The spool of the store in this folder.
@@ -136,14 +109,15 @@ type Keys = (Seals, Option<Cipher>);
 
 /// What the old store's FORMAT says, or would say, and what is known of its keys.
 fn beginning(from: &Path, keyring: Option<&Path>) -> Result<(Marker, Keys)> {
-    let text = match marker(from) {
-        Ok(text) => text,
-        Err(reason) => match reason? {
-            (text, true) => text,
-            (_, false) => return Ok((Marker::new(random()?, random()?), (Seals::Unknown, None))),
-        },
+    let marker = match marked(from)? {
+        Marked::Right(marker) | Marked::Mended(marker) => marker,
+        Marked::Lost(_) => {
+            let (marker, cipher) =
+                (Marker::new(random()?, random()?), cipher_found(from, keyring)?);
+            let marker = if cipher.is_some() { marker.encrypted() } else { marker };
+            return Ok((marker, (Seals::Unknown, cipher)));
+        }
     };
-    let marker = Marker::decode(&text)?;
     let options =
         Options { keyring: keyring.map(Path::to_owned), read_only: true, ..Options::default() };
     match Trust::of(from, &marker, &options) {
@@ -153,6 +127,21 @@ fn beginning(from: &Path, keyring: Option<&Path>) -> Result<(Marker, Keys)> {
             Ok((marker.sealed(), (Seals::Unknown, trust.cipher)))
         }
         Err(error) => Err(error),
+    }
+}
+
+/// What an encrypted store looks like whose key is not here, and whose FORMAT does not say that it is encrypted.
+fn hinted(error: Error, from: &Path, is_plain: bool) -> Error {
+    match error {
+        Error::Corrupt { what, source }
+            if is_plain && matches!(marked(from), Ok(Marked::Lost(_))) =>
+        {
+            let source = format!(
+                "{source}. FORMAT, which would say whether the store is encrypted, is lost: if it is, repair it where its key is"
+            );
+            Error::Corrupt { what, source: source.into() }
+        }
+        other => other,
     }
 }
 
@@ -215,7 +204,8 @@ impl Store {
             )));
         }
         let (marker, (seals, cipher)) = beginning(from, keyring)?;
-        let saved = rescue(from, (&seals, cipher.as_ref()), now)?;
+        let saved = rescue(from, (&seals, cipher.as_ref()), now);
+        let saved = saved.map_err(|error| hinted(error, from, cipher.is_none()))?;
         let waiting_before = spooled(from, (&seals, cipher.as_ref()))?;
         let (marker, (seals, cipher), witness) = anew(marker, keyring, saved.end, now)?;
         let io = |action| backend::Error::io(action, to);

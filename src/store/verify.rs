@@ -1,15 +1,18 @@
 //! Whether a store is what it says it is, and making again what can be made again.
 
-use super::folder::{FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, check_files, shown_index};
+use super::folder::{
+    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, check_files, read_marker, shown_index,
+};
 use super::keyring::Trust;
-use super::repair::{is_mendable, rescue, spool_of};
+use super::marked::{Marked, cipher_found, marked};
+use super::repair::{rescue, spool_of};
 use super::{Options, Standing, Store, Waiting};
 use crate::backend::journal::Journal;
 use crate::backend::rocks;
 use crate::engine::rebuild::Rebuilt;
 use crate::engine::verify::{Checked, Depth, Finding, Findings, INDEX, chain};
-use crate::error::{Error, ErrorKind, Result};
-use crate::format::{Marker, MarkerError, mend};
+use crate::error::{ErrorKind, Result};
+use crate::format::{Marker, mend};
 use crate::model::Timestamp;
 use std::path::Path;
 use std::sync::Arc;
@@ -55,8 +58,9 @@ impl Store {
     /// can be opened as little as a sound one.
     ///
     /// # Errors
-    /// [`Error::NoStore`], [`Error::Marker`] if it is another version's, [`Error::Encrypted`] if it is and its key is not in
-    /// this keyring; [`Error::Corrupt`] if there is a link in it. Other damage is no error here.
+    /// [`crate::error::Error::NoStore`], [`crate::error::Error::Marker`] if it is another version's,
+    /// [`crate::error::Error::Encrypted`] if it is and its key is not in this keyring; [`crate::error::Error::Corrupt`] if
+    /// there is a link in it. Other damage is no error here.
     pub fn verify(
         path: &Path,
         depth: Depth,
@@ -77,34 +81,35 @@ impl Store {
         if path.join(FORMAT_FILE).symlink_metadata().is_ok() || path.join(JOURNAL_FOLDER).exists() {
             check_files(path)?;
         }
-        let marker = match std::fs::read(path.join(FORMAT_FILE)) {
-            Err(_) if !path.join(JOURNAL_FOLDER).exists() => {
-                return Err(Error::NoStore { path: path.to_owned() });
+        let found = marked(path)?;
+        match &found {
+            Marked::Right(_) => {}
+            Marked::Mended(_) => findings.stored(FORMAT_FILE, &"one bit of it is wrong"),
+            Marked::Lost(why) if path.join(JOURNAL_FOLDER).exists() => {
+                findings.stored(FORMAT_FILE, &format!("it {why}"));
             }
-            Err(error) => Err(error.to_string()),
-            Ok(bytes) => match Marker::decode(&String::from_utf8_lossy(&bytes)) {
-                Err(MarkerError::Foreign(reason)) if path.join(JOURNAL_FOLDER).exists() => {
-                    Err(reason)
-                }
-                Err(MarkerError::Version { .. }) if is_mendable(path) => {
-                    Err("names another format by one wrong bit".to_owned())
-                }
-                marker => Ok(marker?),
-            },
-        };
-        let marker = marker.unwrap_or_else(|reason| {
-            findings.stored(FORMAT_FILE, &format!("it {reason}"));
-            Marker::new([0; 16], [0; 32])
-        });
-        let keyring = keyring.map(Path::to_owned);
-        let options = Options { read_only: true, keyring, ..Options::default() };
-        let trust = match Trust::of(path, &marker, &options) {
-            Err(error) if error.kind() == ErrorKind::Forged => {
-                findings.refused(FORMAT_FILE, &error);
-                Trust::unvouched(path, &marker, &options)?
+            Marked::Lost(_) => {
+                read_marker(path)?;
             }
-            Ok(_) if !vouched => Trust::unvouched(path, &marker, &options)?,
-            trust => trust?,
+        }
+        let options =
+            Options { read_only: true, keyring: keyring.map(Path::to_owned), ..Options::default() };
+        let (marker, trust) = match found {
+            Marked::Lost(_) => {
+                let trust = Trust::unmarked(cipher_found(path, keyring)?);
+                (Marker::new([0; 16], [0; 32]), trust)
+            }
+            Marked::Right(marker) | Marked::Mended(marker) => {
+                let trust = match Trust::of(path, &marker, &options) {
+                    Err(error) if error.kind() == ErrorKind::Forged => {
+                        findings.refused(FORMAT_FILE, &error);
+                        Trust::unvouched(path, &marker, &options)?
+                    }
+                    Ok(_) if !vouched => Trust::unvouched(path, &marker, &options)?,
+                    trust => trust?,
+                };
+                (marker, trust)
+            }
         };
         let standing = trust.standing;
         let (seals, cipher) = (trust.seals.clone(), trust.cipher.clone());
@@ -177,7 +182,8 @@ impl Store {
     /// index has on disk. Waits for whoever is at the index, at most [`Options::lock_timeout`].
     ///
     /// # Errors
-    /// [`Error::Backend`] that says who, if somebody is there for longer; [`Error::Corrupt`] if something primary is damaged: then nothing has changed. As every write.
+    /// [`crate::error::Error::Backend`] that says who, if somebody is there for longer; [`crate::error::Error::Corrupt`] if
+    /// something primary is damaged: then nothing has changed. As every write.
     pub fn rebuild(&self) -> Result<Rebuilt> {
         self.engine.rebuild()
     }

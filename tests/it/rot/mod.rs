@@ -51,6 +51,12 @@ impl Golden {
         Self::in_folder(folder, Options { keyring, ..Options::default() })
     }
 
+    fn encrypted() -> Self {
+        let folder = folder();
+        let keyring = Some(folder.path().join("keyring"));
+        Self::in_folder(folder, Options { keyring, encrypted: true, ..Options::default() })
+    }
+
     fn in_folder(folder: tempfile::TempDir, options: Options) -> Self {
         let path = folder.path().join("golden");
         make(&path, &options);
@@ -465,6 +471,48 @@ fn no_torn_zeroed_swapped_or_missing_file_makes_anything_false() {
 #[test]
 fn no_torn_zeroed_swapped_or_missing_file_of_a_sealed_store_makes_anything_false() {
     tear("torn files, sealed", &Golden::sealed());
+}
+
+#[test]
+fn no_torn_zeroed_swapped_or_missing_file_of_an_encrypted_store_makes_anything_false() {
+    tear("torn files, encrypted", &Golden::encrypted());
+}
+
+/// Nothing but FORMAT says that a store is encrypted and by which name its key is kept: without it nothing at all was saved.
+#[test]
+fn an_encrypted_store_whose_format_is_lost_is_saved_with_the_key_that_opens_it() {
+    let golden = Golden::encrypted();
+    // Keys of other stores lie beside it.
+    for other in ["one", "two"] {
+        Store::create(&golden.path.with_file_name(other), golden.options.clone()).unwrap();
+    }
+    let file = Path::new("FORMAT");
+    let damaged = golden.path.with_file_name("damaged");
+    copy(&golden.path, &damaged, file);
+    fs::remove_file(damaged.join(file)).unwrap();
+    let verified = golden.verify(&damaged).unwrap();
+    assert!(verified.encrypted);
+    let lost = "the store's own id and key (FORMAT cannot be read: No such file or directory (os error 2))";
+    assert_eq!((verified.outcome, &verified.lost[..]), (Outcome::Loss, &[lost.to_owned()][..]));
+    let refused = Store::repair(&damaged, &golden.path.with_file_name("none"), TIME, None);
+    let said = refused.unwrap_err();
+    let said = std::error::Error::source(&said).unwrap().to_string();
+    assert!(said.ends_with("repair it where its key is"), "{said}");
+    let repaired = golden.path.with_file_name("repaired");
+    assert_eq!(golden.repair(&damaged, &repaired).unwrap().lost, [lost]);
+    assert!(Store::open(&repaired, golden.options.clone()).unwrap().is_encrypted());
+    assert_eq!(golden.read(&repaired), golden.read);
+    // Nor is there a record that a key could open: the rows of the index are tried.
+    for segment in files(&damaged).iter().filter(|file| file.extension() == Some("log".as_ref())) {
+        change(&damaged.join(segment), |bytes| bytes.truncate(1));
+    }
+    let repaired = golden.path.with_file_name("half");
+    assert!(golden.repair(&damaged, &repaired).unwrap().lost.len() > 1);
+    assert!(Store::open(&repaired, golden.options.clone()).unwrap().is_encrypted());
+    let read = golden.read(&repaired);
+    let same =
+        golden.read.iter().filter(|(thing, said)| said.is_ok() && read.get(*thing) == Some(said));
+    assert!(same.count() > 30, "{read:?}");
 }
 
 /// A file of an hour ago in place of today's: whatever it is, nothing false is read.
