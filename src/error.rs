@@ -154,6 +154,12 @@ pub enum Error {
     /// The store is encrypted, and its key is not here.
     #[error("the store is encrypted, and its key is not on this machine: it cannot be read")]
     Encrypted,
+    /// The file of the store's key is damaged by more than a single wrong bit.
+    #[error("the store's key, {}, is damaged", path.display())]
+    DamagedKey {
+        /// The file.
+        path: PathBuf,
+    },
     /// The folder is something else, or another version's.
     #[error(transparent)]
     Marker(#[from] MarkerError),
@@ -240,7 +246,7 @@ impl Error {
                 | backend::Error::DamagedIndex { .. },
             ) => ErrorKind::Corrupt,
             Self::Backend(backend::Error::Breach { .. }) => ErrorKind::Forged,
-            Self::Unkeyed { .. } | Self::Encrypted => ErrorKind::Unkeyed,
+            Self::Unkeyed { .. } | Self::Encrypted | Self::DamagedKey { .. } => ErrorKind::Unkeyed,
             Self::Held { .. } | Self::Backend(backend::Error::Busy { .. }) => ErrorKind::Locked,
             Self::ReadOnly { .. } | Self::Connected { .. } | Self::Backend(_) => {
                 ErrorKind::Unavailable

@@ -272,6 +272,10 @@ impl From<store::Error> for CommandError {
             store::Error::Unkeyed { .. } => Some(
                 "'forge key import' brings the key from where it is; 'forge adopt' takes the store over".to_owned(),
             ),
+            store::Error::DamagedKey { .. } => Some(
+                "put it back from a copy, or 'forge key import' an exported one; a store that is not encrypted 'forge adopt' takes over without it"
+                    .to_owned(),
+            ),
             store::Error::Encrypted => Some(
                 "'forge key import' brings the key from where it is; without it nobody reads the store".to_owned(),
             ),

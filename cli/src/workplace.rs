@@ -59,12 +59,15 @@ fn warn_unverified(context: &Context, store: &Store) -> Result<(), CommandError>
     let missing = match store.standing() {
         Standing::Unsealed => return Ok(()),
         Standing::Sealed => None,
-        Standing::NoKey => Some("key"),
-        Standing::NoWitness => Some("witness"),
+        Standing::NoKey => Some(match store.damaged_key() {
+            Some(path) => format!("the store's key, {}, is damaged", path.display()),
+            None => "the store's key is not on this machine".to_owned(),
+        }),
+        Standing::NoWitness => Some("the store's witness is not on this machine".to_owned()),
     };
-    if let Some(missing) = missing {
+    if let Some(missing) = &missing {
         context.out.warn(&format!(
-            "the store's {missing} is not on this machine: nobody vouches for what is read, and nothing but notes, facts \
+            "{missing}: nobody vouches for what is read, and nothing but notes, facts \
              and checkpoints is kept, in the spool ('forge key import' brings the key, 'forge adopt' takes the store over)"
         ));
     }

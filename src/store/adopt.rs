@@ -69,7 +69,7 @@ impl Store {
             Err(error) => return Err(error),
         };
         if before == Standing::Sealed
-            && let Some(key) = keyring.key(&marker.id)?
+            && let Some(key) = keyring.key_of(&marker)?
             && is_right(path, options)?
         {
             let seals = Seals::Keyed(SealKey::new(&key.secret, &marker.id, &marker.key));
@@ -78,7 +78,7 @@ impl Store {
             return Ok(Adopted { before, whole: false, position, waiting });
         }
         // What it is encrypted with goes over: it stays as it is, and only its seals are made anew.
-        let known = keyring.key(&marker.id)?;
+        let known = keyring.key_of(&marker)?;
         let (shared, cipher) = match &known {
             Some(file) => (file.cipher, cipher_of(path, &marker, file)?),
             None if marker.is_encrypted() => return Err(Error::Encrypted),
@@ -128,7 +128,7 @@ impl Store {
         let id = hex(&marker.id);
         let (mut adopted, mut witnessed) = (None, None);
         if let Some(keyring) = Keyring::of(options) {
-            adopted = keyring.key(&marker.id)?.and_then(|file| file.adopted);
+            adopted = keyring.key_of(&marker)?.and_then(|file| file.adopted);
             witnessed = keyring.seen(&marker.id)?.map(|mark| mark.position);
         }
         Ok(KeyState { standing, encrypted: marker.is_encrypted(), id, adopted, witnessed })
@@ -166,7 +166,12 @@ impl Store {
         let Some(((position, hash), file)) = file else {
             return Err(Error::invalid("this is no key that 'forge key export' wrote"));
         };
-        if keyring.key(&file.store)?.is_some() && keyring.seen(&file.store)?.is_some() {
+        let known = match keyring.key(&file.store) {
+            // This one takes its place.
+            Err(Error::DamagedKey { .. }) => None,
+            known => known?,
+        };
+        if known.is_some() && keyring.seen(&file.store)?.is_some() {
             return Err(Error::Conflict("the key of this store is here already".to_owned()));
         }
         let id = hex(&file.store);

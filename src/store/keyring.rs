@@ -11,7 +11,7 @@ use crate::backend::journal::{Mark, Witness};
 use crate::backend::{self, Breach, Cipher, SealKey, Seals, files};
 use crate::engine::commit::{Options, Standing};
 use crate::error::{Error, Result};
-use crate::format::{KeyFile, Marker, hex};
+use crate::format::{KeyFile, Marker, hex, mend};
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -52,10 +52,10 @@ impl Trust {
     /// What is known of this store if nothing is asked of its seals: of its key only what it is encrypted with.
     ///
     /// # Errors
-    /// [`Error::Encrypted`] if it is and its key is not here.
+    /// [`Error::Encrypted`] if it is and its key is not here, [`Error::DamagedKey`].
     pub(super) fn unvouched(path: &Path, marker: &Marker, options: &Options) -> Result<Self> {
         let file = match Keyring::of(options) {
-            Some(keyring) => keyring.key(&marker.id)?,
+            Some(keyring) => keyring.key_of(marker)?,
             None => None,
         };
         let Some(file) = file.filter(|_| marker.is_encrypted()) else {
@@ -77,11 +77,11 @@ impl Trust {
     ///
     /// # Errors
     /// [`backend::Error::Breach`] if another store stood here, or this one had seals; [`Error::Encrypted`] if it is and its key is not
-    /// here.
+    /// here, [`Error::DamagedKey`].
     pub(super) fn of(path: &Path, marker: &Marker, options: &Options) -> Result<Self> {
         let unkeyed = Self::unkeyed(marker);
         let Some(keyring) = Keyring::of(options) else { return unkeyed };
-        let Some(file) = keyring.key(&marker.id)? else {
+        let Some(file) = keyring.key_of(marker)? else {
             keyring.check_place(path, &marker.id)?;
             return unkeyed;
         };
@@ -144,11 +144,14 @@ impl Keyring {
         self.of_store(store)
     }
 
-    /// The key of a store, if it is here.
+    /// The key of a store, if it is here. A single wrong bit is put right.
+    ///
+    /// # Errors
+    /// [`Error::DamagedKey`].
     pub(super) fn key(&self, store: &[u8; 16]) -> Result<Option<KeyFile>> {
         let path = self.of_store(store).join(KEY);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
+        let mut bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
             // Another user's is as good as none.
             Err(error)
                 if matches!(
@@ -160,12 +163,22 @@ impl Keyring {
             }
             Err(error) => return Err(backend::Error::io("read", &path)(error).into()),
         };
-        match KeyFile::decode(&text).filter(|file| file.store == *store) {
-            Some(file) => Ok(Some(file)),
-            None => Err(Error::Corrupt {
-                what: format!("the key of the store in {}", path.display()),
-                source: "it is not what was written: bring it back from a copy".into(),
-            }),
+        let file = |bytes: &[u8]| {
+            let text = std::str::from_utf8(bytes).ok()?;
+            KeyFile::decode(text).filter(|file| file.store == *store)
+        };
+        if file(&bytes).is_none() {
+            mend(&mut bytes, &|bytes| file(bytes).is_some());
+        }
+        file(&bytes).map(Some).ok_or(Error::DamagedKey { path })
+    }
+
+    /// The key of this store, if there is one that can be used. To a store that can be read without it a damaged one is as good as
+    /// none.
+    pub(super) fn key_of(&self, marker: &Marker) -> Result<Option<KeyFile>> {
+        match self.key(&marker.id) {
+            Err(Error::DamagedKey { .. }) if !marker.is_encrypted() => Ok(None),
+            key => key,
         }
     }
 

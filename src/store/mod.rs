@@ -290,6 +290,16 @@ impl Store {
         self.engine.standing
     }
 
+    /// The file of its key, if that is damaged: then the store is read as without one.
+    #[must_use]
+    pub fn damaged_key(&self) -> Option<PathBuf> {
+        let keyring = Keyring::of(&self.engine.options)?;
+        match keyring.key(&self.engine.marker.id) {
+            Err(Error::DamagedKey { path }) => Some(path),
+            _ => None,
+        }
+    }
+
     /// Whether what it holds is encrypted.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {

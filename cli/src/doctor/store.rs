@@ -103,7 +103,7 @@ fn about_seals(seals: &str) -> Option<Finding> {
     let finding = |what: &str, remedy| Some(Finding::problem("store", what, remedy));
     match seals {
         "no_key" => finding(
-            "its key is not on this machine: nobody vouches for what is read, and writes wait in the spool",
+            "its key is not on this machine, or damaged: nobody vouches for what is read, and writes wait in the spool",
             "'forge key import' brings the key from where it is; 'forge adopt' takes the store over",
         ),
         "no_witness" => finding(

@@ -91,6 +91,25 @@ fn without_its_key_a_store_is_read_with_an_exit_code_and_kept_notes_wait() {
 }
 
 #[test]
+fn a_damaged_key_is_named_and_the_store_is_read_and_taken_over_without_it() {
+    let environment = started();
+    let folders = fs::read_dir(environment.path(KEYRING)).unwrap();
+    let mut keys = folders.map(|folder| folder.unwrap().path().join("key"));
+    let key = keys.find(|key| key.exists()).unwrap();
+    fs::write(&key, "torn").unwrap();
+    let read = environment.forge(["note", "list"]);
+    assert_eq!(read.code, 7, "{read}");
+    assert!(read.stdout.contains("the cache is cold"));
+    assert!(read.stderr.contains("key, ") && read.stderr.contains("is damaged"), "{read}");
+    let exported = environment.forge(["key", "export", "key.txt"]);
+    assert_eq!(exported.code, 7, "{exported}");
+    assert!(exported.stderr.contains("put it back from a copy"), "{exported}");
+    environment.forge(["adopt"]).success();
+    environment.forge(["hypothesis", "add", "it is the disk"]).success();
+    assert!(environment.forge(["note", "list"]).success().contains("the cache is cold"));
+}
+
+#[test]
 fn a_key_goes_to_another_machine_in_a_file() {
     let environment = started();
     let file = environment.path("carried");

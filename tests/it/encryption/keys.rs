@@ -92,6 +92,33 @@ fn without_its_key_nothing_is_read_and_everything_says_why() {
     assert!(before == after);
 }
 
+/// It was called damage of the store, with the hint to repair it, which ended the same way.
+#[test]
+fn with_a_damaged_key_nothing_is_read_and_everything_names_the_file() {
+    let place = place();
+    let known = said(&place.path(), place.options()).unwrap();
+    let right = fs::read(place.key()).unwrap();
+    fs::write(place.key(), &right[1..]).unwrap();
+    let (options, to) = (place.options(), place.root.path().join("to"));
+    let keyring = options.keyring.as_deref();
+    let errors = [
+        Store::open(&place.path(), options.clone()).map(drop),
+        Store::verify(&place.path(), Depth::Quick, time(0), keyring).map(drop),
+        Store::backup(&place.path(), &to, time(0), keyring).map(drop),
+        Store::repair(&place.path(), &to, time(0), keyring).map(drop),
+        Store::adopt(&place.path(), &options, time(0)).map(drop),
+        Store::export_key(&place.path(), &options).map(drop),
+        Store::key_state(&place.path(), &options).map(drop),
+    ];
+    for (number, error) in errors.into_iter().enumerate() {
+        let error = error.expect_err(&number.to_string());
+        assert!(matches!(&error, Error::DamagedKey { path } if *path == place.key()), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Unkeyed);
+    }
+    fs::write(place.key(), right).unwrap();
+    assert_eq!(said(&place.path(), options).unwrap(), known);
+}
+
 #[test]
 fn the_key_is_carried_to_where_the_store_goes() {
     let place = place();

@@ -221,15 +221,44 @@ fn another_store_in_the_place_of_a_sealed_one_is_refused() {
 }
 
 #[test]
-fn keys_and_witnesses_are_private_and_a_damaged_key_is_an_error() {
+fn keys_and_witnesses_are_private() {
     let place = Place::new();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let kept = place.kept();
     assert_eq!((mode(&place.keyring()), mode(&kept)), (0o700, 0o700));
     assert_eq!((mode(&kept.join("key")), mode(&kept.join("witness"))), (0o600, 0o600));
-    let text = fs::read_to_string(kept.join("key")).unwrap();
-    fs::write(kept.join("key"), text.replace("store", "Store")).unwrap();
-    assert_eq!(place.read().unwrap_err().kind(), ErrorKind::Corrupt);
+}
+
+/// A damaged key kept its owner out of the store, of its repair and of taking it over too, which a missing one does not.
+#[test]
+fn a_damaged_key_is_as_good_as_none_and_one_wrong_bit_of_it_is_put_right() {
+    let place = Place::applied();
+    let key = place.kept().join("key");
+    let (right, said) = (fs::read(&key).unwrap(), place.read().unwrap());
+    let exported = Store::export_key(&place.store(), &place.options()).unwrap();
+    for bit in (0..right.len() * 8).step_by(11) {
+        let mut wrong = right.clone();
+        wrong[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&key, wrong).unwrap();
+        assert_eq!(place.open().standing(), Standing::Sealed, "bit {bit}");
+    }
+    for damaged in [&[], &right[..right.len() / 2], &vec![0; right.len()]] {
+        fs::write(&key, damaged).unwrap();
+        let store = place.open();
+        assert_eq!((store.standing(), store.damaged_key()), (Standing::NoKey, Some(key.clone())));
+        assert_eq!(read(&store).unwrap(), said);
+        let error = store.create_session(&act(9), NewSession::named("new")).map(drop);
+        assert_eq!(error.unwrap_err().kind(), ErrorKind::Unkeyed);
+        assert_eq!(verified(&place, &place.keyring()), (Outcome::Clean, Standing::NoKey));
+        let error = Store::export_key(&place.store(), &place.options()).unwrap_err();
+        assert!(matches!(error, Error::DamagedKey { .. }), "{error}");
+    }
+    // One that was exported takes its place, and without one the store can be taken over.
+    Store::import_key(&exported, &place.options()).unwrap();
+    assert_eq!((place.open().standing(), fs::read(&key).unwrap()), (Standing::Sealed, right));
+    fs::write(&key, "").unwrap();
+    assert!(Store::adopt(&place.store(), &place.options(), time(70)).unwrap().whole);
+    assert_eq!((place.open().standing(), place.read().unwrap()), (Standing::Sealed, said));
 }
 
 #[test]
