@@ -174,10 +174,12 @@ impl Keyring {
     }
 
     /// The key of this store, if there is one that can be used. To a store that can be read without it a damaged one is as good as
-    /// none.
+    /// none. One that bears no seals has no key: where there is one all the same, its seals were taken off.
     pub(super) fn key_of(&self, marker: &Marker) -> Result<Option<KeyFile>> {
         match self.key(&marker.id) {
-            Err(Error::DamagedKey { .. }) if !marker.is_encrypted() => Ok(None),
+            Err(Error::DamagedKey { .. }) if marker.is_sealed() && !marker.is_encrypted() => {
+                Ok(None)
+            }
             key => key,
         }
     }

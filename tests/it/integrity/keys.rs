@@ -210,7 +210,7 @@ fn another_store_in_the_place_of_a_sealed_one_is_refused() {
     fs::remove_dir_all(place.store()).unwrap();
     copy(&forged, &place.store());
     assert_eq!(breach_of(&place.read().unwrap_err()), Breach::Replaced);
-    // Nor does it help to say that there were no seals.
+    // Nor does it help to say that there were no seals, whether the key can be read or not.
     let place = Place::new();
     let file = place.store().join("FORMAT");
     let text = fs::read_to_string(&file).unwrap().replace("optional sealed", "optional ");
@@ -218,6 +218,8 @@ fn another_store_in_the_place_of_a_sealed_one_is_refused() {
     let check = &blake3::hash(before.as_bytes()).to_hex()[..16];
     fs::write(&file, format!("{before}check {check}\n")).unwrap();
     assert_eq!(breach_of(&place.read().unwrap_err()), Breach::Unsealed);
+    fs::write(place.kept().join("key"), "torn").unwrap();
+    assert!(matches!(place.read().unwrap_err(), Error::DamagedKey { .. }));
 }
 
 #[test]
