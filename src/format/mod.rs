@@ -43,8 +43,8 @@ pub use event::{
 };
 pub use header::{Header, Parent, Reset};
 pub use keyfile::KeyFile;
-pub(crate) use marker::hex;
 pub use marker::{FORMAT_VERSION, Marker, MarkerError};
+pub(crate) use marker::{hex, unhex};
 pub use mend::mend;
 pub use object::{
     Effort, MAX_OBJECT_BYTES, ObjectKind, compress_sealed, content_length, is_whole, open,

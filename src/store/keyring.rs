@@ -11,7 +11,7 @@ use crate::backend::journal::{Mark, Witness};
 use crate::backend::{self, Breach, Cipher, SealKey, Seals, files};
 use crate::engine::commit::{Options, Standing};
 use crate::error::{Error, Result};
-use crate::format::{KeyFile, Marker, hex, mend};
+use crate::format::{KeyFile, Marker, hex, mend, unhex};
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -61,12 +61,11 @@ impl Trust {
         let Some(file) = file.filter(|_| marker.is_encrypted()) else {
             return Self::unkeyed(marker);
         };
-        let cipher = cipher_of(path, marker, &file)?;
-        Ok(Self { cipher, ..Self::without(Standing::NoKey, Seals::Unknown) })
+        Ok(Self::knowing(cipher_of(path, marker, &file)?))
     }
 
-    /// What is known of a store whose FORMAT is lost, and that is encrypted so, if it is.
-    pub(super) fn unmarked(cipher: Option<Cipher>) -> Self {
+    /// What is known of a store of which nothing is known but what it is encrypted with, if it is.
+    pub(super) fn knowing(cipher: Option<Cipher>) -> Self {
         match cipher {
             Some(_) => Self { cipher, ..Self::without(Standing::NoKey, Seals::Unknown) },
             None => Self::without(Standing::Unsealed, Seals::Absent),
@@ -192,8 +191,10 @@ impl Keyring {
         };
         let mut found = Vec::new();
         for entry in entries {
-            let path = entry.map_err(backend::Error::io("list", &self.folder))?.path().join(KEY);
-            let file = fs::read_to_string(path).ok().and_then(|text| KeyFile::decode(&text));
+            let name = entry.map_err(backend::Error::io("list", &self.folder))?.file_name();
+            let key = name.to_str().and_then(unhex).map(|store| self.key(&store));
+            // One that is damaged opens nothing.
+            let file = key.and_then(|key| key.ok().flatten());
             found.extend(file.and_then(|file| file.cipher).as_ref().map(Cipher::new));
         }
         Ok(found)

@@ -48,14 +48,19 @@ pub(super) fn rescue(
     let (breach, mended) = (index.breach.clone(), index.mended);
     let folder = path.join(JOURNAL_FOLDER);
     let (pieces, end) = journal::rescue(&folder, seals, cipher, mender)?;
-    let mut saved = salvage(index, pieces, end, now)?;
+    let marked = marked(path)?;
+    let saved = salvage(index, pieces, end, now);
+    let mut saved = saved.map_err(|error| match (&marked, cipher) {
+        (Marked::Lost(_), None) => hinted(error),
+        _ => error,
+    })?;
     saved.mended += mended;
     if let Some(breach) = breach {
         saved
             .lost
             .push(format!("proof of what the index held: {breach}; it was believed as it is"));
     }
-    match marked(path)? {
+    match marked {
         Marked::Right(_) => {}
         Marked::Mended(_) => saved.mended += 1,
         Marked::Lost(why) => saved.lost.push(format!("the store's own id and key (FORMAT {why})")),
@@ -66,6 +71,19 @@ pub(super) fn rescue(
         }
     }
     Ok(saved)
+}
+
+/// What cannot be read may be encrypted, where nothing says whether it is.
+fn hinted(error: Error) -> Error {
+    match error {
+        Error::Corrupt { what, source } => {
+            let source = format!(
+                "{source}. FORMAT, which would say whether the store is encrypted, is lost: if it is, repair it where its key is"
+            );
+            Error::Corrupt { what, source: source.into() }
+        }
+        other => other,
+    }
 }
 
 /// The spool of the store in this folder.
@@ -130,21 +148,6 @@ fn beginning(from: &Path, keyring: Option<&Path>) -> Result<(Marker, Keys)> {
     }
 }
 
-/// What an encrypted store looks like whose key is not here, and whose FORMAT does not say that it is encrypted.
-fn hinted(error: Error, from: &Path, is_plain: bool) -> Error {
-    match error {
-        Error::Corrupt { what, source }
-            if is_plain && matches!(marked(from), Ok(Marked::Lost(_))) =>
-        {
-            let source = format!(
-                "{source}. FORMAT, which would say whether the store is encrypted, is lost: if it is, repair it where its key is"
-            );
-            Error::Corrupt { what, source: source.into() }
-        }
-        other => other,
-    }
-}
-
 /// The marker and the keys of the new store. A sealed one becomes another store: with a key of its own, if there is a
 /// keyring, else without seals; an encrypted one is encrypted anew. What was saved may not be all that the old one's
 /// witness saw.
@@ -204,8 +207,7 @@ impl Store {
             )));
         }
         let (marker, (seals, cipher)) = beginning(from, keyring)?;
-        let saved = rescue(from, (&seals, cipher.as_ref()), now);
-        let saved = saved.map_err(|error| hinted(error, from, cipher.is_none()))?;
+        let saved = rescue(from, (&seals, cipher.as_ref()), now)?;
         let waiting_before = spooled(from, (&seals, cipher.as_ref()))?;
         let (marker, (seals, cipher), witness) = anew(marker, keyring, saved.end, now)?;
         let io = |action| backend::Error::io(action, to);

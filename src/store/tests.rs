@@ -319,7 +319,7 @@ impl Index for FailsOnce<MemoryIndex> {
 /// A store of which one read of the index fails, after so many.
 type Open<'a> = &'a dyn Fn(u64) -> Store;
 
-/// Gives `work` what opens a store with a history, three quarters of which are in the index.
+/// Gives `work` what opens a store with a history, two thirds of which are in the index.
 fn with_history(work: impl FnOnce(Open<'_>)) {
     let (log, index) = (Arc::new(MemoryLog::default()), MemoryIndex::default());
     begin(&*log).unwrap();

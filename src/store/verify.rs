@@ -81,22 +81,20 @@ impl Store {
         if path.join(FORMAT_FILE).symlink_metadata().is_ok() || path.join(JOURNAL_FOLDER).exists() {
             check_files(path)?;
         }
-        let found = marked(path)?;
-        match &found {
-            Marked::Right(_) => {}
-            Marked::Mended(_) => findings.stored(FORMAT_FILE, &"one bit of it is wrong"),
-            Marked::Lost(why) if path.join(JOURNAL_FOLDER).exists() => {
-                findings.stored(FORMAT_FILE, &format!("it {why}"));
-            }
-            Marked::Lost(_) => {
-                read_marker(path)?;
-            }
-        }
         let options =
             Options { read_only: true, keyring: keyring.map(Path::to_owned), ..Options::default() };
+        let found = marked(path)?;
+        if matches!(found, Marked::Mended(_)) {
+            findings.stored(FORMAT_FILE, &"one bit of it is wrong");
+        }
         let (marker, trust) = match found {
-            Marked::Lost(_) => {
-                let trust = Trust::unmarked(cipher_found(path, keyring)?);
+            Marked::Lost(why) => {
+                if !path.join(JOURNAL_FOLDER).exists() {
+                    // Nothing else says that this is a store: it is refused as by whoever opens it.
+                    read_marker(path)?;
+                }
+                findings.stored(FORMAT_FILE, &format!("it {why}"));
+                let trust = Trust::knowing(cipher_found(path, keyring)?);
                 (Marker::new([0; 16], [0; 32]), trust)
             }
             Marked::Right(marker) | Marked::Mended(marker) => {
