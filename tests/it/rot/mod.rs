@@ -46,15 +46,17 @@ impl Golden {
 
     /// With seals, as `forge init` makes a store.
     fn sealed() -> Self {
-        let folder = folder();
-        let keyring = Some(folder.path().join("keyring"));
-        Self::in_folder(folder, Options { keyring, ..Options::default() })
+        Self::keyed(false)
     }
 
     fn encrypted() -> Self {
+        Self::keyed(true)
+    }
+
+    fn keyed(encrypted: bool) -> Self {
         let folder = folder();
         let keyring = Some(folder.path().join("keyring"));
-        Self::in_folder(folder, Options { keyring, encrypted: true, ..Options::default() })
+        Self::in_folder(folder, Options { keyring, encrypted, ..Options::default() })
     }
 
     fn in_folder(folder: tempfile::TempDir, options: Options) -> Self {
@@ -417,7 +419,8 @@ impl Torn {
     }
 }
 
-/// Cuts each file at its ends and at `FORGE_TEARS` places (0: at every byte); the blocks there are zeroed, and swapped with the next.
+/// Cuts each file at its ends and at `FORGE_TEARS` places (0: at every byte); the first block and those there are zeroed, and
+/// swapped with the next.
 fn tear(test: &str, golden: &Golden) {
     let mut numbers = Numbers::announced(test);
     let tears = count("FORGE_TEARS", 1);
@@ -438,8 +441,9 @@ fn tear(test: &str, golden: &Golden) {
         let ends = BTreeSet::from([0, 1, size - 1]);
         wanted.extend(places.union(&ends).map(|at| (file.clone(), Torn::Cut(*at))));
         for block in [512, 4096] {
-            let blocks: BTreeSet<usize> = places.iter().map(|at| at / block * block).collect();
-            for from in blocks {
+            let blocks = places.iter().map(|at| at / block * block);
+            // The first is always among them.
+            for from in blocks.chain([0]).collect::<BTreeSet<_>>() {
                 let to = size.min(from + block);
                 wanted.push((file.clone(), Torn::Zeroed { from, to }));
                 if to + block <= size {
