@@ -6,7 +6,7 @@
 //!   session; open, state, list and create there, beside the same in a store with one such session; create beside
 //!   applying; peak memory.
 //! * `state`: SIZE entities (1,000,000) of about 400 bytes; create, diff, materialize, fork and restore there, beside
-//!   the same on ten thousand.
+//!   the same on ten thousand; and create by a process that has not written the state.
 //! * `writers`: eight processes creating at once, beside one.
 //! * `killed` SIZE FOLDER: leaves a store of SIZE revisions whose writer was killed.
 #![expect(
@@ -86,29 +86,44 @@ fn create(session: &Session, step: usize, change: ClaimChange) -> f64 {
     time
 }
 
-/// Opens the store anew, as a process would, and times what people do.
-fn visit(path: &Path, session: &str, steps: usize) -> Json {
-    let mut parts: [Vec<f64>; 4] = Default::default();
-    for round in 0..20 {
-        let (open, store) = timed(|| Store::open(path, Options::default()).expect("the store"));
-        let session = store.session(session).expect("the session");
-        let (state, _) = timed(|| {
-            let time = act(steps / 2).now;
-            session
-                .at(time)
-                .and_then(|point| session.state(&point))
-                .map(|state| state.claims().len())
-        });
-        let filter = CheckpointFilter { limit: Some(50), ..CheckpointFilter::default() };
-        let (list, _) = timed(|| session.checkpoints(&filter).expect("a list").len());
-        let step = steps + TAIL + round;
-        let created = create(&session, step, note(0, step, 300));
-        for (part, time) in parts.iter_mut().zip([open, state, list, created]) {
-            part.push(time);
+/// Lets new processes open each of these stores, in turns, and time what people do: what opening, a state, a list and a checkpoint
+/// cost in each, and the most memory that a visitor took of each. In a process that has lived long the first thing to be
+/// allocated pays for what was freed before: by that alone an open took two to four times as long.
+fn visit(stores: &[(&Path, usize)], session: &str) -> Vec<Json> {
+    let program = std::env::current_exe().expect("this program");
+    let mut parts: Vec<[Vec<f64>; 5]> = vec![Default::default(); stores.len()];
+    // The first one warms up.
+    for round in 0..=20 {
+        for ((path, steps), parts) in stores.iter().zip(&mut parts) {
+            let mut visitor = Command::new(&program);
+            visitor.arg("visitor").arg((steps + TAIL + round).to_string()).arg(path).arg(session);
+            let output = visitor.stderr(Stdio::inherit()).output().expect("a visit");
+            let found: [f64; 5] = serde_json::from_slice(&output.stdout).expect("five numbers");
+            if round > 0 {
+                parts.iter_mut().zip(found).for_each(|(part, one)| part.push(one));
+            }
         }
     }
-    let [open, state, list, created] = parts.map(summary);
-    json!({ "open": open, "at": state, "list": list, "create": created })
+    let said = |[open, state, list, created, memory]: [Vec<f64>; 5]| {
+        let memory = memory.into_iter().fold(0.0, f64::max);
+        let [open, state, list, created] = [open, state, list, created].map(summary);
+        json!({ "open": open, "at": state, "list": list, "create": created, "visitor_mb": memory })
+    };
+    parts.into_iter().map(said).collect()
+}
+
+/// One visit, in the middle of the session, that ends with a checkpoint of this step.
+fn visitor(step: usize, path: &Path, session: &str) {
+    let (open, store) = timed(|| Store::open(path, Options::default()).expect("the store"));
+    let session = store.session(session).expect("the session");
+    let (state, _) = timed(|| {
+        let time = act(step / 2).now;
+        session.at(time).and_then(|point| session.state(&point)).map(|state| state.claims().len())
+    });
+    let filter = CheckpointFilter { limit: Some(50), ..CheckpointFilter::default() };
+    let (list, _) = timed(|| session.checkpoints(&filter).expect("a list").len());
+    let created = create(&session, step, note(0, step, 300));
+    println!("{}", json!([open, state, list, created, peak_megabytes()]));
 }
 
 /// Writes a revision of one change, with a checkpoint at every tenth. `number` counts those of the session.
@@ -123,47 +138,50 @@ fn record(session: &Session, number: usize, step: usize) {
     write.imported().commit().expect("a revision");
 }
 
-fn history(size: usize) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let sessions = (size / REVISIONS).max(1);
-    let mut result = json!({ "part": "history", "revisions": size, "sessions": sessions });
-    for (name, sessions) in [("thousand", 1), ("all", sessions)] {
-        let path = folder.path().join(name);
-        let store = Store::create(&path, Options::default()).expect("a store");
-        let sessions: Vec<Session> = (0..sessions)
-            .map(|number| {
-                let new = NewSession::imported(format!("s{number}"));
-                store.create_session(&act(0), new).expect("a session")
-            })
-            .collect();
-        let count = sessions.len() * REVISIONS;
-        let (building, ()) = timed(|| {
-            for step in 0..count {
-                record(&sessions[step % sessions.len()], step / sessions.len(), step);
-                if step % 500 == 0 {
-                    store.maintain(forge_store::store::APPLY_BYTES).expect("maintenance");
-                }
-            }
-            // Both stand at the same distance from a generation: so many revisions of the session that is looked at.
-            store.maintain(0).expect("maintenance");
-            for number in 0..TAIL {
-                record(&sessions[0], number, count + number);
-            }
-            store.sync().expect("a sync");
-        });
-        result[name] = visit(&path, "s0", count);
-        result[name]["built_ms"] = json!(building.round());
-        result[name]["peak_mb"] = json!(peak_megabytes());
-        if name == "all" {
-            let maintainer = store.maintainer();
-            let session = &sessions[1 % sessions.len()];
-            let beside = (0..2000)
-                .map(|step| create(session, count + TAIL + step, note(step % 100, step, 300)))
-                .collect();
-            drop(maintainer);
-            result["create_beside_applying"] = summary(beside);
+/// Makes a store with so many sessions of a thousand revisions each.
+fn make(path: &Path, sessions: usize) -> (Store, Vec<Session>) {
+    let store = Store::create(path, Options::default()).expect("a store");
+    let sessions: Vec<Session> = (0..sessions)
+        .map(|number| {
+            let new = NewSession::imported(format!("s{number}"));
+            store.create_session(&act(0), new).expect("a session")
+        })
+        .collect();
+    let count = sessions.len() * REVISIONS;
+    for step in 0..count {
+        record(&sessions[step % sessions.len()], step / sessions.len(), step);
+        if step % 500 == 0 {
+            store.maintain(forge_store::store::APPLY_BYTES).expect("maintenance");
         }
     }
+    // All stand at the same distance from a generation: so many revisions of the session that is looked at.
+    store.maintain(0).expect("maintenance");
+    for number in 0..TAIL {
+        record(&sessions[0], number, count + number);
+    }
+    store.sync().expect("a sync");
+    (store, sessions)
+}
+
+fn history(size: usize) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let count = (size / REVISIONS).max(1);
+    let mut result = json!({ "part": "history", "revisions": size, "sessions": count });
+    let (thousand, all) = (folder.path().join("thousand"), folder.path().join("all"));
+    drop(make(&thousand, 1));
+    let (building, (store, sessions)) = timed(|| make(&all, count));
+    result["built_ms"] = json!(building.round());
+    let visits = visit(&[(&thousand, REVISIONS), (&all, count * REVISIONS)], "s0");
+    for (name, visit) in ["thousand", "all"].into_iter().zip(visits) {
+        result[name] = visit;
+    }
+    let maintainer = store.maintainer();
+    let session = &sessions[1 % sessions.len()];
+    let beside = (0..2000)
+        .map(|step| create(session, count * REVISIONS + TAIL + step, note(step % 100, step, 300)))
+        .collect();
+    drop(maintainer);
+    result["create_beside_applying"] = summary(beside);
     result["peak_mb"] = json!(peak_megabytes());
     println!("{result}");
 }
@@ -194,6 +212,21 @@ fn zstd_speed<'a>(entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> f64 {
     content.len() as f64 / spent / 1e3
 }
 
+/// Checkpoints of 25 changes each, all over the state.
+fn timed_creates(session: &Session, steps: std::ops::Range<usize>, count: usize) -> Vec<f64> {
+    steps
+        .map(|step| {
+            let time = act(step + 2);
+            let changes = (0..25).map(|n| note((step * 7919 + n * 104_729) % count, step + n, 370));
+            let write =
+                session.write(&time).changes(changes).checkpoint(NewCheckpoint::manual("c"));
+            let (spent, done) = timed(|| write.commit());
+            done.expect("a checkpoint");
+            spent
+        })
+        .collect()
+}
+
 fn state(size: usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut result = json!({ "part": "state", "entities": size });
@@ -205,16 +238,7 @@ fn state(size: usize) {
         done.expect("a revision");
         store.maintain(0).expect("maintenance");
         let maintainer = store.maintainer();
-        let mut creates = Vec::new();
-        for step in 0..300 {
-            let time = act(step + 2);
-            let changes = (0..25).map(|n| note((step * 7919 + n * 104_729) % count, step + n, 370));
-            let write =
-                session.write(&time).changes(changes).checkpoint(NewCheckpoint::manual("c"));
-            let (spent, done) = timed(|| write.commit());
-            done.expect("a checkpoint");
-            creates.push(spent);
-        }
+        let creates = timed_creates(&session, 0..300, count);
         drop(maintainer);
         store.maintain(0).expect("maintenance");
         let point = |sequence: u64| session.sequence(sequence).expect("a point");
@@ -228,6 +252,11 @@ fn state(size: usize) {
             state.claims().encoded().map(|(key, entry)| key.len() + entry.len()).sum();
         let zstd = zstd_speed(state.claims().encoded());
         drop(state);
+        // Another process: what it replaces it must look up.
+        let other = Store::open(&folder.path().join(name), Options::default()).expect("the store");
+        let beside = other.session("s").expect("the session");
+        let looked_up = timed_creates(&beside, 300..400, count);
+        drop((beside, other));
         let from = point(100);
         let (fork, done) =
             timed(|| session.create_branch(&act(400), "fork", Some(&from), Default::default()));
@@ -235,7 +264,7 @@ fn state(size: usize) {
         let (restore, done) = timed(|| session.restore(&act(401), &from));
         done.expect("a restore");
         result[name] = json!({
-            "first_ms": first.round(), "create": summary(creates), "diff": summary(diffs),
+            "first_ms": first.round(), "create": summary(creates), "create_looked_up": summary(looked_up), "diff": summary(diffs),
             "materialize_ms": read, "materialize_mb_s": (bytes as f64 / read / 1e3).round(),
             "zstd_mb_s": zstd.round(), "fork_ms": fork, "restore_ms": restore,
         });
@@ -338,6 +367,10 @@ fn main() {
         Some("history") => history(size),
         Some("state") => state(size),
         Some("writers") => writers(),
+        Some("visitor") => match (arguments.get(2), arguments.get(3)) {
+            (Some(path), Some(session)) => visitor(size, Path::new(path), session),
+            _ => eprintln!("scale: visitor STEP FOLDER SESSION"),
+        },
         Some("killed") => match arguments.get(2) {
             Some(folder) => killed(Path::new(folder), size),
             None => eprintln!("scale: killed SIZE FOLDER"),

@@ -93,6 +93,8 @@ pub fn options(context: &Context, access: Access) -> Options {
         redaction: redactor(context).map(Arc::new),
         keyring: context.keyring(),
         encrypted: false,
+        // A command ends soon: what it would remember of more, nobody would come back to.
+        head_bytes: 64 << 20,
     }
 }
 

@@ -13,11 +13,12 @@ use crate::format::{
 };
 use crate::model::{BranchNumber, RevisionId, SessionNumber};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A head with more claims than this is looked up claim by claim.
 const MAX_WHOLE_COUNT: u64 = 100_000;
-/// What is remembered of all branches at most, and as much again of the one whose claims were last read whole.
+/// What is remembered of all branches at most, unless the one in use takes more by itself, and as much again of the one whose
+/// claims were last read whole.
 const MAX_BYTES: usize = 64 << 20;
 /// What it takes to remember an entry, beside its key and itself.
 const ENTRY_BYTES: usize = 200;
@@ -105,8 +106,11 @@ impl Whole {
 }
 
 /// What is remembered of the heads of branches.
-#[derive(Default)]
-pub(crate) struct HeadCache(Mutex<Heads>);
+pub(crate) struct HeadCache {
+    heads: Mutex<Heads>,
+    /// What is remembered of one head at most.
+    head_bytes: usize,
+}
 
 #[derive(Default)]
 struct Heads {
@@ -154,6 +158,17 @@ impl Heads {
 }
 
 impl HeadCache {
+    /// Remembers at most so many bytes of one head.
+    pub(crate) fn new(head_bytes: usize) -> Self {
+        Self { heads: Mutex::default(), head_bytes }
+    }
+
+    fn lock(&self, purges: u64) -> MutexGuard<'_, Heads> {
+        let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        heads.forget_purged(purges);
+        heads
+    }
+
     /// The entries of these keys at a branch's head.
     pub(crate) fn entries(
         &self,
@@ -164,9 +179,9 @@ impl HeadCache {
         keys: &[Vec<u8>],
     ) -> Result<Vec<Option<Counted>>> {
         let Some(head) = head else { return Ok(vec![None; keys.len()]) };
-        let mut heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        heads.forget_purged(desk.refs.purges);
-        heads.with((session, branch), |known| known.entries_at(desk, (session, branch), head, keys))
+        self.lock(desk.refs.purges).with((session, branch), |known| {
+            known.entries_at(desk, (session, branch), head, (keys, self.head_bytes))
+        })
     }
 
     /// The claims at a branch's head. What was read last is kept, and follows what this process writes: of two snapshots of a
@@ -181,8 +196,7 @@ impl HeadCache {
             return Ok(Arc::default());
         };
         let of = (session, branch);
-        let mut heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        heads.forget_purged(desk.refs.purges);
+        let mut heads = self.lock(desk.refs.purges);
         if let Some(whole) =
             heads.whole.as_mut().filter(|whole| (whole.of, whole.head) == (of, head.id))
         {
@@ -211,14 +225,14 @@ impl HeadCache {
         to: RevisionId,
         changes: &Arc<[Triple]>,
     ) {
-        let mut heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(whole) = &mut heads.whole
             && (whole.of, Some(whole.head)) == (of, from)
             && !whole.follow(to, changes)
         {
             heads.whole = None;
         }
-        heads.with(of, |known| known.moved(position, from, to, changes));
+        heads.with(of, |known| known.moved(position, from, to, (changes, self.head_bytes)));
     }
 }
 
@@ -229,7 +243,7 @@ impl Remembered {
         desk: &Desk<'_>,
         (session, branch): (SessionNumber, BranchNumber),
         head: &Head,
-        keys: &[Vec<u8>],
+        (keys, most): (&[Vec<u8>], usize),
     ) -> Result<Vec<Option<Counted>>> {
         if self.head != Some(head.id) {
             self.follow(desk, session, branch)?;
@@ -252,7 +266,7 @@ impl Remembered {
             for (key, entry) in state.encoded() {
                 self.remember(key, Some(EntryBytes::from(entry).into()));
             }
-            self.whole = self.bytes <= MAX_BYTES;
+            self.whole = self.bytes <= most;
             if self.whole {
                 return Ok(self.found(keys));
             }
@@ -283,7 +297,7 @@ impl Remembered {
         position: Position,
         from: Option<RevisionId>,
         to: RevisionId,
-        changes: &[Triple],
+        (changes, most): (&[Triple], usize),
     ) {
         if self.head != from {
             return;
@@ -295,7 +309,7 @@ impl Remembered {
         for (key, _, entry) in changes {
             self.remember(key, entry.clone());
         }
-        if self.bytes > MAX_BYTES {
+        if self.bytes > most {
             self.clear();
             (self.whole, self.too_large) = (false, true);
         }
@@ -401,6 +415,27 @@ pub(crate) fn head_branch(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_head_is_remembered_from_its_beginning_as_long_as_it_takes_no_more_than_it_may() {
+        let change = |name: &str| -> Triple {
+            (name.as_bytes().to_vec(), None, Some(EntryBytes::from([7; 100].as_slice()).into()))
+        };
+        let ids = [1, 2].map(|byte| RevisionId::from_bytes([byte; 32]));
+        let most = 2 * (1 + ENTRY_BYTES + 100);
+        let mut known = Remembered::default();
+        known.moved(1, None, ids[0], (&[change("a"), change("b")], most));
+        assert!(known.whole && known.bytes == most && !known.too_large);
+        let names = ["a", "b", "c"].map(|name| name.as_bytes().to_vec());
+        let is_known = |known: &Remembered| {
+            known.found(&names).iter().map(Option::is_some).collect::<Vec<_>>()
+        };
+        assert_eq!(is_known(&known), [true, true, false]);
+        // One byte more than it may take.
+        known.moved(2, Some(ids[0]), ids[1], (&[change("c")], most));
+        assert_eq!((known.whole, known.bytes, known.too_large), (false, 0, true));
+        assert_eq!(is_known(&known), [false; 3]);
+    }
 
     #[test]
     fn branches_used_longest_ago_go_where_all_take_too_much() {

@@ -2,7 +2,7 @@ use super::*;
 use crate::backend::{Applier, Direction, Position, Row, Snapshot, Table};
 use crate::format::{RevisionRow, key};
 use crate::model::{BranchMetadata, Key, Kind, Timestamp, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -55,6 +55,36 @@ fn the_index_of_before_goes_as_soon_as_nobody_reads_it() {
     drop((state, reading, other));
     assert!(store.compact().unwrap());
     assert_eq!(generations(&path), 1);
+}
+
+#[test]
+fn how_much_of_a_head_is_remembered_changes_no_state() {
+    for head_bytes in [0, 1500, 1 << 30] {
+        let store = Store::in_memory_with(Options { head_bytes, ..Options::default() }).unwrap();
+        let act = Act::asked("test", Timestamp::default());
+        let session = store.create_session(&act, NewSession::named("s")).unwrap();
+        let mut wanted = BTreeMap::new();
+        for step in 0..40 {
+            let key = Key::new(Kind::Note, format!("N{}", step * 7 % 13));
+            let value = Value::from([("says", format!("{step}").into())]);
+            let change = if step % 5 == 4 && wanted.remove(&key).is_some() {
+                ClaimChange::remove(key)
+            } else {
+                wanted.insert(key.clone(), value.clone());
+                ClaimChange::put(key, value)
+            };
+            session.write(&act).change(change).commit().unwrap();
+            let state = session.state(&session.head().unwrap()).unwrap();
+            let found: BTreeMap<_, _> = state
+                .claims()
+                .entries()
+                .map(|claim| claim.map(|(key, entry)| (key, entry.value)).unwrap())
+                .collect();
+            assert_eq!(found, wanted, "{head_bytes} bytes, step {step}");
+        }
+        let check = session.check(&session.head().unwrap());
+        check.unwrap_or_else(|error| panic!("{head_bytes} bytes: {error}"));
+    }
 }
 
 /// Who appended after another thread had published a generation took in what came since from nothing.
