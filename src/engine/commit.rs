@@ -35,7 +35,7 @@ pub struct Options {
     pub encrypted: bool,
     /// How many bytes this process may remember of a branch's head that it writes to: what a change replaces need then not be
     /// looked up. Of a head that takes more, each claim is (about 600 bytes for a claim of 400). What is remembered of all other
-    /// branches is at most 64 MiB, and goes first.
+    /// branches is at most 32 MiB, and goes first.
     pub head_bytes: usize,
 }
 

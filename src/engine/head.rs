@@ -17,9 +17,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A head with more claims than this is looked up claim by claim.
 const MAX_WHOLE_COUNT: u64 = 100_000;
-/// What is remembered of all branches at most, unless the one in use takes more by itself, and as much again of the one whose
-/// claims were last read whole.
-const MAX_BYTES: usize = 64 << 20;
+/// What is remembered of all branches at most, unless the one in use takes more by itself.
+const MAX_BYTES: usize = 32 << 20;
+/// What is kept at most of the claims that were last read whole.
+const MAX_WHOLE_BYTES: usize = 64 << 20;
 /// What it takes to remember an entry, beside its key and itself.
 const ENTRY_BYTES: usize = 200;
 /// With more changes than this behind a state that was read whole, it is read again sooner than brought up to date.
@@ -85,7 +86,7 @@ impl Whole {
         self.pending.push(Arc::clone(changes));
         self.changes += changes.len();
         self.bytes += changes.iter().map(taken).sum::<usize>();
-        self.changes <= MAX_PENDING && self.bytes <= MAX_BYTES
+        self.changes <= MAX_PENDING && self.bytes <= MAX_WHOLE_BYTES
     }
 
     /// Brings the state up to date.
@@ -205,7 +206,7 @@ impl HeadCache {
         let at = at(desk, of, &head)?;
         let state = Arc::new(materialize::materialize(&desk.view()?, &desk.refs, session, at)?);
         let bytes = state.bytes();
-        heads.whole = (bytes <= MAX_BYTES).then(|| Whole {
+        heads.whole = (bytes <= MAX_WHOLE_BYTES).then(|| Whole {
             of,
             head: head.id,
             state: Arc::clone(&state),
