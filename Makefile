@@ -24,7 +24,8 @@ test: ready-tests ## pass all tests: units, laws, crashes, the command line, the
 
 install: build ## put the binary in PREFIX/bin
 	@install -d "$(DESTDIR)$(PREFIX)/bin"
-	@install -m 755 "$$(scripts/demo --binary)" "$(DESTDIR)$(PREFIX)/bin/forge"
+	@# Without what only debuggers read, which is four fifths of it.
+	@install -s -m 755 "$$(scripts/demo --binary)" "$(DESTDIR)$(PREFIX)/bin/forge"
 	@echo "installed $(DESTDIR)$(PREFIX)/bin/forge"
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "note: $(PREFIX)/bin is not on your PATH" ;; esac
 
