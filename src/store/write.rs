@@ -1,87 +1,35 @@
 //! Writes: claims, facts and a checkpoint in one record with one sync.
 
 mod check;
+mod checkpoint;
 mod head;
+mod plan;
 
 pub(crate) use check::{check_checkpoint, check_claim, check_fact, check_tag};
+pub use checkpoint::NewCheckpoint;
+pub(crate) use checkpoint::SIGNIFICANT_MICROS;
 pub use head::HeadClaims;
 
 use super::act::Act;
 use super::aside;
-use super::gate::{Removed, warning};
+use super::gate::Removed;
 use super::session::Session;
 use super::take::Taking;
-use super::whole;
-use crate::engine::checkpoint as checkpoints;
-use crate::engine::commit::{Desk, Durability, blob, random};
-use crate::engine::head::Counted;
-use crate::engine::refs::session as session_refs;
-use crate::engine::revise::{self, ClaimChange, Expect, Place, Planned, Sealed};
+use crate::engine::commit::{Durability, blob, random};
+use crate::engine::revise::{ClaimChange, Expect, Sealed};
 use crate::engine::spool::is_reason;
-use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{
-    BookmarkRow, Bytes, DeltaPart, ObjectKind, Page, Record, RecordChange, Refs, SessionRefs,
-    Spooled, decode_entry, encode_key, seal,
+    BookmarkRow, Bytes, DeltaPart, ObjectKind, Page, RecordChange, Refs, Spooled, seal,
 };
 use crate::model::rule::{Outcome, RuleError};
 use crate::model::{
-    AutoTrigger, BranchNumber, Checkpoint, CheckpointId, Fact, Key, Kind, Operation, OperationId,
-    RevisionId, SessionKind, SessionNumber, TextRef, Timestamp, Trigger, Value,
+    AutoTrigger, Checkpoint, CheckpointId, Fact, Key, Kind, Operation, OperationId, RevisionId,
+    SessionKind, SessionNumber, TextRef, Timestamp, Value,
 };
+use checkpoint::automatic;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A checkpoint to be made, or completed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NewCheckpoint {
-    /// What somebody says about it.
-    pub message: String,
-    /// Words it is found by.
-    pub tags: Vec<String>,
-    /// Why it is made.
-    pub trigger: Trigger,
-    /// The moment it names, if that is a past one.
-    pub at: Option<Timestamp>,
-    /// Whatever else is known.
-    pub body: Value,
-    /// The event it is the checkpoint of. Where that has one already, one of a past moment (`at`) completes it: its
-    /// time, message and tags replace what was there, the fields of its body are added; one of now is no change.
-    pub key: Option<String>,
-}
-
-impl NewCheckpoint {
-    /// A checkpoint that somebody asked for.
-    pub fn manual(message: impl Into<String>) -> Self {
-        Self::new(message, Trigger::Manual)
-    }
-
-    /// A checkpoint with this trigger.
-    pub fn new(message: impl Into<String>, trigger: Trigger) -> Self {
-        Self {
-            message: message.into(),
-            tags: Vec::new(),
-            trigger,
-            at: None,
-            body: Value::Null,
-            key: None,
-        }
-    }
-
-    /// With these tags.
-    #[must_use]
-    pub fn tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
-        self.tags = tags.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Of this past moment.
-    #[must_use]
-    pub const fn at(mut self, time: Timestamp) -> Self {
-        self.at = Some(time);
-        self
-    }
-}
 
 /// What a write did.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,13 +84,9 @@ impl Step<'_> {
 }
 
 /// A page holds at most so many facts.
-const PAGE_FACTS: usize = 1000;
-/// A clock this far behind the head is worth a warning.
-const CLOCK_BEHIND_MICROS: i64 = 5 * 60 * 1_000_000;
-/// `SignificantTimePassed` means more than this since the last checkpoint.
-pub(crate) const SIGNIFICANT_MICROS: i64 = 5 * 60 * 1_000_000;
+pub(crate) const PAGE_FACTS: usize = 1000;
 /// A time further in the future than this is a mistake.
-const FUTURE_MICROS: i64 = 24 * 3600 * 1_000_000;
+pub(crate) const FUTURE_MICROS: i64 = 24 * 3600 * 1_000_000;
 
 /// Something to be written to a session: all of it in one record, or nothing.
 #[must_use = "nothing is written before `commit`"]
@@ -257,20 +201,11 @@ impl<'a> Write<'a> {
     /// This text as it stands in a fact's value: itself, or, if it is long, a reference to an object that is written
     /// along.
     pub fn text(&mut self, text: &str) -> Value {
-        const MAX_INLINE_TEXT_BYTES: usize = 4096;
-        const PREVIEW_BYTES: usize = 512;
         let mut clean = text.to_owned();
         self.session.store.gate().text(&mut clean, &mut self.removed);
-        let text = clean.as_str();
-        if text.len() <= MAX_INLINE_TEXT_BYTES {
-            return text.into();
-        }
-        let (hash, object) = blob(text.as_bytes());
+        let Some((reference, object)) = long_text(&clean) else { return clean.into() };
         self.extra.push(object);
-        let preview = text.get(..text.floor_char_boundary(PREVIEW_BYTES)).unwrap_or_default();
-        let preview = preview.to_owned();
-        let bytes = text.len() as u64;
-        TextRef { preview, bytes, hash, place: None, pointer: String::new() }.into_value()
+        reference
     }
 
     /// With these facts, whose texts point into this source.
@@ -485,270 +420,6 @@ impl<'a> Write<'a> {
         let facts = std::mem::take(&mut self.facts);
         fact_pages(self.session.number, self.source.as_ref(), facts)
     }
-
-    #[expect(
-        clippy::type_complexity,
-        reason = "a plan gives the record, the answer, and what to remember"
-    )]
-    fn plan(
-        &self,
-        desk: &Desk<'_>,
-        operation: &Operation,
-        facts: &[RecordChange],
-        ids: &[CheckpointId],
-        memo: &mut Option<Sealed>,
-    ) -> Result<(Option<Record>, (Committed, Option<(BranchNumber, Planned)>))> {
-        let number = self.session.number;
-        let session = session_refs(&desk.refs, number)?;
-        if let Some(taking) = &self.taking {
-            taking.check(&desk.refs, self.session.number, || desk.view())?;
-        }
-        let branch = match &self.branch {
-            None => session.current_branch,
-            Some(name) => session
-                .branch_named(name)
-                .ok_or_else(|| Error::not_found("branch", name.clone()))?,
-        };
-        let time = self.time.unwrap_or(self.act.now);
-        let place = Place { session: number, branch, time, operation };
-        let mut done = Committed {
-            operation: operation.id,
-            session: session.info.name.clone(),
-            branch: session.branch(branch)?.name.clone(),
-            revision: None,
-            checkpoint: None,
-            checkpoints: 0,
-            changed: Vec::new(),
-            facts: 0,
-            warnings: Vec::new(),
-            spooled: false,
-        };
-        let mut wanted = self.checkpoint.clone();
-        let mut removed = self.removed.clone();
-        let claims = self.claims(desk, branch, memo, (&mut wanted, &mut removed), &mut done)?;
-        done.warnings.extend(warning(&removed));
-        let mut planned = match claims.as_slice() {
-            [] => None,
-            claims => revise::plan(desk, place, claims, memo)?,
-        };
-        let mut changes = Vec::new();
-        if let Some(planned) = &mut planned {
-            if let Some(head) = session.branch(branch)?.head
-                && !self.by_import
-                && head.effective.micros_since(time) > CLOCK_BEHIND_MICROS
-            {
-                done.warnings.push(format!(
-                    "the clock says {time}, but the last revision was made at {}",
-                    head.effective
-                ));
-            }
-            changes.append(&mut planned.changes);
-            done.revision = Some((planned.head.sequence, planned.head.id));
-            let made = claims.into_iter().filter_map(|change| match change {
-                Cow::Owned(change) => Some((change.key, change.value)),
-                // Those that were handed in are moved there once they are committed.
-                Cow::Borrowed(_) => None,
-            });
-            done.changed = made.collect();
-        }
-        for page in facts {
-            if let RecordChange::Facts { count, .. } = page {
-                done.facts += count;
-            }
-            changes.push(page.clone());
-        }
-        changes.extend(self.extra.iter().cloned());
-        let head = planned.as_ref().map(|planned| planned.head.sequence);
-        if wanted.is_none() && !changes.is_empty() && !self.by_import {
-            wanted = self.scheduled(session);
-        }
-        let mut next = session.next_sequence + u64::from(head.is_some());
-        let wanted = wanted.filter(|wanted| self.is_wanted(session, wanted));
-        for (wanted, id) in self.checkpoints.iter().cloned().chain(wanted).zip(ids) {
-            let made = self.make_checkpoint(desk, session, wanted, (*id, next), branch, head)?;
-            if let Some(checkpoint) = made {
-                next += u64::from(checkpoint.sequence == next);
-                let boxed = Box::new(checkpoint.clone());
-                changes.push(RecordChange::Checkpoint { session: number, checkpoint: boxed });
-                done.checkpoints += 1;
-                done.checkpoint = Some(checkpoint);
-            }
-        }
-        if changes.is_empty() {
-            return Ok((None, (done, None)));
-        }
-        let used = desk.refs.last_used == Some(number);
-        if !self.by_import && !used && session.info.kind == SessionKind::Debug {
-            changes.push(RecordChange::Used { session: number });
-        }
-        let record = Record { operation: operation.clone(), changes };
-        Ok((Some(record), (done, planned.map(|planned| (branch, planned)))))
-    }
-
-    /// All changes of claims, those that rules make included.
-    fn claims(
-        &self,
-        desk: &Desk<'_>,
-        branch: BranchNumber,
-        memo: &mut Option<Sealed>,
-        (wanted, removed): (&mut Option<NewCheckpoint>, &mut Removed),
-        done: &mut Committed,
-    ) -> Result<Vec<Cow<'_, ClaimChange>>> {
-        let gate = self.session.store.gate();
-        let mut changes: Vec<Cow<'_, ClaimChange>> = Vec::with_capacity(self.steps.len());
-        // With other steps beside them, the order in which changes were made is told by the changes themselves.
-        let plain = self.is_plain();
-        let mut head: Option<HeadClaims> = None;
-        for step in &self.steps {
-            match step {
-                Step::Change(change) => {
-                    if let Some(head) = &mut head {
-                        head.add(change);
-                    }
-                    changes.push(if plain {
-                        Cow::Borrowed(change)
-                    } else {
-                        Cow::Owned(change.clone())
-                    });
-                }
-                Step::Whole(kinds, claims) => {
-                    *memo = None;
-                    if head.is_none() {
-                        head = Some(HeadClaims::read(desk, self.session.number, branch, &changes)?);
-                    }
-                    let held = head.as_mut().expect("read above");
-                    for change in whole::changes(held, kinds, claims)? {
-                        held.add(&change);
-                        changes.push(Cow::Owned(change));
-                    }
-                }
-                Step::Edit(keys, edit) => {
-                    *memo = None;
-                    let known = self.held(desk, branch, keys, &changes)?;
-                    for mut change in edit(&known)? {
-                        gate.claim(&mut change, removed)?;
-                        check_claim(&mut change)?;
-                        if let Some(head) = &mut head {
-                            head.add(&change);
-                        }
-                        changes.push(Cow::Owned(change));
-                    }
-                }
-                Step::Rule(rule) => {
-                    // What a rule makes depends on the head, so nothing sealed before can be used again.
-                    *memo = None;
-                    if head.is_none() {
-                        head = Some(HeadClaims::read(desk, self.session.number, branch, &changes)?);
-                    }
-                    let claims = head.as_mut().expect("read above");
-                    let outcome = rule(claims).map_err(rule_error)?;
-                    if let Some(error) = claims.failed() {
-                        return Err(error);
-                    }
-                    for (key, value) in outcome.changes {
-                        let mut change = ClaimChange::put(key, value);
-                        gate.claim(&mut change, removed)?;
-                        claims.add(&change);
-                        changes.push(Cow::Owned(change));
-                    }
-                    if let (Some(trigger), true, None) = (outcome.trigger, self.auto, &wanted) {
-                        *wanted = Some(automatic(trigger, outcome.tag));
-                    }
-                    done.warnings.extend(outcome.contradiction);
-                }
-            }
-        }
-        Ok(changes)
-    }
-
-    /// These claims as they stand at a branch's head with these changes.
-    fn held(
-        &self,
-        desk: &Desk<'_>,
-        branch: BranchNumber,
-        keys: &[Key],
-        changes: &[Cow<'_, ClaimChange>],
-    ) -> Result<Vec<Option<Value>>> {
-        let number = self.session.number;
-        let head = session_refs(&desk.refs, number)?.branch(branch)?.head;
-        let encoded: Vec<Vec<u8>> = keys.iter().map(encode_key).collect();
-        let entries = desk.engine.heads.entries(desk, number, branch, head.as_ref(), &encoded)?;
-        let held = |(key, held): (&Key, Option<Counted>)| {
-            if let Some(change) = changes.iter().rfind(|change| change.key == *key) {
-                return Ok(change.value.clone());
-            }
-            let damaged = Error::corrupt(format!("the {key}"));
-            held.map(|held| decode_entry(&held.entry)).transpose().map_or_else(
-                |error| Err(damaged(error)),
-                |entry| Ok(entry.map(|entry| entry.value)),
-            )
-        };
-        keys.iter().zip(entries).map(held).collect()
-    }
-
-    fn scheduled(&self, session: &SessionRefs) -> Option<NewCheckpoint> {
-        let every = session.schedule?;
-        let last = session.last_checkpoint.unwrap_or(session.info.started_at);
-        (self.act.now.micros_since(last) >= every)
-            .then(|| NewCheckpoint::new("scheduled", Trigger::Scheduled))
-    }
-
-    /// The throttle.
-    fn is_wanted(&self, session: &SessionRefs, wanted: &NewCheckpoint) -> bool {
-        wanted.trigger != Trigger::Automatic(AutoTrigger::SignificantTimePassed)
-            || self.by_import
-            // What is imported makes these by its own times: else they would depend on when somebody wrote beside it.
-            || session.bookmarks.is_empty()
-                && session
-                    .last_checkpoint
-                    .is_none_or(|last| self.act.now.micros_since(last) > SIGNIFICANT_MICROS)
-    }
-
-    fn make_checkpoint(
-        &self,
-        desk: &Desk<'_>,
-        session: &SessionRefs,
-        wanted: NewCheckpoint,
-        (id, sequence): (CheckpointId, u64),
-        branch: BranchNumber,
-        new_head: Option<u64>,
-    ) -> Result<Option<Checkpoint>> {
-        let number = self.session.number;
-        let known = match &wanted.key {
-            Some(event) => checkpoints::by_key(&desk.view()?, number, event)?,
-            None => None,
-        };
-        let time = wanted.at.unwrap_or(self.act.now);
-        let (branch, revision) = match wanted.at {
-            Some(time) if new_head.is_none() => {
-                let view = desk.view()?;
-                let branch = timeline::branch_at(&view, number, time)?;
-                let at = timeline::revision_at(&view, &desk.refs, number, branch, time)?;
-                (branch, at.map(|(at, _)| at.sequence))
-            }
-            _ => {
-                let head = session.branch(branch)?.head.map(|head| head.sequence);
-                (branch, new_head.or(head))
-            }
-        };
-        let past = wanted.at.is_some();
-        let checkpoint = Checkpoint {
-            id,
-            sequence,
-            time,
-            branch,
-            revision,
-            message: wanted.message,
-            tags: wanted.tags,
-            trigger: wanted.trigger,
-            body: wanted.body.without_nulls(),
-            key: wanted.key,
-        };
-        Ok(match known {
-            Some(known) => checkpoints::onto(&known, checkpoint, past),
-            None => Some(checkpoint),
-        })
-    }
 }
 
 /// Facts in pages, as a record holds them.
@@ -772,21 +443,19 @@ pub(crate) fn fact_pages(
     changes
 }
 
-fn automatic(trigger: AutoTrigger, tag: Option<&str>) -> NewCheckpoint {
-    let message = match trigger {
-        AutoTrigger::HypothesisStatusChange => "a hypothesis changed its status",
-        AutoTrigger::NewContradictionDetected => "a contradiction was found",
-        AutoTrigger::VerificationComplete => "a verification finished",
-        AutoTrigger::BranchSwitch => "another branch was checked out",
-        AutoTrigger::GapFilled => "a gap was filled",
-        AutoTrigger::CodeModified => "code was modified",
-        AutoTrigger::SignificantTimePassed => "more than five minutes passed",
-        AutoTrigger::ContextCompactionWarning => "context is about to be compacted",
-    };
-    let mut checkpoint = NewCheckpoint::new(message, Trigger::Automatic(trigger));
-    checkpoint.tags = std::iter::once("auto").chain(tag).map(str::to_owned).collect();
-    checkpoint.tags.sort();
-    checkpoint
+/// A text too long to stand in a fact, as the reference that stands there and the object it refers to.
+pub(crate) fn long_text(text: &str) -> Option<(Value, RecordChange)> {
+    const MAX_INLINE_BYTES: usize = 4096;
+    const PREVIEW_BYTES: usize = 512;
+    if text.len() <= MAX_INLINE_BYTES {
+        return None;
+    }
+    let (hash, object) = blob(text.as_bytes());
+    let preview =
+        text.get(..text.floor_char_boundary(PREVIEW_BYTES)).unwrap_or_default().to_owned();
+    let bytes = text.len() as u64;
+    let reference = TextRef { preview, bytes, hash, place: None, pointer: String::new() };
+    Some((reference.into_value(), object))
 }
 
 /// A plain addition: it needs to know nothing of what is there.

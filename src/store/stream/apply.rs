@@ -1,7 +1,7 @@
 //! Lines as writes.
 
 use super::{Stream, StreamTaken, at_line};
-use crate::engine::commit::{Desk, Durability, blob, random};
+use crate::engine::commit::{Desk, Durability, random};
 use crate::engine::lineage::At;
 use crate::engine::maintain::APPLY_BYTES;
 use crate::engine::refs::{MAIN, session as session_refs};
@@ -19,16 +19,10 @@ use crate::model::{
 use crate::store::act::Act;
 use crate::store::gate::Removed;
 use crate::store::session::{NewSession, Session, check_branch_name};
-use crate::store::write::{check_tag, fact_pages};
+use crate::store::write::{FUTURE_MICROS, PAGE_FACTS, check_tag, fact_pages, long_text};
 use crate::store::{CheckpointFilter, Store};
 use std::collections::BTreeMap;
 
-/// Facts are written when there are so many.
-const PAGE_FACTS: usize = 1000;
-/// Longer texts of facts are objects of their own.
-const MAX_INLINE_TEXT_BYTES: usize = 4096;
-const PREVIEW_BYTES: usize = 512;
-const FUTURE_MICROS: i64 = 24 * 3600 * 1_000_000;
 /// So much is written between two looks at the journal's tail.
 const RECORDS_BETWEEN_LOOKS: u64 = 64;
 
@@ -377,16 +371,13 @@ impl<'a> Applier<'a> {
                     ));
                 }
                 let shortened = fields.into_iter().map(|(name, value)| match value {
-                    Value::Text(text) if text.len() > MAX_INLINE_TEXT_BYTES => {
-                        let (hash, object) = blob(text.as_bytes());
-                        pending.objects.push(object);
-                        let preview = text.get(..text.floor_char_boundary(PREVIEW_BYTES));
-                        let preview = preview.unwrap_or_default().to_owned();
-                        let bytes = text.len() as u64;
-                        let pointer = String::new();
-                        let text = TextRef { preview, bytes, hash, place: None, pointer };
-                        (name, text.into_value())
-                    }
+                    Value::Text(text) => match long_text(&text) {
+                        Some((reference, object)) => {
+                            pending.objects.push(object);
+                            (name, reference)
+                        }
+                        None => (name, Value::Text(text)),
+                    },
                     value => (name, value),
                 });
                 Value::Map(shortened.collect())

@@ -1,0 +1,149 @@
+//! The checkpoint that goes with a write: somebody's, one that a rule calls for, or one on schedule.
+
+use super::Write;
+use crate::engine::checkpoint as checkpoints;
+use crate::engine::commit::Desk;
+use crate::engine::timeline;
+use crate::error::Result;
+use crate::format::SessionRefs;
+use crate::model::{
+    AutoTrigger, BranchNumber, Checkpoint, CheckpointId, Timestamp, Trigger, Value,
+};
+
+/// `SignificantTimePassed` means more than this since the last checkpoint.
+pub(crate) const SIGNIFICANT_MICROS: i64 = 5 * 60 * 1_000_000;
+
+/// A checkpoint to be made, or completed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewCheckpoint {
+    /// What somebody says about it.
+    pub message: String,
+    /// Words it is found by.
+    pub tags: Vec<String>,
+    /// Why it is made.
+    pub trigger: Trigger,
+    /// The moment it names, if that is a past one.
+    pub at: Option<Timestamp>,
+    /// Whatever else is known.
+    pub body: Value,
+    /// The event it is the checkpoint of. Where that has one already, one of a past moment (`at`) completes it: its
+    /// time, message and tags replace what was there, the fields of its body are added; one of now is no change.
+    pub key: Option<String>,
+}
+
+impl NewCheckpoint {
+    /// A checkpoint that somebody asked for.
+    pub fn manual(message: impl Into<String>) -> Self {
+        Self::new(message, Trigger::Manual)
+    }
+
+    /// A checkpoint with this trigger.
+    pub fn new(message: impl Into<String>, trigger: Trigger) -> Self {
+        Self {
+            message: message.into(),
+            tags: Vec::new(),
+            trigger,
+            at: None,
+            body: Value::Null,
+            key: None,
+        }
+    }
+
+    /// With these tags.
+    #[must_use]
+    pub fn tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
+        self.tags = tags.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Of this past moment.
+    #[must_use]
+    pub const fn at(mut self, time: Timestamp) -> Self {
+        self.at = Some(time);
+        self
+    }
+}
+
+impl Write<'_> {
+    pub(super) fn scheduled(&self, session: &SessionRefs) -> Option<NewCheckpoint> {
+        let every = session.schedule?;
+        let last = session.last_checkpoint.unwrap_or(session.info.started_at);
+        (self.act.now.micros_since(last) >= every)
+            .then(|| NewCheckpoint::new("scheduled", Trigger::Scheduled))
+    }
+
+    /// The throttle.
+    pub(super) fn is_wanted(&self, session: &SessionRefs, wanted: &NewCheckpoint) -> bool {
+        wanted.trigger != Trigger::Automatic(AutoTrigger::SignificantTimePassed)
+            || self.by_import
+            // What is imported makes these by its own times: else they would depend on when somebody wrote beside it.
+            || session.bookmarks.is_empty()
+                && session
+                    .last_checkpoint
+                    .is_none_or(|last| self.act.now.micros_since(last) > SIGNIFICANT_MICROS)
+    }
+
+    pub(super) fn make_checkpoint(
+        &self,
+        desk: &Desk<'_>,
+        session: &SessionRefs,
+        wanted: NewCheckpoint,
+        (id, sequence): (CheckpointId, u64),
+        branch: BranchNumber,
+        new_head: Option<u64>,
+    ) -> Result<Option<Checkpoint>> {
+        let number = self.session.number;
+        let known = match &wanted.key {
+            Some(event) => checkpoints::by_key(&desk.view()?, number, event)?,
+            None => None,
+        };
+        let time = wanted.at.unwrap_or(self.act.now);
+        let (branch, revision) = match wanted.at {
+            Some(time) if new_head.is_none() => {
+                let view = desk.view()?;
+                let branch = timeline::branch_at(&view, number, time)?;
+                let at = timeline::revision_at(&view, &desk.refs, number, branch, time)?;
+                (branch, at.map(|(at, _)| at.sequence))
+            }
+            _ => {
+                let head = session.branch(branch)?.head.map(|head| head.sequence);
+                (branch, new_head.or(head))
+            }
+        };
+        let past = wanted.at.is_some();
+        let checkpoint = Checkpoint {
+            id,
+            sequence,
+            time,
+            branch,
+            revision,
+            message: wanted.message,
+            tags: wanted.tags,
+            trigger: wanted.trigger,
+            body: wanted.body.without_nulls(),
+            key: wanted.key,
+        };
+        Ok(match known {
+            Some(known) => checkpoints::onto(&known, checkpoint, past),
+            None => Some(checkpoint),
+        })
+    }
+}
+
+/// The checkpoint that an event makes.
+pub(super) fn automatic(trigger: AutoTrigger, tag: Option<&str>) -> NewCheckpoint {
+    let message = match trigger {
+        AutoTrigger::HypothesisStatusChange => "a hypothesis changed its status",
+        AutoTrigger::NewContradictionDetected => "a contradiction was found",
+        AutoTrigger::VerificationComplete => "a verification finished",
+        AutoTrigger::BranchSwitch => "another branch was checked out",
+        AutoTrigger::GapFilled => "a gap was filled",
+        AutoTrigger::CodeModified => "code was modified",
+        AutoTrigger::SignificantTimePassed => "more than five minutes passed",
+        AutoTrigger::ContextCompactionWarning => "context is about to be compacted",
+    };
+    let mut checkpoint = NewCheckpoint::new(message, Trigger::Automatic(trigger));
+    checkpoint.tags = std::iter::once("auto").chain(tag).map(str::to_owned).collect();
+    checkpoint.tags.sort();
+    checkpoint
+}

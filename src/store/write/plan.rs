@@ -1,0 +1,219 @@
+//! What a write comes to, given what is there: its record, and the answer.
+
+use super::checkpoint::automatic;
+use super::{Committed, HeadClaims, NewCheckpoint, Removed, Step, Write, check_claim, rule_error};
+use crate::engine::commit::Desk;
+use crate::engine::head::Counted;
+use crate::engine::refs::session as session_refs;
+use crate::engine::revise::{self, ClaimChange, Place, Planned, Sealed};
+use crate::error::{Error, Result};
+use crate::format::{Record, RecordChange, decode_entry, encode_key};
+use crate::model::{BranchNumber, CheckpointId, Key, Operation, SessionKind, Value};
+use crate::store::gate::warning;
+use crate::store::whole;
+use std::borrow::Cow;
+
+/// A clock this far behind the head is worth a warning.
+const CLOCK_BEHIND_MICROS: i64 = 5 * 60 * 1_000_000;
+
+impl Write<'_> {
+    #[expect(
+        clippy::type_complexity,
+        reason = "a plan gives the record, the answer, and what to remember"
+    )]
+    pub(super) fn plan(
+        &self,
+        desk: &Desk<'_>,
+        operation: &Operation,
+        facts: &[RecordChange],
+        ids: &[CheckpointId],
+        memo: &mut Option<Sealed>,
+    ) -> Result<(Option<Record>, (Committed, Option<(BranchNumber, Planned)>))> {
+        let number = self.session.number;
+        let session = session_refs(&desk.refs, number)?;
+        if let Some(taking) = &self.taking {
+            taking.check(&desk.refs, self.session.number, || desk.view())?;
+        }
+        let branch = match &self.branch {
+            None => session.current_branch,
+            Some(name) => session
+                .branch_named(name)
+                .ok_or_else(|| Error::not_found("branch", name.clone()))?,
+        };
+        let time = self.time.unwrap_or(self.act.now);
+        let place = Place { session: number, branch, time, operation };
+        let mut done = Committed {
+            operation: operation.id,
+            session: session.info.name.clone(),
+            branch: session.branch(branch)?.name.clone(),
+            revision: None,
+            checkpoint: None,
+            checkpoints: 0,
+            changed: Vec::new(),
+            facts: 0,
+            warnings: Vec::new(),
+            spooled: false,
+        };
+        let mut wanted = self.checkpoint.clone();
+        let mut removed = self.removed.clone();
+        let claims = self.claims(desk, branch, memo, (&mut wanted, &mut removed), &mut done)?;
+        done.warnings.extend(warning(&removed));
+        let mut planned = match claims.as_slice() {
+            [] => None,
+            claims => revise::plan(desk, place, claims, memo)?,
+        };
+        let mut changes = Vec::new();
+        if let Some(planned) = &mut planned {
+            if let Some(head) = session.branch(branch)?.head
+                && !self.by_import
+                && head.effective.micros_since(time) > CLOCK_BEHIND_MICROS
+            {
+                done.warnings.push(format!(
+                    "the clock says {time}, but the last revision was made at {}",
+                    head.effective
+                ));
+            }
+            changes.append(&mut planned.changes);
+            done.revision = Some((planned.head.sequence, planned.head.id));
+            let made = claims.into_iter().filter_map(|change| match change {
+                Cow::Owned(change) => Some((change.key, change.value)),
+                // Those that were handed in are moved there once they are committed.
+                Cow::Borrowed(_) => None,
+            });
+            done.changed = made.collect();
+        }
+        for page in facts {
+            if let RecordChange::Facts { count, .. } = page {
+                done.facts += count;
+            }
+            changes.push(page.clone());
+        }
+        changes.extend(self.extra.iter().cloned());
+        let head = planned.as_ref().map(|planned| planned.head.sequence);
+        if wanted.is_none() && !changes.is_empty() && !self.by_import {
+            wanted = self.scheduled(session);
+        }
+        let mut next = session.next_sequence + u64::from(head.is_some());
+        let wanted = wanted.filter(|wanted| self.is_wanted(session, wanted));
+        for (wanted, id) in self.checkpoints.iter().cloned().chain(wanted).zip(ids) {
+            let made = self.make_checkpoint(desk, session, wanted, (*id, next), branch, head)?;
+            if let Some(checkpoint) = made {
+                next += u64::from(checkpoint.sequence == next);
+                let boxed = Box::new(checkpoint.clone());
+                changes.push(RecordChange::Checkpoint { session: number, checkpoint: boxed });
+                done.checkpoints += 1;
+                done.checkpoint = Some(checkpoint);
+            }
+        }
+        if changes.is_empty() {
+            return Ok((None, (done, None)));
+        }
+        let used = desk.refs.last_used == Some(number);
+        if !self.by_import && !used && session.info.kind == SessionKind::Debug {
+            changes.push(RecordChange::Used { session: number });
+        }
+        let record = Record { operation: operation.clone(), changes };
+        Ok((Some(record), (done, planned.map(|planned| (branch, planned)))))
+    }
+
+    /// All changes of claims, those that rules make included.
+    fn claims(
+        &self,
+        desk: &Desk<'_>,
+        branch: BranchNumber,
+        memo: &mut Option<Sealed>,
+        (wanted, removed): (&mut Option<NewCheckpoint>, &mut Removed),
+        done: &mut Committed,
+    ) -> Result<Vec<Cow<'_, ClaimChange>>> {
+        let gate = self.session.store.gate();
+        let mut changes: Vec<Cow<'_, ClaimChange>> = Vec::with_capacity(self.steps.len());
+        // With other steps beside them, the order in which changes were made is told by the changes themselves.
+        let plain = self.is_plain();
+        let mut head: Option<HeadClaims> = None;
+        for step in &self.steps {
+            match step {
+                Step::Change(change) => {
+                    if let Some(head) = &mut head {
+                        head.add(change);
+                    }
+                    changes.push(if plain {
+                        Cow::Borrowed(change)
+                    } else {
+                        Cow::Owned(change.clone())
+                    });
+                }
+                Step::Whole(kinds, claims) => {
+                    *memo = None;
+                    if head.is_none() {
+                        head = Some(HeadClaims::read(desk, self.session.number, branch, &changes)?);
+                    }
+                    let held = head.as_mut().expect("read above");
+                    for change in whole::changes(held, kinds, claims)? {
+                        held.add(&change);
+                        changes.push(Cow::Owned(change));
+                    }
+                }
+                Step::Edit(keys, edit) => {
+                    *memo = None;
+                    let known = self.held(desk, branch, keys, &changes)?;
+                    for mut change in edit(&known)? {
+                        gate.claim(&mut change, removed)?;
+                        check_claim(&mut change)?;
+                        if let Some(head) = &mut head {
+                            head.add(&change);
+                        }
+                        changes.push(Cow::Owned(change));
+                    }
+                }
+                Step::Rule(rule) => {
+                    // What a rule makes depends on the head, so nothing sealed before can be used again.
+                    *memo = None;
+                    if head.is_none() {
+                        head = Some(HeadClaims::read(desk, self.session.number, branch, &changes)?);
+                    }
+                    let claims = head.as_mut().expect("read above");
+                    let outcome = rule(claims).map_err(rule_error)?;
+                    if let Some(error) = claims.failed() {
+                        return Err(error);
+                    }
+                    for (key, value) in outcome.changes {
+                        let mut change = ClaimChange::put(key, value);
+                        gate.claim(&mut change, removed)?;
+                        claims.add(&change);
+                        changes.push(Cow::Owned(change));
+                    }
+                    if let (Some(trigger), true, None) = (outcome.trigger, self.auto, &wanted) {
+                        *wanted = Some(automatic(trigger, outcome.tag));
+                    }
+                    done.warnings.extend(outcome.contradiction);
+                }
+            }
+        }
+        Ok(changes)
+    }
+
+    /// These claims as they stand at a branch's head with these changes.
+    fn held(
+        &self,
+        desk: &Desk<'_>,
+        branch: BranchNumber,
+        keys: &[Key],
+        changes: &[Cow<'_, ClaimChange>],
+    ) -> Result<Vec<Option<Value>>> {
+        let number = self.session.number;
+        let head = session_refs(&desk.refs, number)?.branch(branch)?.head;
+        let encoded: Vec<Vec<u8>> = keys.iter().map(encode_key).collect();
+        let entries = desk.engine.heads.entries(desk, number, branch, head.as_ref(), &encoded)?;
+        let held = |(key, held): (&Key, Option<Counted>)| {
+            if let Some(change) = changes.iter().rfind(|change| change.key == *key) {
+                return Ok(change.value.clone());
+            }
+            let damaged = Error::corrupt(format!("the {key}"));
+            held.map(|held| decode_entry(&held.entry)).transpose().map_or_else(
+                |error| Err(damaged(error)),
+                |entry| Ok(entry.map(|entry| entry.value)),
+            )
+        };
+        keys.iter().zip(entries).map(held).collect()
+    }
+}
