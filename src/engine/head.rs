@@ -181,7 +181,7 @@ impl HeadCache {
     ) -> Result<Vec<Option<Counted>>> {
         let Some(head) = head else { return Ok(vec![None; keys.len()]) };
         self.lock(desk.refs.purges).with((session, branch), |known| {
-            known.entries_at(desk, (session, branch), head, (keys, self.head_bytes))
+            known.entries_at(desk, (session, branch), head, keys, self.head_bytes)
         })
     }
 
@@ -233,7 +233,7 @@ impl HeadCache {
         {
             heads.whole = None;
         }
-        heads.with(of, |known| known.moved(position, from, to, (changes, self.head_bytes)));
+        heads.with(of, |known| known.moved(position, from, to, changes, self.head_bytes));
     }
 }
 
@@ -244,7 +244,8 @@ impl Remembered {
         desk: &Desk<'_>,
         (session, branch): (SessionNumber, BranchNumber),
         head: &Head,
-        (keys, most): (&[Vec<u8>], usize),
+        keys: &[Vec<u8>],
+        most: usize,
     ) -> Result<Vec<Option<Counted>>> {
         if self.head != Some(head.id) {
             self.follow(desk, session, branch)?;
@@ -298,7 +299,8 @@ impl Remembered {
         position: Position,
         from: Option<RevisionId>,
         to: RevisionId,
-        (changes, most): (&[Triple], usize),
+        changes: &[Triple],
+        most: usize,
     ) {
         if self.head != from {
             return;
@@ -425,7 +427,7 @@ mod tests {
         let ids = [1, 2].map(|byte| RevisionId::from_bytes([byte; 32]));
         let most = 2 * (1 + ENTRY_BYTES + 100);
         let mut known = Remembered::default();
-        known.moved(1, None, ids[0], (&[change("a"), change("b")], most));
+        known.moved(1, None, ids[0], &[change("a"), change("b")], most);
         assert!(known.whole && known.bytes == most && !known.too_large);
         let names = ["a", "b", "c"].map(|name| name.as_bytes().to_vec());
         let is_known = |known: &Remembered| {
@@ -433,7 +435,7 @@ mod tests {
         };
         assert_eq!(is_known(&known), [true, true, false]);
         // One byte more than it may take.
-        known.moved(2, Some(ids[0]), ids[1], (&[change("c")], most));
+        known.moved(2, Some(ids[0]), ids[1], &[change("c")], most);
         assert_eq!((known.whole, known.bytes, known.too_large), (false, 0, true));
         assert_eq!(is_known(&known), [false; 3]);
     }
