@@ -38,7 +38,7 @@ lint: ready ## formatting, clippy and the documentation, with warnings as errors
 	@echo "== cargo doc"
 	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --release --workspace --no-deps
 
-bench: ready ## time forge into docs/benchmarks.md (12 minutes on a quiet machine; PARTS=peers beside its peers only)
+bench: ready ## time forge into docs/benchmarks.md (15 to 40 minutes on a quiet machine; PARTS=peers beside its peers only)
 	@scripts/bench $(PARTS) $(BENCH)
 
 instructions: ready ## count the instructions of a small run with callgrind, into target/instructions.txt

@@ -9,6 +9,7 @@
 //!   the same on ten thousand; and create by a process that has not written the state.
 //! * `writers`: eight processes creating at once, beside one.
 //! * `killed` SIZE FOLDER: leaves a store of SIZE revisions whose writer was killed.
+//! * `visitor` STEP FOLDER SESSION: one process of those that `history` times.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -78,12 +79,13 @@ fn peak_megabytes() -> f64 {
     (kilobytes / 102.4).round() / 10.0
 }
 
-fn create(session: &Session, step: usize, change: ClaimChange) -> f64 {
+/// What a checkpoint with these changes takes.
+fn create(session: &Session, step: usize, changes: impl IntoIterator<Item = ClaimChange>) -> f64 {
     let act = act(step);
-    let checkpoint = NewCheckpoint::manual("bench");
-    let (time, done) = timed(|| session.write(&act).change(change).checkpoint(checkpoint).commit());
+    let write = session.write(&act).changes(changes).checkpoint(NewCheckpoint::manual("bench"));
+    let (spent, done) = timed(|| write.commit());
     done.expect("a checkpoint");
-    time
+    spent
 }
 
 /// Lets new processes open each of these stores, in turns, and time what people do: what opening, a state, a list and a checkpoint
@@ -118,11 +120,12 @@ fn visitor(step: usize, path: &Path, session: &str) {
     let session = store.session(session).expect("the session");
     let (state, _) = timed(|| {
         let time = act(step / 2).now;
-        session.at(time).and_then(|point| session.state(&point)).map(|state| state.claims().len())
+        let point = session.at(time).expect("a point");
+        session.state(&point).expect("a state").claims().len()
     });
     let filter = CheckpointFilter { limit: Some(50), ..CheckpointFilter::default() };
     let (list, _) = timed(|| session.checkpoints(&filter).expect("a list").len());
-    let created = create(&session, step, note(0, step, 300));
+    let created = create(&session, step, [note(0, step, 300)]);
     println!("{}", json!([open, state, list, created, peak_megabytes()]));
 }
 
@@ -178,7 +181,7 @@ fn history(size: usize) {
     let maintainer = store.maintainer();
     let session = &sessions[1 % sessions.len()];
     let beside = (0..2000)
-        .map(|step| create(session, count * REVISIONS + TAIL + step, note(step % 100, step, 300)))
+        .map(|step| create(session, count * REVISIONS + TAIL + step, [note(step % 100, step, 300)]))
         .collect();
     drop(maintainer);
     result["create_beside_applying"] = summary(beside);
@@ -213,18 +216,11 @@ fn zstd_speed<'a>(entries: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> f64 {
 }
 
 /// Checkpoints of 25 changes each, all over the state.
-fn timed_creates(session: &Session, steps: std::ops::Range<usize>, count: usize) -> Vec<f64> {
-    steps
-        .map(|step| {
-            let time = act(step + 2);
-            let changes = (0..25).map(|n| note((step * 7919 + n * 104_729) % count, step + n, 370));
-            let write =
-                session.write(&time).changes(changes).checkpoint(NewCheckpoint::manual("c"));
-            let (spent, done) = timed(|| write.commit());
-            done.expect("a checkpoint");
-            spent
-        })
-        .collect()
+fn creates(session: &Session, steps: std::ops::Range<usize>, count: usize) -> Json {
+    let changes = |step: usize| {
+        (0..25).map(move |n| note((step * 7919 + n * 104_729) % count, step + n, 370))
+    };
+    summary(steps.map(|step| create(session, step + 2, changes(step))).collect())
 }
 
 fn state(size: usize) {
@@ -238,7 +234,7 @@ fn state(size: usize) {
         done.expect("a revision");
         store.maintain(0).expect("maintenance");
         let maintainer = store.maintainer();
-        let creates = timed_creates(&session, 0..300, count);
+        let written = creates(&session, 0..300, count);
         drop(maintainer);
         store.maintain(0).expect("maintenance");
         let point = |sequence: u64| session.sequence(sequence).expect("a point");
@@ -252,10 +248,10 @@ fn state(size: usize) {
             state.claims().encoded().map(|(key, entry)| key.len() + entry.len()).sum();
         let zstd = zstd_speed(state.claims().encoded());
         drop(state);
-        // Another process: what it replaces it must look up.
+        // As another process would, this one must look up what it replaces.
         let other = Store::open(&folder.path().join(name), Options::default()).expect("the store");
         let beside = other.session("s").expect("the session");
-        let looked_up = timed_creates(&beside, 300..400, count);
+        let looked_up = creates(&beside, 300..400, count);
         drop((beside, other));
         let from = point(100);
         let (fork, done) =
@@ -264,7 +260,8 @@ fn state(size: usize) {
         let (restore, done) = timed(|| session.restore(&act(401), &from));
         done.expect("a restore");
         result[name] = json!({
-            "first_ms": first.round(), "create": summary(creates), "create_looked_up": summary(looked_up), "diff": summary(diffs),
+            "first_ms": first.round(), "create": written, "create_looked_up": looked_up,
+            "diff": summary(diffs),
             "materialize_ms": read, "materialize_mb_s": (bytes as f64 / read / 1e3).round(),
             "zstd_mb_s": zstd.round(), "fork_ms": fork, "restore_ms": restore,
         });
@@ -311,7 +308,7 @@ fn child(path: &str) {
     // All begin together: when the parent says so.
     std::io::stdin().read_line(&mut line).expect("a line");
     let times: Vec<String> = (0..CREATES)
-        .map(|step| create(&session, step, note(number, step, 300)).to_string())
+        .map(|step| create(&session, step, [note(number, step, 300)]).to_string())
         .collect();
     println!("{}", times.join(" "));
 }
