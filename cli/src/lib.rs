@@ -42,20 +42,19 @@ pub mod writing;
 
 use args::{Args, Form};
 use clap::error::ErrorKind as ClapKind;
-use clap::{CommandFactory, FromArgMatches};
+use clap::{Args as _, CommandFactory, FromArgMatches};
 use context::{Context, Environment};
 use error::CommandError;
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 /// Runs `forge` with these arguments, the first of which is its own name, and says how to exit.
 #[must_use]
-pub fn run(arguments: Vec<OsString>) -> ExitCode {
+pub fn run(arguments: Vec<OsString>) -> u8 {
     let environment = Environment::of_process();
     let mut form = Form::of_raw(&arguments);
     let hook = hook_words(&arguments);
     let outcome = panic::guarded(|| parse_and_run(arguments, &environment, &mut form));
-    let code = match (outcome, hook) {
+    match (outcome, hook) {
         // Anything else would stop the agent that called it.
         (Ok(_), Some(_)) => error::EXIT_OK,
         (Err(error), Some(words)) => {
@@ -67,8 +66,19 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
             output::print_error(&error, form, &environment);
             error.exit_code()
         }
-    };
-    ExitCode::from(code)
+    }
+}
+
+/// Ends the process with this code. What RocksDB has put down to be done at the end waits for its idle threads to wake up and end
+/// themselves, half a millisecond that nothing is gained by: files were synced when they were written.
+pub fn end(code: u8) -> ! {
+    use std::io::Write;
+    // Without a reader there is nobody to tell.
+    let _ = std::io::stdout().flush();
+    #[cfg(unix)]
+    signal_hook::low_level::exit(code.into());
+    #[cfg(not(unix))]
+    std::process::exit(code.into());
 }
 
 /// What follows `forge hook`, if that is what was called.
@@ -88,8 +98,8 @@ fn parse_and_run(
         args::Color::Always => clap::ColorChoice::Always,
         args::Color::Never => clap::ColorChoice::Never,
     });
-    let parsed = tree
-        .try_get_matches_from_mut(arguments)
+    let parsed = parse_alone(&tree, &arguments)
+        .map_or_else(|| tree.try_get_matches_from_mut(arguments), Ok)
         .and_then(|matches| Args::from_arg_matches(&matches));
     let args = match parsed {
         Ok(args) => args,
@@ -103,6 +113,15 @@ fn parse_and_run(
     // Some hundred commands with their arguments: the system frees them faster.
     std::mem::forget(tree);
     Ok(context.ending())
+}
+
+/// What the arguments say if the command they name were the only one: each further one is given a copy of every flag that all
+/// know, half a megabyte that most calls have no use for. `None` where that is not enough: only the whole tree can say what is
+/// wrong, or help.
+fn parse_alone(tree: &clap::Command, arguments: &[OsString]) -> Option<clap::ArgMatches> {
+    let named = arguments.iter().skip(1).find_map(|word| tree.find_subcommand(word))?;
+    let alone = args::Global::augment_args(clap::Command::new(tree.get_name().to_owned()));
+    alone.subcommand(named.clone()).try_get_matches_from(arguments).ok()
 }
 
 /// Help and version are answers; the rest is wrong usage, which clap explains better than we could.

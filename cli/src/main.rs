@@ -1,7 +1,6 @@
 //! The `forge` command.
 
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    forge_cli::run(std::env::args_os().collect())
+fn main() {
+    let code = forge_cli::run(std::env::args_os().collect());
+    forge_cli::end(code)
 }
