@@ -2,7 +2,7 @@
 //! both states.
 
 use super::lineage::{self, At, Stretch};
-use super::materialize::{self, Content, Objects, cost, scan};
+use super::materialize::{self, Content, LARGE, Objects, cost, scan};
 use super::object;
 use super::refs::session;
 use super::state::{Differences, Place};
@@ -75,7 +75,7 @@ fn along(
         return Ok(None);
     }
     if let Some(parts) = near(view, refs, number, from, to)? {
-        return net(view, &parts).map(Some);
+        return net(view, &parts, LARGE).map(Some);
     }
     let mut between = Vec::new();
     let mut reached = from.sequence == 0;
@@ -113,7 +113,7 @@ fn along(
         }
     }
     parts.reverse();
-    net(view, &parts).map(Some)
+    net(view, &parts, costs).map(Some)
 }
 
 /// Revisions this near are found one by one, each by the one behind it: that takes no scan.
@@ -157,9 +157,9 @@ struct Side<'a> {
     new: &'a SideRange,
 }
 
-/// The net changes of deltas, oldest first.
-fn net(view: &dyn Objects, parts: &[(ObjectKind, u64)]) -> Result<Differences> {
-    let scanned = scan(view, parts)?;
+/// The net changes of deltas that cost so much to read, oldest first.
+fn net(view: &dyn Objects, parts: &[(ObjectKind, u64)], cost: u64) -> Result<Differences> {
+    let scanned = scan(view, parts, cost)?;
     let count = scanned.iter().map(|one| match &one.content {
         Content::Changes(changes) => changes.len(),
         Content::Entries(_) => 0,

@@ -1,7 +1,7 @@
 //! One claim at a past moment, and the history of one claim, without the rest of the state.
 
 use super::lineage::{self, At, Stretch};
-use super::materialize::{Content, Objects, Scanned, scan};
+use super::materialize::{Content, LARGE, Objects, Scanned, scan};
 use super::refs::session;
 use super::{cores, object};
 use crate::backend::{Direction, Snapshot};
@@ -90,7 +90,7 @@ pub(crate) fn entries_in(
         objects.iter().flatten().map(|part| (ObjectKind::Delta, *part)).collect();
     wanted.sort_unstable_by_key(|(_, part)| *part);
     wanted.dedup();
-    let scanned = scan(view, &wanted)?;
+    let scanned = scan(view, &wanted, LARGE)?;
     let found = |key: &[u8], part: u64| {
         let place = wanted.binary_search_by_key(&part, |(_, part)| *part).ok()?;
         let delta = scanned.get(place)?;
@@ -155,7 +155,7 @@ fn touches(
     let mut found = Vec::new();
     for (at, ordinal) in rows {
         let part = part_of(&lineage::revision(view, number, at)?, at, ordinal)?;
-        for one in scan(view, &[(ObjectKind::Delta, part)])? {
+        for one in scan(view, &[(ObjectKind::Delta, part)], LARGE)? {
             if let Some(change) = change_in(&one, key) {
                 let (old, new) = (side(&one, &change.old), side(&one, &change.new));
                 found.push(Touched { at, old, new });

@@ -19,6 +19,11 @@ use std::sync::Arc;
 
 /// Below this many objects one thread is faster than two.
 const PARALLEL_OBJECTS: usize = 12;
+/// What they must cost to be worth a second thread, as [`cost`] says: a process that answers one question begins its first, whose
+/// memory is new to it, in half a millisecond.
+const PARALLEL_COST: u64 = 1_000_000;
+/// The cost of what is worth it whatever it costs.
+pub(super) const LARGE: u64 = u64::MAX;
 /// Below this many entries one thread lays out two states sooner than two do.
 const PARALLEL_ENTRIES: usize = 8192;
 /// So many are read of the index at once.
@@ -35,7 +40,7 @@ pub(crate) fn materialize(
     at: At,
 ) -> Result<State> {
     let plan = plan(view, refs, session, at)?;
-    let scanned = scan(view, &plan.objects())?;
+    let scanned = scan(view, &plan.objects(), plan.cost())?;
     build(view, session, at, &plan, &scanned)
 }
 
@@ -50,7 +55,7 @@ pub(crate) fn both(
     let mut wanted = plans.0.objects();
     let first = wanted.len();
     wanted.extend(plans.1.objects());
-    let scanned = scan(view, &wanted)?;
+    let scanned = scan(view, &wanted, plans.0.cost().saturating_add(plans.1.cost()))?;
     let is_worth_it = scanned.iter().map(|one| one.len()).sum::<usize>() >= PARALLEL_ENTRIES;
     let (left, right) = scanned.split_at(first.min(scanned.len()));
     let (one, other) = cores::both(
@@ -79,6 +84,12 @@ impl Plan {
     /// How many are deltas.
     fn deltas(&self) -> usize {
         self.forward_parts() + self.backward.iter().map(|row| row.parts.len()).sum::<usize>()
+    }
+
+    /// What reading it all costs, in bytes read at memory speed.
+    fn cost(&self) -> u64 {
+        let keyframe = self.keyframe.as_ref().map_or(0, |row| row.bytes);
+        keyframe + self.forward.iter().chain(&self.backward).map(cost).sum::<u64>()
     }
 
     /// The objects it takes: deltas to replay forwards, those to take back, the keyframe's chunks.
@@ -244,9 +255,13 @@ pub(crate) trait Objects: Snapshot {
     fn opened(&self) -> Option<&Opened>;
 }
 
-/// Several objects, opened and scanned on all cores; in the order asked for. Each was checked against its name when its
-/// bytes came into memory.
-pub(crate) fn scan(view: &dyn Objects, wanted: &[(ObjectKind, u64)]) -> Result<Vec<Arc<Scanned>>> {
+/// Several objects that cost so much to read, opened and scanned on all cores where that is worth it; in the order asked for.
+/// Each was checked against its name when its bytes came into memory.
+pub(crate) fn scan(
+    view: &dyn Objects,
+    wanted: &[(ObjectKind, u64)],
+    cost: u64,
+) -> Result<Vec<Arc<Scanned>>> {
     let numbers = wanted.iter().map(|(_, number)| *number);
     let mut found = match view.opened() {
         Some(opened) => opened.find(numbers),
@@ -258,7 +273,9 @@ pub(crate) fn scan(view: &dyn Objects, wanted: &[(ObjectKind, u64)]) -> Result<V
         .filter(|(_, found)| found.is_none())
         .map(|((place, (kind, number)), _)| (place, *kind, *number))
         .collect();
-    let opened = open_all(view, &missing)?;
+    let cost = (cost / wanted.len().max(1) as u64).saturating_mul(missing.len() as u64);
+    let is_worth_it = missing.len() >= PARALLEL_OBJECTS && cost >= PARALLEL_COST;
+    let opened = open_all(view, &missing, is_worth_it)?;
     if let Some(kept) = view.opened() {
         kept.keep(missing.iter().map(|(_, _, number)| *number).zip(&opened));
     }
@@ -270,7 +287,11 @@ pub(crate) fn scan(view: &dyn Objects, wanted: &[(ObjectKind, u64)]) -> Result<V
     Ok(found.into_iter().flatten().collect())
 }
 
-fn open_all(view: &dyn Objects, missing: &[(usize, ObjectKind, u64)]) -> Result<Vec<Arc<Scanned>>> {
+fn open_all(
+    view: &dyn Objects,
+    missing: &[(usize, ObjectKind, u64)],
+    on_all_cores: bool,
+) -> Result<Vec<Arc<Scanned>>> {
     let some = |wanted: &&[(usize, ObjectKind, u64)]| -> Result<Vec<Arc<Scanned>>> {
         cores::give_way();
         let numbers: Vec<u64> = wanted.iter().map(|(_, _, number)| *number).collect();
@@ -280,13 +301,13 @@ fn open_all(view: &dyn Objects, missing: &[(usize, ObjectKind, u64)]) -> Result<
         };
         wanted.iter().zip(sealed).map(one).collect()
     };
-    let parts: Vec<Result<_>> = if missing.len() < PARALLEL_OBJECTS {
-        missing.chunks(OBJECTS_AT_ONCE).map(|wanted| some(&wanted)).collect()
-    } else {
+    let parts: Vec<Result<_>> = if on_all_cores {
         // Chunks are larger than deltas by far: whoever is free takes the next few objects.
         let share = (missing.len() / (4 * cores())).clamp(1, OBJECTS_AT_ONCE);
         let shares: Vec<_> = missing.chunks(share).collect();
         cores::map_while(&shares, MAX_WORKERS, some, || ()).0
+    } else {
+        missing.chunks(OBJECTS_AT_ONCE).map(|wanted| some(&wanted)).collect()
     };
     let mut opened = Vec::with_capacity(missing.len());
     for part in parts {
