@@ -1,13 +1,20 @@
 //! Checkpoints in the index.
 
+use super::refs::session as session_refs;
 use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
-use crate::format::CheckpointRow;
 use crate::format::key::{self, of};
+use crate::format::{CheckpointRow, Refs};
 use crate::model::{Checkpoint, CheckpointId, SessionNumber, Timestamp, Value};
 
 fn decode(bytes: &[u8]) -> Result<Checkpoint> {
     CheckpointRow::decode(bytes).map(|row| row.checkpoint).map_err(Error::corrupt("a checkpoint"))
+}
+
+/// What stands in the table of checkpoints' times.
+fn time_of(row: &[u8]) -> Timestamp {
+    let micros = row.first_chunk().map(|bytes| i64::from_be_bytes(*bytes));
+    Timestamp::from_micros(micros.unwrap_or_default())
 }
 
 /// The checkpoint of this number, unless it was taken back.
@@ -18,8 +25,7 @@ pub(crate) fn by_sequence(
 ) -> Result<Option<Checkpoint>> {
     let number = of(session).number(sequence).build();
     let Some(time) = view.get(key::CHECKPOINT_TIMES, &number)? else { return Ok(None) };
-    let micros = time.first_chunk().map(|bytes| i64::from_be_bytes(*bytes)).unwrap_or_default();
-    let place = of(session).time(Timestamp::from_micros(micros)).number(sequence).build();
+    let place = of(session).time(time_of(&time)).number(sequence).build();
     let row = view
         .get(key::CHECKPOINTS, &place)?
         .ok_or_else(|| Error::missing(format!("the checkpoint #{sequence}")))?;
@@ -125,15 +131,21 @@ pub(crate) fn list(
     Ok(found)
 }
 
-/// The times of a session's checkpoints up to a time.
-pub(crate) fn times(
+/// How many checkpoints a session has up to a time.
+pub(crate) fn count(
     view: &dyn Snapshot,
-    session: SessionNumber,
+    refs: &Refs,
+    number: SessionNumber,
     until: Timestamp,
-) -> Result<Vec<Timestamp>> {
-    let (from, to) = (of(session).build(), of(session).time(until).end());
-    let rows = view.scan(key::CHECKPOINTS, &from, &to, Direction::Ascending, usize::MAX)?;
-    Ok(rows.iter().filter_map(|(place, _)| key::time_at(place, 4)).collect())
+) -> Result<u64> {
+    let session = session_refs(refs, number)?;
+    if session.last_checkpoint.is_none_or(|last| last <= until) {
+        return Ok(session.checkpoints);
+    }
+    // Of the tables that have their times the one with the smallest rows.
+    let (from, to) = (of(number).build(), of(number).end());
+    let rows = view.scan(key::CHECKPOINT_TIMES, &from, &to, Direction::Ascending, usize::MAX)?;
+    Ok(rows.iter().filter(|(_, time)| time_of(time) <= until).count() as u64)
 }
 
 /// The newest checkpoints of all sessions.

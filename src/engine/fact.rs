@@ -146,7 +146,12 @@ fn read(
     from: &[u8],
     to: &[u8],
 ) -> Result<Vec<KnownFact>> {
-    let hidden: BTreeSet<_> = session(refs, number)?.hidden.iter().copied().collect();
+    let session = session(refs, number)?;
+    // Whoever asks for a state asks for each kind: of a session without facts nothing need be read.
+    if session.pages == 0 {
+        return Ok(Vec::new());
+    }
+    let hidden: BTreeSet<_> = session.hidden.iter().copied().collect();
     let rows = view.scan(key::FACTS, from, to, Direction::Ascending, usize::MAX)?;
     resolve(view, rows.iter().map(|(_, row)| row.as_slice()), &hidden)
 }
@@ -237,7 +242,11 @@ pub(crate) fn last_at(
     number: SessionNumber,
     time: Timestamp,
 ) -> Result<Option<Timestamp>> {
-    let hidden: BTreeSet<_> = session(refs, number)?.hidden.iter().copied().collect();
+    let session = session(refs, number)?;
+    if session.pages == 0 {
+        return Ok(None);
+    }
+    let hidden: BTreeSet<_> = session.hidden.iter().copied().collect();
     let mut last = None;
     for kind in Kind::facts() {
         let from = of(number).kind(kind).build();

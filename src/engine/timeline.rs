@@ -4,7 +4,7 @@ use super::head;
 use super::index::fold;
 use super::lineage::{self, At};
 use super::refs::session;
-use crate::backend::{Direction, Snapshot};
+use crate::backend::{Direction, Snapshot, Table};
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{FoldRow, Head, Header, Refs, SequenceRow};
@@ -253,12 +253,12 @@ pub(crate) fn revision_id(
 /// How many rows are read at once where revisions may stand far apart.
 const FEW: usize = 32;
 
-/// The stretches of time in which revisions of a branch follow one another with pauses of at most `idle`, of all
-/// branches and up to a time: each from its first revision to its last.
+/// The stretches of time in which revisions of a branch, or a session's checkpoints, follow one another with pauses of at
+/// most `idle`, of all branches and up to a time: each from its first to its last.
 ///
-/// Where revisions stand close only one in each `idle` is looked up, so that it costs by the time that was spent and not
-/// by the number of revisions.
-pub(crate) fn revision_stretches(
+/// Where they stand close only one in each `idle` is looked up, so that it costs by the time that was spent and not by
+/// their number.
+pub(crate) fn stretches(
     view: &dyn Snapshot,
     refs: &Refs,
     number: SessionNumber,
@@ -268,24 +268,37 @@ pub(crate) fn revision_stretches(
     let idle = i64::try_from(idle.as_micros()).unwrap_or(i64::MAX);
     let mut found = Vec::new();
     for branch in 0..session(refs, number)?.branches.len() as u32 {
-        stretches_of(view, &|| of(number).branch(branch), until, idle, &mut found)?;
+        let timed = Timed { table: key::TIMES, begin: &|| of(number).branch(branch), time_at: 8 };
+        stretches_of(view, &timed, until, idle, &mut found)?;
     }
+    let timed = Timed { table: key::CHECKPOINTS, begin: &|| of(number), time_at: 4 };
+    stretches_of(view, &timed, until, idle, &mut found)?;
     Ok(found)
 }
 
-/// Those of the branch whose keys begin like this.
+/// Rows in the order of their times.
+struct Timed<'a> {
+    table: Table,
+    /// What their keys begin with.
+    begin: &'a dyn Fn() -> KeyBuilder,
+    /// Where in their keys the time stands.
+    time_at: usize,
+}
+
+/// Those of these rows.
 fn stretches_of(
     view: &dyn Snapshot,
-    branch: &dyn Fn() -> KeyBuilder,
+    rows: &Timed<'_>,
     until: Timestamp,
     idle: i64,
     found: &mut Vec<RangeInclusive<Timestamp>>,
 ) -> Result<()> {
+    let begin = rows.begin;
     let times = |from: &[u8], to: Timestamp, direction, limit| -> Result<Vec<Timestamp>> {
-        let rows = view.scan(key::TIMES, from, &branch().time(to).end(), direction, limit)?;
-        Ok(rows.iter().filter_map(|(place, _)| key::time_at(place, 8)).collect())
+        let found = view.scan(rows.table, from, &begin().time(to).end(), direction, limit)?;
+        Ok(found.iter().filter_map(|(place, _)| key::time_at(place, rows.time_at)).collect())
     };
-    let mut from = branch().build();
+    let mut from = begin().build();
     let mut stretch: Option<(Timestamp, Timestamp)> = None;
     loop {
         let few = times(&from, until, Direction::Ascending, FEW)?;
@@ -305,13 +318,13 @@ fn stretches_of(
         let mut step = if end.micros_since(*first) <= idle { idle } else { 0 };
         while step >= idle / 2 {
             let reach = end.plus_micros(idle).min(until);
-            let far = times(&branch().time(end).end(), reach, Direction::Descending, 1)?;
+            let far = times(&begin().time(end).end(), reach, Direction::Descending, 1)?;
             let Some(far) = far.first() else { break };
             step = far.micros_since(end);
             end = *far;
         }
         stretch = Some((start, end));
-        from = branch().time(end).end();
+        from = begin().time(end).end();
     }
     found.extend(stretch.map(|(start, end)| start..=end));
     Ok(())

@@ -313,18 +313,13 @@ impl StateAt {
     /// As every read.
     pub fn metrics(&self) -> Result<SessionMetrics> {
         let number = self.session.number;
-        let checkpoints = checkpoint::times(&self.view, number, self.until())?;
+        let refs = &self.view.refs;
+        let checkpoints = checkpoint::count(&self.view, refs, number, self.until())?;
         let values = |kind| -> Result<Vec<Value>> {
             Ok(self.claims_of(kind)?.into_iter().map(|(_, entry)| entry.value).collect())
         };
-        let mut stretches = timeline::revision_stretches(
-            &self.view,
-            &self.view.refs,
-            number,
-            self.until(),
-            IDLE_AFTER,
-        )?;
-        stretches.extend(checkpoints.iter().map(|time| *time..=*time));
+        let mut stretches =
+            timeline::stretches(&self.view, refs, number, self.until(), IDLE_AFTER)?;
         let mut verifications = Vec::new();
         for kind in Kind::facts() {
             for known in self.facts_of(kind)? {
@@ -335,7 +330,7 @@ impl StateAt {
             }
         }
         Ok(SessionMetrics::of(
-            checkpoints.len() as u64,
+            checkpoints,
             &values(Kind::Hypothesis)?,
             &values(Kind::Gap)?,
             &verifications,

@@ -16,6 +16,15 @@ enum Event {
     Checkpoint,
     /// So many revisions, so many microseconds apart.
     Burst(u8, i64),
+    /// So many checkpoints.
+    Checkpoints(u8, i64),
+    /// A checkpoint that is taken back.
+    Undone,
+}
+
+fn burst() -> impl Strategy<Value = (u8, i64)> {
+    let idle = IDLE_AFTER.as_micros() as i64;
+    (30_u8..80, prop_oneof![1..SECOND, SECOND..idle, idle..2 * idle])
 }
 
 fn events() -> impl Strategy<Value = Vec<(i64, Event)>> {
@@ -32,8 +41,9 @@ fn events() -> impl Strategy<Value = Vec<(i64, Event)>> {
         2 => Just(Event::OnBranch),
         2 => Just(Event::Fact),
         1 => Just(Event::Checkpoint),
-        2 => (30_u8..80, prop_oneof![1..SECOND, SECOND..idle, idle..2 * idle])
-            .prop_map(|(count, apart)| Event::Burst(count, apart)),
+        1 => Just(Event::Undone),
+        2 => burst().prop_map(|(count, apart)| Event::Burst(count, apart)),
+        2 => burst().prop_map(|(count, apart)| Event::Checkpoints(count, apart)),
     ];
     proptest::collection::vec((pause, event), 1..25)
 }
@@ -44,7 +54,9 @@ fn write(session: &Session, act: &Act, number: usize, event: Event) {
     let write = match event {
         Event::Revision | Event::Burst(..) => write.change(change),
         Event::OnBranch => write.on("beside").change(change),
-        Event::Checkpoint => write.checkpoint(NewCheckpoint::manual("here")),
+        Event::Checkpoint | Event::Checkpoints(..) | Event::Undone => {
+            write.checkpoint(NewCheckpoint::manual("here"))
+        }
         Event::Fact => write.fact(Fact {
             kind: Kind::Prompt,
             id: format!("p{number}"),
@@ -56,32 +68,42 @@ fn write(session: &Session, act: &Act, number: usize, event: Event) {
         }),
     };
     write.commit().expect("a write");
+    if matches!(event, Event::Undone) {
+        session.undo(act, None).expect("an undo");
+    }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Of revisions that stand close only a few are looked at; the sum is that of all of them.
+    /// Of revisions and checkpoints that stand close only a few are looked at; the sum is that of all of them.
     #[test]
     fn the_time_in_debugging_is_the_sum_of_all_pauses_that_are_not_idle(events in events()) {
         let store = Store::in_memory().expect("a store");
         let session = store.create_session(&act(0), NewSession::named("s")).expect("a session");
         let mut now = act(0).now;
-        let mut times = Vec::new();
+        let (mut times, mut checkpoints) = (Vec::new(), Vec::new());
         let mut number = 0;
         session.write(&Act::asked("test", now)).change(note("n", "first")).commit().expect("a write");
         times.push(now);
         session.create_branch(&Act::asked("test", now), "beside", None, BranchMetadata::default()).expect("a branch");
         for (pause, event) in events {
             let (count, apart) = match event {
-                Event::Burst(count, apart) => (i64::from(count), apart),
+                Event::Burst(count, apart) | Event::Checkpoints(count, apart) => {
+                    (i64::from(count), apart)
+                }
                 _ => (1, 0),
             };
             now = now.plus_micros(pause);
             for _ in 0..count {
                 number += 1;
                 write(&session, &Act::asked("test", now), number, event);
-                times.push(now);
+                if !matches!(event, Event::Undone) {
+                    times.push(now);
+                }
+                if matches!(event, Event::Checkpoint | Event::Checkpoints(..)) {
+                    checkpoints.push(now);
+                }
                 now = now.plus_micros(apart);
             }
         }
@@ -93,6 +115,8 @@ proptest! {
             let pauses = known.windows(2).map(|pair| pair[1].micros_since(pair[0]));
             let spent: i64 = pauses.filter(|pause| *pause <= IDLE_AFTER.as_micros() as i64).sum();
             prop_assert_eq!(metrics.time_in_debugging.as_micros() as i64, spent);
+            let made = checkpoints.iter().filter(|time| **time <= until).count() as u64;
+            prop_assert_eq!(metrics.checkpoints_created, made);
         }
     }
 }
