@@ -1,5 +1,6 @@
 //! Numbers and byte strings in a row.
 
+use serde::Deserialize;
 use std::fmt;
 
 /// Bytes that are not what they should be: damaged, or written by something else.
@@ -141,12 +142,16 @@ pub(crate) fn unpack<T: serde::de::DeserializeOwned>(
     what: &'static str,
     bytes: &[u8],
 ) -> Result<T, DecodeError> {
-    let mut rest = bytes;
-    let mut reader = rmp_serde::Deserializer::new(&mut rest);
+    let wrong = |error: rmp_serde::decode::Error| DecodeError::new(what, error.to_string());
+    // It lends what it reads: names of fields, most of what there is, are compared where they stand.
+    let mut reader = rmp_serde::Deserializer::from_read_ref(bytes);
     reader.set_max_depth(MAX_DEPTH);
-    let value =
-        T::deserialize(&mut reader).map_err(|error| DecodeError::new(what, error.to_string()))?;
-    if rest.is_empty() { Ok(value) } else { Err(DecodeError::new(what, "bytes behind its end")) }
+    let value = T::deserialize(&mut reader).map_err(wrong)?;
+    // What is asked for reads one value's first byte and nothing in it, so only an end fails to give that byte.
+    match bool::deserialize(&mut reader) {
+        Err(rmp_serde::decode::Error::InvalidMarkerRead(_)) => Ok(value),
+        _ => Err(DecodeError::new(what, "bytes behind its end")),
+    }
 }
 
 /// How deep values may be nested: enough for data, too little to exhaust a stack.
@@ -197,9 +202,14 @@ mod tests {
 
     #[test]
     fn bytes_behind_a_record_are_refused() {
-        let mut bytes = pack(&crate::model::Value::from("x"));
+        let bytes = pack(&crate::model::Value::from("x"));
         assert!(unpack::<crate::model::Value>("value", &bytes).is_ok());
-        bytes.push(0);
-        assert!(unpack::<crate::model::Value>("value", &bytes).is_err());
+        // Whatever kind of value it would begin, and whether that is whole or not.
+        for first in 0..=u8::MAX {
+            for rest in [&[][..], &[0; 20]] {
+                let more = [&bytes, &[first][..], rest].concat();
+                assert!(unpack::<crate::model::Value>("value", &more).is_err(), "{first:#x}");
+            }
+        }
     }
 }
