@@ -10,7 +10,7 @@ use super::object::{self, DROPPED_OBJECT};
 use super::refs::{advance_by, effective, session};
 use super::rows::{Latest, Merged, Rows};
 use super::total;
-use crate::backend::{Direction, Position, RecordHash, Snapshot};
+use crate::backend::{Direction, Position, RecordHash, Snapshot, Table};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -36,11 +36,64 @@ pub(crate) fn apply(
     refs: &mut Refs,
     placed: &Placed,
 ) -> Result<()> {
+    apply_with(base, rows, refs, placed, true)
+}
+
+/// As [`apply`], without the rows that [`is_of_operations`], of a record that [`needs_no_operations`].
+pub(crate) fn apply_without_operations(
+    base: &dyn Snapshot,
+    rows: &mut Rows,
+    refs: &mut Refs,
+    placed: &Placed,
+) -> Result<()> {
+    apply_with(base, rows, refs, placed, false)
+}
+
+/// Whether a row says what operations there are, and how many: those that undo and the log read, and nobody else.
+pub(crate) fn is_of_operations(table: Table, key: &[u8]) -> bool {
+    are_of_operations(table) || (table == key::COUNTERS && key == key::TOTALS)
+}
+
+/// Whether all rows of a table do.
+pub(crate) fn are_of_operations(table: Table) -> bool {
+    table == key::OPERATIONS || table == key::OPERATION_IDS
+}
+
+/// Whether all rows that a record makes but those of its operation can be made without any of operations.
+pub(crate) fn needs_no_operations(record: &Record) -> bool {
+    record.changes.iter().all(|change| {
+        matches!(
+            change,
+            RecordChange::Refs(_)
+                | RecordChange::Session { .. }
+                | RecordChange::Pinned { .. }
+                | RecordChange::Used { .. }
+                | RecordChange::Branch { .. }
+                | RecordChange::BranchChanged { .. }
+                | RecordChange::Switched { .. }
+                | RecordChange::Object { .. }
+                | RecordChange::Segment { .. }
+                | RecordChange::Revision { .. }
+                | RecordChange::Checkpoint { .. }
+                | RecordChange::Facts { .. }
+                | RecordChange::Bookmark { .. }
+                | RecordChange::Schedule { .. }
+        )
+    })
+}
+
+fn apply_with(
+    base: &dyn Snapshot,
+    rows: &mut Rows,
+    refs: &mut Refs,
+    placed: &Placed,
+    with_operations: bool,
+) -> Result<()> {
     let added = TotalsRow::default();
     let mut indexer = Indexer { base, rows, placed, counter: None, added, cut: added };
     let mut operation = None;
     for change in &placed.record.changes {
-        let effect = indexer.change(refs, change)?;
+        let effect = indexer.change(refs, change)?.filter(|_| with_operations);
         if let (Some(number), Some(effect)) = (change.session(), effect) {
             let row = indexer.operation_row(&mut operation, refs, number)?;
             row.effects.push(effect);
@@ -55,7 +108,9 @@ pub(crate) fn apply(
     if let Some(row) = operation {
         indexer.put_operation(&row);
     }
-    indexer.put_totals()?;
+    if with_operations {
+        indexer.put_totals()?;
+    }
     if let Some(counter) = indexer.counter {
         rows.put(key::COUNTERS, key::NEXT_OBJECT.to_vec(), counter.to_be_bytes().to_vec());
     }

@@ -13,18 +13,43 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::format::{Record, RecordChange, Refs, key};
 use crate::model::{SessionId, SessionNumber};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// One consistent moment of a store, to read from.
 #[derive(Clone)]
 pub(crate) struct View {
     base: Arc<dyn Snapshot>,
     rows: Arc<Rows>,
+    /// Where `rows` has none of operations: what has them too.
+    whole: Option<Arc<Whole>>,
     position: Position,
     opened: Arc<Opened>,
     /// Whether something in it still waits in the spool: its numbers may become others.
     pub(crate) planned: bool,
     pub(crate) refs: Arc<Refs>,
+}
+
+/// All rows of a tail, made when somebody asks for those of operations: they are a third of the work, since each operation is
+/// looked for in the index first.
+#[derive(Default)]
+struct Whole {
+    records: Vec<Arc<Placed>>,
+    rows: OnceLock<Rows>,
+}
+
+impl Whole {
+    fn rows(&self, base: &dyn Snapshot) -> Result<&Rows> {
+        if let Some(rows) = self.rows.get() {
+            return Ok(rows);
+        }
+        let mut rows = Rows::default();
+        index::look_up_operations(base, &mut rows, &self.records)?;
+        let mut refs = Refs::default();
+        for placed in &self.records {
+            index::apply(base, &mut rows, &mut refs, placed)?;
+        }
+        Ok(self.rows.get_or_init(|| rows))
+    }
 }
 
 impl Objects for View {
@@ -38,6 +63,9 @@ impl View {
     pub(super) fn with(mut self, record: Record) -> Result<Self> {
         // Any position behind the end will do: it is known to nobody but this moment.
         let placed = Placed { position: self.position, hash: Default::default(), record };
+        if let Some(whole) = self.whole.take() {
+            self.rows = Arc::new(whole.rows(&*self.base)?.clone());
+        }
         let rows = Arc::make_mut(&mut self.rows);
         index::apply(&*self.base, rows, Arc::make_mut(&mut self.refs), &placed)?;
         self.position += 1;
@@ -62,7 +90,26 @@ impl View {
 
     /// The same moment, read from the store itself: nothing that was read before is used again.
     pub(crate) fn merged(&self) -> Merged<'_> {
-        Merged { base: &*self.base, rows: &self.rows, position: self.position }
+        self.over(&self.rows)
+    }
+
+    /// Whether the rows of operations were made.
+    #[cfg(test)]
+    pub(crate) fn has_operations(&self) -> bool {
+        self.whole.as_ref().is_none_or(|whole| whole.rows.get().is_some())
+    }
+
+    fn over<'a>(&'a self, rows: &'a Rows) -> Merged<'a> {
+        Merged { base: &*self.base, rows, position: self.position }
+    }
+
+    /// What has the rows of operations.
+    fn with_operations(&self) -> Result<Merged<'_>, backend::Error> {
+        let rows = self.whole.as_ref().map_or(Ok(&*self.rows), |whole| whole.rows(&*self.base));
+        rows.map(|rows| self.over(rows)).map_err(|error| match error {
+            Error::Backend(error) => error,
+            other => backend::Error::Index { action: "read", source: Box::new(other) },
+        })
     }
 }
 
@@ -72,6 +119,9 @@ impl Snapshot for View {
     }
 
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, backend::Error> {
+        if index::is_of_operations(table, key) {
+            return self.with_operations()?.get(table, key);
+        }
         self.merged().get(table, key)
     }
 
@@ -80,6 +130,9 @@ impl Snapshot for View {
         table: Table,
         keys: &[Vec<u8>],
     ) -> Result<Vec<Option<Vec<u8>>>, backend::Error> {
+        if keys.iter().any(|key| index::is_of_operations(table, key)) {
+            return self.with_operations()?.get_many(table, keys);
+        }
         self.merged().get_many(table, keys)
     }
 
@@ -91,6 +144,9 @@ impl Snapshot for View {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<Row>, backend::Error> {
+        if index::are_of_operations(table) || table == key::COUNTERS {
+            return self.with_operations()?.scan(table, from, to, direction, limit);
+        }
         self.merged().scan(table, from, to, direction, limit)
     }
 }
@@ -112,6 +168,8 @@ struct Known {
     /// The rows of the first `indexed` records.
     rows: Arc<Rows>,
     rows_refs: Refs,
+    /// Where those have none of operations: what makes all.
+    whole: Option<Arc<Whole>>,
     indexed: usize,
     loaded: bool,
 }
@@ -145,14 +203,34 @@ impl Known {
 
     /// Makes the rows of the records that have none yet. With half of a record they would be those of no moment: they are taken
     /// out meanwhile, and after an error begun anew.
+    ///
+    /// Those of operations are left to whoever asks for them, until somebody does, or a record needs them.
     fn index(&mut self, base: &dyn Snapshot) -> Result<()> {
-        let from = std::mem::take(&mut self.indexed);
+        let mut from = std::mem::take(&mut self.indexed);
         let (mut rows, mut refs) =
             (std::mem::take(&mut self.rows), std::mem::take(&mut self.rows_refs));
+        let whole = self.whole.take();
+        let asked_for = whole.as_ref().and_then(|whole| whole.rows.get());
+        let none_yet = from == 0 || (whole.is_some() && asked_for.is_none());
         let new = self.records.get(from..).unwrap_or_default();
-        let changed = Arc::make_mut(&mut rows);
-        index::look_up_operations(base, changed, new)?;
-        new.iter().try_for_each(|placed| index::apply(base, changed, &mut refs, placed))?;
+        if none_yet && new.iter().all(|placed| index::needs_no_operations(&placed.record)) {
+            let changed = Arc::make_mut(&mut rows);
+            for placed in new {
+                index::apply_without_operations(base, changed, &mut refs, placed)?;
+            }
+            let records = self.records.clone();
+            self.whole = Some(Arc::new(Whole { records, rows: OnceLock::new() }));
+        } else {
+            if let Some(all) = asked_for {
+                rows = Arc::new(all.clone());
+            } else if none_yet {
+                (rows, refs, from) = Default::default();
+            }
+            let new = self.records.get(from..).unwrap_or_default();
+            let changed = Arc::make_mut(&mut rows);
+            index::look_up_operations(base, changed, new)?;
+            new.iter().try_for_each(|placed| index::apply(base, changed, &mut refs, placed))?;
+        }
         (self.rows, self.rows_refs, self.indexed) = (rows, refs, self.records.len());
         Ok(())
     }
@@ -494,6 +572,7 @@ impl Live {
         Ok(View {
             base,
             rows: Arc::clone(&known.rows),
+            whole: known.whole.clone(),
             position: known.end,
             opened: Arc::clone(&known.opened),
             planned: false,

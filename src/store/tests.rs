@@ -205,6 +205,43 @@ fn a_tail_means_the_same_record_by_record_all_at_once_and_applied() {
     assert_eq!(long.effects.len(), 6, "{:?}", long.effects);
 }
 
+/// Of a tail that nothing is taken back in, operations have no rows before somebody asks for them. Whoever asks, and when, is
+/// told the same.
+#[test]
+fn operations_are_the_same_whenever_they_are_asked_for() {
+    let told = |asks: &dyn Fn(usize) -> bool| {
+        let store = Store::in_memory().unwrap();
+        let act = Act::asked("test", Timestamp::default());
+        let session = store.create_session(&act, NewSession::named("s")).unwrap();
+        note(&session, "N0");
+        assert!(store.maintain(0).unwrap());
+        let mut asked = false;
+        for n in 1..9 {
+            note(&session, &format!("N{n}"));
+            if n % 2 == 0 {
+                session.write(&act).checkpoint(NewCheckpoint::manual("here")).commit().unwrap();
+            }
+            let view = store.engine.live.view().unwrap();
+            assert_eq!(view.has_operations(), asked, "{n}");
+            if asks(n) {
+                let count = session.operations(100).unwrap().len();
+                assert_eq!(count, 1 + n + n / 2);
+                asked = true;
+            }
+        }
+        let changes: Vec<_> =
+            session.operations(100).unwrap().iter().map(|one| one.effects.len()).collect();
+        assert!(store.maintain(0).unwrap());
+        let applied: Vec<_> =
+            session.operations(100).unwrap().iter().map(|one| one.effects.len()).collect();
+        assert_eq!(changes, applied);
+        changes
+    };
+    let never = told(&|_| false);
+    assert_eq!(told(&|_| true), never);
+    assert_eq!(told(&|n| n == 5), never);
+}
+
 /// A snapshot is compared with the claims as they were last read whole, which follow what this process writes. Whatever else
 /// moves the head, a snapshot of what stands there changes nothing.
 #[test]
