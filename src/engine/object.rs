@@ -5,7 +5,7 @@ use crate::backend::{Snapshot, Table};
 use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{self, Delta, ObjectKind, SideRange, sealed_id};
-use crate::model::ObjectId;
+use crate::model::{ObjectId, TextRef, Value};
 
 /// Stands in place of the number of an object that a repair could not save. It is never given out.
 pub(crate) const LOST_OBJECT: u64 = 0;
@@ -108,4 +108,15 @@ pub(crate) fn named_by(delta: &[u8]) -> Result<Vec<ObjectId>> {
     Ok(sides
         .filter_map(|side| if let SideRange::Blob(id) = side { Some(id) } else { None })
         .collect())
+}
+
+/// The long texts in a value that are objects of their own. The others stand in a source.
+pub(crate) fn texts_in(value: &Value) -> Vec<ObjectId> {
+    let mut found = Vec::new();
+    TextRef::each_in(value, &mut |text| {
+        if text.place.is_none() {
+            found.push(text.hash);
+        }
+    });
+    found
 }

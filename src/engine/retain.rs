@@ -1,11 +1,10 @@
 //! Retention: which revisions fold into which, what they changed together, and what nothing names any more.
 
 mod going;
+mod loose;
 
-use super::derive::each;
-use super::index::{find_operation, fold, gone};
+use super::index::{find_operation, fold};
 use super::lineage::{self, At, Stretch};
-use super::live::View;
 use super::merge;
 use super::object;
 use super::refs::session;
@@ -15,13 +14,14 @@ use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    Delta, DeltaChange, DeltaPart, Effect, FoldRow, Gone, Header, ObjectKind, Record, RecordChange,
-    Refs, RevisionRow, SequenceRow, Side, open, sealed_kind,
+    Delta, DeltaChange, DeltaPart, Effect, FoldRow, Header, ObjectKind, OperationRow, RecordChange,
+    Refs, RevisionRow, SequenceRow, Side, open,
 };
-use crate::model::{BranchNumber, ObjectId, Operation, OperationId, SessionNumber, Timestamp};
+use crate::model::{BranchNumber, Operation, OperationId, SessionNumber, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use going::Going;
+pub(crate) use loose::{hiders, loose_blobs};
 
 /// So many revisions are folded by one record at most: whoever reads the tail holds their rows in memory.
 pub(crate) const MAX_RUN: u64 = 2000;
@@ -220,11 +220,20 @@ pub(crate) fn check_own(
     Ok(())
 }
 
+/// Whether what an operation took out of sight is gone for good. A redo did again what another one did: then it is that one.
+pub(crate) fn is_swept(view: &dyn Snapshot, row: &OperationRow) -> Result<bool> {
+    let swept = |effect: &Effect| matches!(effect, Effect::Swept { .. });
+    let undo = row.takes_back.map(|undo| find_operation(view, &undo)).transpose()?.flatten();
+    let first = undo.and_then(|undo| undo.takes_back);
+    let first = first.map(|first| find_operation(view, &first)).transpose()?.flatten();
+    Ok(first.as_ref().unwrap_or(row).effects.iter().any(swept))
+}
+
 /// Whether a pruning that was taken back can be done again.
 pub(crate) fn check_pruning(view: &dyn Snapshot, id: &OperationId) -> Result<()> {
-    let row = find_operation(view, id)?;
-    let swept = |effect: &Effect| matches!(effect, Effect::Swept { .. });
-    if row.is_some_and(|row| row.effects.iter().any(swept)) {
+    if let Some(row) = find_operation(view, id)?
+        && is_swept(view, &row)?
+    {
         return Err(Error::Conflict(
             "its time to be done again is over: prune anew instead".to_owned(),
         ));
@@ -276,126 +285,4 @@ fn taken_out(view: &dyn Snapshot, pruning: &Pruning) -> Result<Vec<RevisionRow>>
         }
     }
     Ok(rows)
-}
-
-/// The large values that only what a pruning took out of sight names.
-pub(crate) fn loose_blobs(view: &View, pruning: &Pruning) -> Result<Loose> {
-    let mut ids = BTreeSet::new();
-    let mut going = BTreeSet::new();
-    for row in taken_out(view, pruning)? {
-        for part in row.parts {
-            going.insert(part);
-            let content = object::content(view, ObjectKind::Delta, part)?;
-            ids.extend(object::named_by(&content)?);
-        }
-    }
-    let mut sessions = BTreeSet::new();
-    for (number, session) in (0..).zip(&view.refs.sessions) {
-        if session.gone == Some(Gone::Pruned(pruning.operation)) {
-            let owned = gone::owned(view, number)?;
-            going.extend(owned.objects);
-            ids.extend(owned.named);
-            sessions.insert(number);
-        }
-    }
-    let mut loose = Loose::new(ids);
-    loose.keep_stored(view, &going, &sessions)?;
-    Ok(loose)
-}
-
-/// Large values that nothing was seen to name. A name is looked for as the bytes it has: what looks like one by chance is
-/// kept.
-#[derive(Clone)]
-pub(crate) struct Loose {
-    ids: BTreeSet<ObjectId>,
-    /// By the first bytes of what names them: in deltas their bytes, in texts of facts and checkpoints their digits.
-    by_start: BTreeMap<[u8; 8], Vec<(Vec<u8>, ObjectId)>>,
-}
-
-impl Loose {
-    fn new(ids: BTreeSet<ObjectId>) -> Self {
-        let mut by_start: BTreeMap<[u8; 8], Vec<(Vec<u8>, ObjectId)>> = BTreeMap::new();
-        for id in &ids {
-            for name in [id.as_bytes().to_vec(), id.to_string().into_bytes()] {
-                let start = *name.first_chunk().expect("8 of 32 bytes, or of 64 digits");
-                by_start.entry(start).or_default().push((name, *id));
-            }
-        }
-        Self { ids, by_start }
-    }
-
-    pub(crate) fn into_ids(self) -> Vec<ObjectId> {
-        self.ids.into_iter().collect()
-    }
-
-    /// Whatever these bytes name is kept.
-    fn keep_in(&mut self, bytes: &[u8]) {
-        for (place, start) in bytes.array_windows().enumerate() {
-            for (name, id) in self.by_start.get(start).into_iter().flatten() {
-                if bytes.get(place..).is_some_and(|rest| rest.starts_with(name)) {
-                    self.ids.remove(id);
-                }
-            }
-        }
-    }
-
-    /// Whatever this object names is kept. What cannot be read may name anything: that is an error.
-    fn keep_in_object(&mut self, sealed: &[u8]) -> Result<()> {
-        let wrong = || Error::corrupt("an object that may name others");
-        let kind = sealed_kind(sealed).map_err(wrong())?;
-        // Chunks are whole entries and blobs whole values: what they name is named by a delta too.
-        if matches!(kind, ObjectKind::Delta | ObjectKind::Page) {
-            self.keep_in(&open(kind, sealed).map_err(wrong())?);
-        }
-        Ok(())
-    }
-
-    /// Whatever any object or row names is kept, but for the objects and sessions that are going.
-    fn keep_stored(
-        &mut self,
-        view: &dyn Snapshot,
-        going: &BTreeSet<u64>,
-        sessions: &BTreeSet<SessionNumber>,
-    ) -> Result<()> {
-        for table in [key::CHECKPOINTS, key::OPERATIONS, key::BOOKMARKS] {
-            each(view, table, |place, row| {
-                if key::short_at(place, 0).is_none_or(|session| !sessions.contains(&session)) {
-                    self.keep_in(row);
-                }
-                Ok(())
-            })?;
-        }
-        each(view, key::OBJECTS, |place, sealed| {
-            let number = key::last_number(place).unwrap_or(0);
-            if going.contains(&number) { Ok(()) } else { self.keep_in_object(sealed) }
-        })
-    }
-
-    /// Whatever this record names is kept.
-    pub(crate) fn keep_recorded(&mut self, record: &Record) -> Result<()> {
-        if self.ids.is_empty() {
-            return Ok(());
-        }
-        self.keep_in(&record.encode());
-        // Objects may be compressed.
-        for change in &record.changes {
-            match change {
-                RecordChange::Object { object } => self.keep_in_object(&object.0)?,
-                RecordChange::Revision { delta, .. } | RecordChange::Folded { delta, .. } => {
-                    delta.iter().try_for_each(|part| self.keep_in_part(part))?;
-                }
-                RecordChange::Facts { page, .. } => self.keep_in_part(page)?,
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn keep_in_part(&mut self, part: &DeltaPart) -> Result<()> {
-        match part {
-            DeltaPart::Inline(sealed) => self.keep_in_object(&sealed.0),
-            // It stands in a record before, or was stored already.
-            DeltaPart::Named(_) => Ok(()),
-        }
-    }
 }

@@ -26,6 +26,10 @@ use std::ops::ControlFlow;
 /// How long pruning can be taken back, unless somebody says otherwise: 14 days, in microseconds.
 pub const UNDO_MICROS: i64 = 14 * 24 * 3_600_000_000;
 
+/// So often what only a pruning names is looked for beside those who write. If they write more each time than is remembered of
+/// it, they wait for the next look.
+const LOOKS: u32 = 3;
+
 /// A checkpoint and why it stays; it goes if there is no reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
@@ -437,10 +441,15 @@ impl Store {
     /// As every write.
     pub fn sweep(&self, now: Timestamp, until: Timestamp) -> Result<Swept> {
         let mut swept = Swept::default();
+        let mut looks = 0;
         loop {
             let view = self.engine.live.view()?;
             let Some(pruning) = retain::prunings(&view, until)?.into_iter().next() else { break };
-            let Sweep::Done(values) = self.sweep_one(now, &view, &pruning)? else { continue };
+            let Sweep::Done(values) = self.sweep_one(now, &view, &pruning, looks)? else {
+                looks += 1;
+                continue;
+            };
+            looks = 0;
             swept.values += values;
             swept.prunings += 1;
         }
@@ -460,7 +469,14 @@ impl Store {
         Ok(pending.last().is_some_and(|newest| newest.time > time))
     }
 
-    fn sweep_one(&self, now: Timestamp, view: &View, pruning: &Pruning) -> Result<Sweep> {
+    /// Sweeps a pruning as it is seen in `view`, after so many looks in vain.
+    fn sweep_one(
+        &self,
+        now: Timestamp,
+        view: &View,
+        pruning: &Pruning,
+        looks: u32,
+    ) -> Result<Sweep> {
         let operation = Act::hook("sweep", now).operation()?;
         // Looking through all objects takes long: it is done before the lock is taken, and what came since is looked
         // through under it.
@@ -470,7 +486,14 @@ impl Store {
             let pending = retain::prunings(&desk.view()?, pruning.time)?;
             let since = self.engine.live.records_since(seen);
             let mut changes = since.iter().flatten().flat_map(|placed| &placed.record.changes);
-            let came_back = |change: &RecordChange| matches!(change, RecordChange::Unfolded { .. });
+            let came_back = |change: &RecordChange| {
+                matches!(
+                    change,
+                    RecordChange::Unfolded { .. }
+                        | RecordChange::CheckpointShown { .. }
+                        | RecordChange::SessionShown { .. }
+                )
+            };
             if !pending.iter().any(|one| one.operation == pruning.operation)
                 || changes.any(came_back)
             {
@@ -482,8 +505,9 @@ impl Store {
                     records.iter().try_for_each(|placed| loose.keep_recorded(&placed.record))?;
                     loose.into_ids()
                 }
-                // Too much has happened: large values stay, the rest goes.
-                None => Vec::new(),
+                // More has happened than is remembered.
+                None if looks < LOOKS => return Ok((None, Sweep::Again)),
+                None => retain::loose_blobs(&desk.view()?, pruning)?.into_ids(),
             };
             let values = blobs.len() as u64;
             let change = RecordChange::Swept {
@@ -502,7 +526,8 @@ impl Store {
 enum Sweep {
     /// So many large values are gone.
     Done(u64),
-    /// Somebody swept it meanwhile, or brought folded revisions back, which may name what was found loose: look again.
+    /// Somebody swept it meanwhile, or brought back what may name what was found loose, or wrote more than is remembered:
+    /// look again.
     Again,
 }
 

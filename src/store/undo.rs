@@ -95,6 +95,13 @@ const fn is_final(effect: &Effect) -> bool {
     matches!(effect, Effect::Swept { .. } | Effect::Purged { .. })
 }
 
+fn swept(row: &OperationRow) -> Error {
+    Error::Conflict(format!(
+        "what '{}' pruned is gone for good: its time to be taken back is over",
+        row.operation.verb
+    ))
+}
+
 /// What an undo or a redo did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undone {
@@ -280,6 +287,9 @@ impl Session {
                     }
                 }
                 Effect::CheckpointHidden { old } => {
+                    if retain::is_swept(view, target)? {
+                        return Err(swept(target));
+                    }
                     changes
                         .push(RecordChange::CheckpointShown { session, checkpoint: old.clone() });
                 }
@@ -375,12 +385,7 @@ impl Session {
                         "what was purged is gone for good: a purge cannot be taken back".to_owned(),
                     ));
                 }
-                Effect::Swept { .. } => {
-                    return Err(Error::Conflict(format!(
-                        "what '{}' pruned is gone for good: its time to be taken back is over",
-                        target.operation.verb
-                    )));
-                }
+                Effect::Swept { .. } => return Err(swept(target)),
             }
         }
         let last = self.last_checkpoint_without(view, &hidden)?;

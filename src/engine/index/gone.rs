@@ -8,7 +8,7 @@ use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{
     CheckpointRow, Effect, Header, ObjectKind, OperationRow, Page, RevisionRow, SegmentRow,
 };
-use crate::model::{ObjectId, SessionNumber, TextRef};
+use crate::model::{ObjectId, SessionNumber};
 use std::collections::BTreeSet;
 
 /// Tables whose keys begin with the session.
@@ -62,9 +62,7 @@ pub(crate) fn owned(view: &dyn Snapshot, number: SessionNumber) -> Result<Owned>
     }
     for (_, row) in rows(view, key::CHECKPOINTS, number)? {
         let row = CheckpointRow::decode(&row).map_err(Error::corrupt("a checkpoint"))?;
-        TextRef::each_in(&row.checkpoint.body, &mut |text| {
-            owned.named.insert(text.hash);
-        });
+        owned.named.extend(object::texts_in(&row.checkpoint.body));
     }
     for (_, row) in rows(view, key::SEGMENTS, number)? {
         let row = SegmentRow::decode(&row).map_err(Error::corrupt("a part of a blob"))?;
@@ -76,14 +74,19 @@ pub(crate) fn owned(view: &dyn Snapshot, number: SessionNumber) -> Result<Owned>
         let whose = key::short_at(place, 0) == Some(number);
         let row = OperationRow::decode(row).map_err(Error::corrupt("an operation"))?;
         for effect in row.effects {
-            if let Effect::Facts { page, .. } = effect
-                && object::stands(page)
-            {
-                if whose {
-                    own.insert(page)
-                } else {
-                    others.insert(page)
-                };
+            match effect {
+                Effect::Facts { page, .. } if object::stands(page) => {
+                    if whose {
+                        own.insert(page)
+                    } else {
+                        others.insert(page)
+                    };
+                }
+                // It could come back as it was.
+                Effect::CheckpointHidden { old } | Effect::CheckpointChanged { old } if whose => {
+                    owned.named.extend(object::texts_in(&old.body));
+                }
+                _ => {}
             }
         }
         Ok(())
@@ -93,9 +96,7 @@ pub(crate) fn owned(view: &dyn Snapshot, number: SessionNumber) -> Result<Owned>
         let content = object::content(view, ObjectKind::Page, *page)?;
         let page = Page::decode(&content).map_err(Error::corrupt("a page of facts"))?;
         for fact in page.facts {
-            TextRef::each_in(&fact.value, &mut |text| {
-                owned.named.insert(text.hash);
-            });
+            owned.named.extend(object::texts_in(&fact.value));
         }
     }
     Ok(owned)

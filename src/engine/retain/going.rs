@@ -4,14 +4,15 @@ use super::super::derive::{self, each};
 use super::super::index::gone;
 use super::super::live::View;
 use super::super::object;
-use super::{Loose, Run};
+use super::Run;
+use super::loose::{Leaving, Loose};
 use crate::backend::Table;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     CheckpointRow, Delta, DeltaPart, KeyframeRow, ObjectKind, compress_sealed, open,
 };
-use crate::model::{BranchNumber, Checkpoint, ObjectId, OperationId, SessionNumber};
+use crate::model::{BranchNumber, Checkpoint, CheckpointId, ObjectId, OperationId, SessionNumber};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The row by which the history of a claim finds a change.
@@ -34,13 +35,14 @@ pub(crate) struct Going {
     rows: u64,
     /// Objects that nothing else points to, with what goes with each.
     objects: BTreeMap<u64, u64>,
-    /// Large values that these name.
+    /// Large values and long texts that these, or checkpoints, name.
     named: BTreeSet<ObjectId>,
     /// Large values that what stands for them names.
     held: BTreeSet<ObjectId>,
     /// By session, branch and the revision folded into: the first revision, and the bytes of what stands for them.
     folds: BTreeMap<(SessionNumber, BranchNumber, u64), (u64, u64)>,
     sessions: BTreeSet<SessionNumber>,
+    checkpoints: BTreeSet<CheckpointId>,
 }
 
 impl Going {
@@ -78,6 +80,8 @@ impl Going {
 
     /// A checkpoint: its number and its id stay.
     pub(crate) fn checkpoint(&mut self, number: SessionNumber, one: &Checkpoint) -> Result<()> {
+        self.checkpoints.insert(one.id);
+        self.named.extend(object::texts_in(&one.body));
         let operation = OperationId::from_bytes([0; 16]);
         let row = CheckpointRow { checkpoint: one.clone(), operation };
         self.row(&of(number).time(one.time).number(one.sequence).build(), &row.encode());
@@ -119,6 +123,7 @@ impl Going {
         self.held.append(&mut other.held);
         self.folds.append(&mut other.folds);
         self.sessions.append(&mut other.sessions);
+        self.checkpoints.append(&mut other.checkpoints);
     }
 
     /// About how many bytes of the index come free once all of it is swept, in a view from before it went.
@@ -148,8 +153,14 @@ impl Going {
         if self.named.is_subset(&self.held) {
             return Ok(0);
         }
-        let going = self.objects.keys().copied().collect();
-        loose.keep_stored(view, &going, &self.sessions)?;
+        loose.keep_stored(
+            view,
+            &Leaving {
+                objects: self.objects.keys().copied().collect(),
+                sessions: self.sessions.clone(),
+                checkpoints: self.checkpoints.clone(),
+            },
+        )?;
         let mut bytes = 0;
         for id in loose.into_ids() {
             if let Some(number) = object::number(view, &id)? {

@@ -145,15 +145,28 @@ impl<'a> Replay<'a> {
                 }
             }
         }
+        let mut in_sight = HashSet::new();
         let (from, to) = (of(self.number).build(), of(self.number).end());
         for (_, row) in
             self.view.scan(key::CHECKPOINTS, &from, &to, Direction::Ascending, usize::MAX)?
         {
             let row = CheckpointRow::decode(&row).map_err(Error::corrupt("a checkpoint"))?;
             let version = (row.checkpoint.sequence, Some(row.checkpoint.clone()));
+            in_sight.insert(row.checkpoint.id);
             checkpoints.entry(row.checkpoint.id).or_default().push(version);
         }
-        for (id, versions) in checkpoints {
+        let gone: HashSet<OperationId> = self
+            .operations
+            .iter()
+            .filter(|row| row.effects.iter().any(|effect| matches!(effect, Effect::Swept { .. })))
+            .map(|row| row.operation.id)
+            .collect();
+        let hiders = retain::hiders(self.operations.iter());
+        for (id, mut versions) in checkpoints {
+            // What it was before went with it: long texts that its copies name are gone.
+            if !in_sight.contains(&id) && hiders.get(&id).is_some_and(|one| gone.contains(one)) {
+                versions.iter_mut().for_each(|(_, version)| *version = None);
+            }
             let mut next = None;
             let mut known = Vec::with_capacity(versions.len());
             for (sequence, version) in versions.into_iter().rev() {

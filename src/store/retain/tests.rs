@@ -56,7 +56,7 @@ fn what_came_back_while_somebody_looked_for_loose_values_keeps_them() {
     let large = text(1, 9000);
     let (session, view, pruning) = pruned(&large);
     session.undo(&act(5), None).unwrap();
-    let swept = session.store.sweep_one(act(6).now, &view, &pruning).unwrap();
+    let swept = session.store.sweep_one(act(6).now, &view, &pruning, 0).unwrap();
     assert_eq!(swept, Sweep::Again);
     assert_eq!(description(&session, 1, "a").unwrap(), large);
 
@@ -74,7 +74,7 @@ fn a_value_that_was_written_again_while_somebody_looked_is_kept() {
     let mut claims: Vec<_> = (0..20).map(|n| put(&format!("c{n}"), text(100 + n, 3000))).collect();
     claims.push(put("a", large.clone()));
     let again = revise(&session, 5, claims);
-    let swept = session.store.sweep_one(act(6).now, &view, &pruning).unwrap();
+    let swept = session.store.sweep_one(act(6).now, &view, &pruning, 0).unwrap();
     assert_eq!(swept, Sweep::Done(0));
     assert_eq!(description(&session, again, "a").unwrap(), large);
 }
@@ -132,4 +132,25 @@ fn a_value_that_a_fact_has_too_is_kept() {
     let known = state.facts_of(Kind::Message).unwrap().pop().unwrap().fact.value;
     let reference = crate::model::TextRef::from_value(known.field("text").unwrap()).unwrap();
     assert_eq!(session.text(None, &reference, &|_, _| None).unwrap(), large);
+}
+
+/// A session was dropped, somebody looked for what only it names, and it was brought back before the sweep: its large values were
+/// gone.
+#[test]
+fn a_session_that_came_back_while_somebody_looked_keeps_its_values() {
+    let large = text(1, 9000);
+    let store = Store::in_memory().unwrap();
+    let old = store.create_session(&act(0), NewSession::named("old")).unwrap();
+    revise(&old, 1, vec![put("a", large.clone())]);
+    let work = store.create_session(&act(600), NewSession::named("work")).unwrap();
+    revise(&work, 600, vec![put("b", "at work".to_owned())]);
+    let rules = Retention { sessions: Some(1_000_000), ..Retention::none() };
+    assert_eq!(work.prune(&act(601), &rules).unwrap().sessions.len(), 1);
+    let view = store.engine.live.view().unwrap();
+    let pruning = retain::prunings(&view, act(700).now).unwrap().pop().unwrap();
+    assert_eq!(retain::loose_blobs(&view, &pruning).unwrap().into_ids().len(), 1);
+    work.undo(&act(602), None).unwrap();
+    let swept = store.sweep_one(act(603).now, &view, &pruning, 0).unwrap();
+    assert_eq!(swept, Sweep::Again);
+    assert_eq!(description(&store.session("old").unwrap(), 1, "a").unwrap(), large);
 }

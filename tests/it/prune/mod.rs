@@ -4,6 +4,7 @@ mod bytes;
 mod ended;
 mod held;
 mod kill;
+mod texts;
 
 use forge_store::diff::State;
 use forge_store::error::Error;

@@ -1,0 +1,195 @@
+//! Long texts in the bodies of checkpoints: objects of their own. They were never swept: only what deltas, facts and sessions
+//! that went had named was looked at.
+
+use super::{act, bare, create, open, revise, time};
+use forge_store::error::Error;
+use forge_store::model::{CheckpointId, Fact, Kind, Origin, Retention, TextRef, Value};
+use forge_store::store::{
+    BundleRange, Depth, NewCheckpoint, NewSession, Options, Outcome, Session, Store,
+};
+use std::io::Cursor;
+use std::path::Path;
+
+/// Each of these texts is an object of its own.
+fn long(about: &str) -> String {
+    format!("{about} ").repeat(3000)
+}
+
+/// A checkpoint whose body refers to a long text; returns the reference.
+fn checkpoint(session: &Session, minutes: i64, about: &str) -> (CheckpointId, TextRef) {
+    named(session, minutes, about, NewCheckpoint::manual(about))
+}
+
+fn named(
+    session: &Session,
+    minutes: i64,
+    about: &str,
+    wanted: NewCheckpoint,
+) -> (CheckpointId, TextRef) {
+    let act = act(minutes);
+    let mut write = session.write(&act);
+    let text = write.text(&long(about));
+    let reference = TextRef::from_value(&text).expect("it is long");
+    let wanted = NewCheckpoint { body: Value::from([("summary", text)]), ..wanted };
+    let made = write.checkpoint(wanted).commit().unwrap().checkpoint.unwrap();
+    (made.id, reference)
+}
+
+fn fact(session: &Session, minutes: i64, about: &str) {
+    let act = act(minutes);
+    let mut write = session.write(&act);
+    let text = write.text(&long(about));
+    let (at, id) = (act.now, format!("f{minutes}"));
+    let value = Value::from([("text", text)]);
+    let (kind, origin) = (Kind::Message, Origin::Recorded);
+    write.fact(Fact { kind, id, at, origin, place: 0, recorded_at: at, value }).commit().unwrap();
+}
+
+fn is_there(session: &Session, text: &TextRef, about: &str) -> bool {
+    match session.text(None, text, &|_, _| None) {
+        Ok(found) => {
+            assert_eq!(found, long(about));
+            true
+        }
+        Err(Error::Corrupt { .. }) => false,
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+fn objects(path: &Path) -> u64 {
+    let verified = Store::verify(path, Depth::ReadData, time(9000), None).unwrap();
+    assert_eq!(verified.outcome, Outcome::Clean, "{:?}", verified.findings);
+    verified.checked.objects
+}
+
+/// Drops every checkpoint but the newest, and folds nothing.
+fn drops() -> Retention {
+    Retention { revisions: i64::MAX / 4, ..bare() }
+}
+
+fn export(store: &Store, session: &Session) -> Vec<u8> {
+    let mut bundle = Vec::new();
+    let mut write = |bytes: &[u8]| {
+        bundle.extend_from_slice(bytes);
+        Ok::<_, Error>(())
+    };
+    let range = BundleRange { session: session.clone(), from: 0, to: None };
+    store.export_bundle(&[range], &mut write).unwrap();
+    bundle
+}
+
+#[test]
+fn a_text_of_a_pruned_checkpoint_goes_with_it_and_one_that_something_else_names_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let store = create(&path);
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    revise(&session, 1, &[("n", Some("a note".to_owned()))]);
+    let (_, own) = checkpoint(&session, 2, "own");
+    let (_, of_fact) = checkpoint(&session, 3, "fact");
+    let (_, of_other) = checkpoint(&session, 4, "other");
+    fact(&session, 5, "fact");
+    let other = store.create_session(&act(6), NewSession::named("other")).unwrap();
+    checkpoint(&other, 7, "other");
+    let (_, newest) = checkpoint(&session, 8, "newest");
+    let texts = [(&own, "own"), (&of_fact, "fact"), (&of_other, "other"), (&newest, "newest")];
+    let there = |session: &Session| texts.map(|(text, about)| is_there(session, text, about));
+    store.maintain(0).unwrap();
+    let full = objects(&path);
+
+    let looked = session.prune_preview(&drops(), time(20)).unwrap();
+    let pruned = session.prune(&act(20), &drops()).unwrap();
+    assert_eq!((pruned.dropped(), pruned.folded()), (3, 0));
+    assert_eq!(looked.bytes, pruned.bytes);
+    store.maintain(0).unwrap();
+    assert_eq!(there(&session), [true; 4], "it can be taken back");
+    session.undo(&act(21), None).unwrap();
+    assert_eq!(there(&session), [true; 4]);
+    // What was taken back goes with nothing.
+    let redone = session.redo(&act(22)).unwrap();
+    assert_eq!(store.sweep(time(30), time(10)).unwrap().prunings, 0, "its time is not over");
+    assert_eq!(there(&session), [true; 4]);
+
+    let swept = store.sweep(time(30), time(30)).unwrap();
+    assert_eq!((swept.prunings, swept.values), (1, 1));
+    assert_eq!(there(&session), [false, true, true, true]);
+    store.maintain(0).unwrap();
+    store.compact().unwrap();
+    assert_eq!(objects(&path), full - 1, "its bytes are gone");
+    // Nothing brings back a checkpoint whose text is gone: a copy of it stood in what was done again.
+    let again = session.undo(&act(31), Some(&redone.operation.to_string()));
+    assert!(matches!(again, Err(Error::Conflict(_))), "{again:?}");
+
+    drop((store, session, other));
+    let store = open(&path);
+    assert_eq!(there(&store.session("s").unwrap()), [false, true, true, true]);
+    store.rebuild().unwrap();
+    objects(&path);
+    let bundle = export(&store, &store.session("s").unwrap());
+    let into = Store::create(&folder.path().join("into"), Options::default()).unwrap();
+    into.import_bundle(&act(40), &mut Cursor::new(&bundle), None).unwrap();
+    assert_eq!(there(&into.session("s").unwrap()), [false, true, false, true]);
+    into.maintain(0).unwrap();
+    objects(&folder.path().join("into"));
+}
+
+#[test]
+fn a_pruning_that_was_taken_back_takes_no_text_with_it() {
+    let store = Store::in_memory().unwrap();
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    let (id, text) = checkpoint(&session, 1, "first");
+    checkpoint(&session, 2, "newest");
+    assert_eq!(session.prune(&act(3), &drops()).unwrap().dropped(), 1);
+    session.undo(&act(4), None).unwrap();
+    // It went again by another one, which can still be taken back.
+    assert_eq!(session.prune(&act(5), &drops()).unwrap().dropped(), 1);
+    assert_eq!(store.sweep(time(6), time(3)).unwrap().prunings, 1);
+    assert!(is_there(&session, &text, "first"));
+    session.undo(&act(7), None).unwrap();
+    assert!(session.checkpoints(&Default::default()).unwrap().iter().any(|one| one.id == id));
+    assert_eq!(store.sweep(time(8), time(8)).unwrap().prunings, 1);
+    assert!(is_there(&session, &text, "first"), "it is in sight");
+}
+
+/// Each text that a checkpoint had before it was completed goes with it too.
+#[test]
+fn texts_of_a_checkpoint_before_it_was_completed_go_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let store = create(&path);
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    let event = |minutes| NewCheckpoint {
+        at: Some(time(minutes)),
+        key: Some("compaction 1".to_owned()),
+        ..NewCheckpoint::manual("a compaction")
+    };
+    let (id, before) = named(&session, 1, "before", event(1));
+    let (same, after) = named(&session, 2, "after", event(1));
+    assert_eq!(id, same);
+    checkpoint(&session, 3, "newest");
+    session.prune(&act(4), &drops()).unwrap();
+    assert_eq!(store.sweep(time(5), time(5)).unwrap().values, 2);
+    assert!(!is_there(&session, &before, "before") && !is_there(&session, &after, "after"));
+    let bundle = export(&store, &session);
+    let into = Store::in_memory().unwrap();
+    into.import_bundle(&act(6), &mut Cursor::new(&bundle), None).unwrap();
+    assert_eq!(into.session("s").unwrap().checkpoints(&Default::default()).unwrap().len(), 1);
+    store.maintain(0).unwrap();
+    objects(&path);
+}
+
+/// Of a session that goes as a whole those of its pruned checkpoints go too.
+#[test]
+fn texts_of_pruned_checkpoints_go_with_their_session() {
+    let store = Store::in_memory().unwrap();
+    let old = store.create_session(&act(0), NewSession::named("old")).unwrap();
+    let (_, pruned) = checkpoint(&old, 1, "pruned");
+    let (_, seen) = checkpoint(&old, 2, "seen");
+    assert_eq!(old.prune(&act(3), &drops()).unwrap().dropped(), 1);
+    let work = store.create_session(&act(600), NewSession::named("work")).unwrap();
+    revise(&work, 600, &[("n", Some("at work".to_owned()))]);
+    let rules = Retention { sessions: Some(60_000_000), ..Retention::none() };
+    assert_eq!(work.prune(&act(601), &rules).unwrap().sessions.len(), 1);
+    store.sweep(time(602), time(602)).unwrap();
+    assert!(!is_there(&work, &pruned, "pruned") && !is_there(&work, &seen, "seen"));
+}
