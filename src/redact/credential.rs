@@ -26,6 +26,10 @@ pub(super) const HINTS: [(&str, Kind); 8] = [
     ("--user ", Kind::UserFlag),
 ];
 
+const LOGIN: &[u8] = b"login ";
+/// So far before its password a `login` stands at most.
+const LOGIN_BYTES: usize = 160;
+
 pub(super) enum Found {
     Nothing,
     Secret(Finding),
@@ -41,7 +45,7 @@ pub(super) fn find(text: &[u8], start: usize, end: usize, kind: Kind, form: Form
         Kind::Basic => basic(text, start, end),
         Kind::Address => address(text, start, end),
         Kind::PrivateKey => return private_key(text, start, end, form),
-        Kind::Netrc => netrc(text, start, end),
+        Kind::Netrc => netrc(text, start, end, form),
         Kind::UserFlag => user_flag(text, end),
     };
     found.map_or(Found::Nothing, Found::Secret)
@@ -131,15 +135,27 @@ fn address(text: &[u8], start: usize, end: usize) -> Option<Finding> {
 }
 
 /// `login NAME password SECRET`, as `.netrc` has it.
-fn netrc(text: &[u8], start: usize, end: usize) -> Option<Finding> {
-    let before = text.get(start.saturating_sub(160)..start)?;
-    scan::contains(before, b"login ").then_some(())?;
+fn netrc(text: &[u8], start: usize, end: usize, form: Form) -> Option<Finding> {
+    login(text, start, form)?;
     let length =
         run(text, end, 512, |byte| byte.is_ascii_graphic() && !b"\\\"'`<>".contains(&byte));
     let range = end..end + length;
     let password = text.get(range.clone())?;
     (length >= 8 && !judge::is_known_password(password))
         .then_some(Finding { range, kind: "password" })
+}
+
+/// Where the `login` stands that a password at this place may belong to: on the same line, or one before where lines are no
+/// documents of their own.
+pub(super) fn login(text: &[u8], at: usize, form: Form) -> Option<usize> {
+    let from = at.saturating_sub(LOGIN_BYTES);
+    let before = text.get(from..at)?;
+    let from = match before.iter().rposition(|byte| *byte == b'\n') {
+        Some(line) if form == Form::Json => from + line + 1,
+        _ => from,
+    };
+    let before = text.get(from..at)?;
+    before.windows(LOGIN.len()).position(|window| window == LOGIN).map(|place| from + place)
 }
 
 /// `curl -u NAME:SECRET`.

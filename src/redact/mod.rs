@@ -12,6 +12,7 @@ mod naming;
 mod rule;
 mod scan;
 mod seek;
+mod settle;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -115,10 +116,10 @@ impl Redactor {
             || self.allowed.iter().any(|allowed| scan::contains(secret, allowed))
     }
 
-    /// The secrets in a text, in order, none inside another.
+    /// The secrets in a text, in order, none inside another. Once they are taken out there is none left.
     #[must_use]
     pub fn find(&self, text: &[u8], form: Form) -> Vec<Finding> {
-        self.keep_known(text, scan::find(text, form).findings)
+        self.settle(text, scan(text, 0..text.len(), form), form).findings
     }
 
     fn keep_known(&self, text: &[u8], mut findings: Vec<Finding>) -> Vec<Finding> {
@@ -144,26 +145,31 @@ impl Redactor {
     /// part by part, each with what was held back before, no secret is missed.
     #[must_use]
     pub fn clean_part<'a>(&self, text: &'a [u8], form: Form, ending: Ending) -> Part<'a> {
-        self.clean_found(text, vec![scan(text, 0..text.len(), form)], ending)
+        self.clean_found(text, form, vec![scan(text, 0..text.len(), form)], ending)
     }
 
     /// As [`Redactor::clean_part`], with what was found in the shares of the text, which are in order and leave nothing out.
     pub(crate) fn clean_found<'a>(
         &self,
         text: &'a [u8],
+        form: Form,
         shares: Vec<Found>,
         ending: Ending,
     ) -> Part<'a> {
-        let Found { mut findings, stretches, open } = Found::together(shares);
+        let found = self.settle(text, Found::together(shares), form);
+        let Found { mut findings, stretches, open } = found;
         let mut taken = match ending {
             Ending::End => text.len(),
             Ending::Line => {
-                // An open key would be found whole with what follows; its line is held back with it.
+                // An open key would be found whole with what follows, and so would the password of a login; the line is held
+                // back with it.
                 let line = |at: usize| {
                     let before = text.get(..at).unwrap_or_default();
                     before.iter().rposition(|byte| *byte == b'\n').map_or(0, |place| place + 1)
                 };
-                open.filter(|at| text.len() - at <= MAX_SECRET_BYTES).map_or(text.len(), line)
+                let key = open.filter(|at| text.len() - at <= MAX_SECRET_BYTES);
+                let login = credential::login(text, text.len(), form);
+                key.into_iter().chain(login).min().map_or(text.len(), line)
             }
             Ending::More => text.len().saturating_sub(MAX_SECRET_BYTES),
         };
@@ -175,7 +181,6 @@ impl Redactor {
         }
         findings.retain(|found| found.range.end <= taken);
         let text = text.get(..taken).unwrap_or_default();
-        let findings = self.keep_known(text, findings);
         let bytes = if findings.is_empty() {
             Cow::Borrowed(text)
         } else {

@@ -7,6 +7,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::LazyLock;
 
+/// No word behind `redacted:` is longer.
+const MAX_KIND_BYTES: usize = 32;
+
 /// What a hint stands for.
 #[derive(Clone, Copy)]
 enum Hint {
@@ -49,7 +52,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 /// What a scan finds.
 #[derive(Default)]
 pub(crate) struct Found {
-    /// The secrets, in order, none inside another.
+    /// The secrets; one may reach into another.
     pub(super) findings: Vec<Finding>,
     /// The places that belong together: from what tells of a secret to its end.
     pub(super) stretches: Vec<Range<usize>>,
@@ -66,22 +69,8 @@ impl Found {
             all.stretches.extend(share.stretches);
             all.open = all.open.or(share.open);
         }
-        all.findings.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
-        let mut end = 0;
-        all.findings.retain(|found| {
-            let apart = found.range.start >= end;
-            if apart {
-                end = found.range.end;
-            }
-            apart
-        });
         all
     }
-}
-
-/// Finds the secrets in a text.
-pub(super) fn find(text: &[u8], form: Form) -> Found {
-    Found::together(vec![scan(text, 0..text.len(), form)])
 }
 
 /// What the words tell that stand in a share of a text; all of the text may be looked at around them. A share ends with a line, as
@@ -107,7 +96,7 @@ pub(crate) fn scan(text: &[u8], share: Range<usize>, form: Form) -> Found {
                 Hint::Shape(number) => {
                     rules().get(number).and_then(|rule| shape(text, rule, hit.start()))
                 }
-                Hint::Name(_) if hit.start() < names_until => None,
+                Hint::Name(_) if hit.start() < names_until || is_in_mark(text, hit.start()) => None,
                 Hint::Name(kind) => naming::value_behind(text, hit.start(), hit.end(), form)
                     .and_then(|named| {
                         names_until = named.name.end;
@@ -117,6 +106,10 @@ pub(crate) fn scan(text: &[u8], share: Range<usize>, form: Form) -> Found {
                         .then_some(Finding { range: named.value, kind })
                     }),
                 Hint::Surroundings(kind) => {
+                    if kind == credential::Kind::Netrc {
+                        let login = credential::login(text, hit.start(), form);
+                        told_from = login.unwrap_or(told_from);
+                    }
                     match credential::find(text, hit.start(), hit.end(), kind, form) {
                         credential::Found::Nothing => None,
                         credential::Found::Secret(finding) => Some(finding),
@@ -149,6 +142,17 @@ fn shape(text: &[u8], rule: &Rule, hint: usize) -> Option<Finding> {
     let secret = text.get(start + from..start + to)?;
     (!judge::is_example(secret))
         .then_some(Finding { range: start + from..start + to, kind: rule.kind })
+}
+
+/// Whether this place is inside of what stands where a secret was: its kind is no name of what follows.
+fn is_in_mark(text: &[u8], at: usize) -> bool {
+    let inside = |byte: &&u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || **byte == b'-';
+    let before = text.get(at.saturating_sub(MAX_KIND_BYTES)..at).unwrap_or_default();
+    let begun = before.iter().rev().take_while(inside).count();
+    let behind = text.get(at..).unwrap_or_default();
+    let rest = behind.iter().take(MAX_KIND_BYTES).take_while(inside).count();
+    let (mark, kind) = (text.get(..at - begun).unwrap_or_default(), begun + rest);
+    mark.ends_with(b"[redacted:") && kind > 0 && behind.get(rest) == Some(&b']')
 }
 
 /// Where the word around this place begins, at most 64 bytes before it.

@@ -249,6 +249,65 @@ fn the_entropy_is_shannons() {
     assert!(judge::bits(b"aaaa").abs() < 1e-9);
 }
 
+/// A mark ends a word, is no name of what follows, and is shorter than what it stands for; of secrets that reach into each other
+/// both go.
+#[test]
+fn what_comes_to_light_behind_a_secret_goes_with_it() {
+    let (token, value) = (github(11), noise(12, 32));
+    let capped = noise(13, 512);
+    let far = format!("login me {} password {}", noise(14, 300), noise(15, 20));
+    for (text, clean) in [
+        (format!("{token} = {value}"), format!("[redacted:github-token] = {value}")),
+        (format!("[redacted:token]: {value}"), format!("[redacted:token]: {value}")),
+        // A password of `.netrc` ends after 512 bytes: what follows it is a word of its own then.
+        (
+            format!("login me password {capped}{token}"),
+            "login me password [redacted:password][redacted:github-token]".to_owned(),
+        ),
+        (far.clone(), far.clone()),
+        (
+            far.replace("me ", &format!("me {} ", github(16))).replace(&noise(14, 300), ""),
+            "login me [redacted:github-token]  password [redacted:password]".to_owned(),
+        ),
+        (
+            format!("login me {0} {0} {0} {0} password {1}", token, noise(15, 20)),
+            format!(
+                "login me{} password [redacted:password]",
+                " [redacted:github-token]".repeat(4)
+            ),
+        ),
+        // The value reaches further than the password it stands in.
+        (
+            format!("https://me:{value}=token={value}@host"),
+            "https://me:[redacted:url-password]".to_owned(),
+        ),
+    ] {
+        for form in [Form::Plain, Form::Json] {
+            assert_eq!(Redactor::new().clean(&text, form), clean, "{text}");
+            assert_eq!(Redactor::new().clean(&clean, form), clean);
+        }
+    }
+    // What is let through hides nothing behind it.
+    let text = format!("{token} = {value} {}", github(17));
+    let clean = Redactor::new().allow([&token]).clean(&text, Form::Plain).into_owned();
+    assert_eq!(clean, format!("{token} = {value} [redacted:github-token]"));
+}
+
+/// The login was gone with the part before.
+#[test]
+fn a_password_stays_with_the_login_it_belongs_to() {
+    let text = format!("machine host\n  login me\n  password {}\nthat was it\n", noise(21, 20));
+    let whole = Redactor::new().clean(&text, Form::Plain).into_owned();
+    assert!(whole.contains("  password [redacted:password]\n"), "{whole}");
+    for place in 0..text.len() {
+        let parts = in_parts(text.as_bytes(), Form::Plain, &[place]);
+        assert_eq!(String::from_utf8(parts).unwrap(), whole, "cut at {place}");
+    }
+    // Lines of JSON are documents of their own.
+    let line = format!("{{\"a\":\"login me\"}}\n{{\"b\":\"its password {}\"}}\n", noise(21, 20));
+    assert_eq!(Redactor::new().clean(&line, Form::Json), line);
+}
+
 /// A text handed in part by part gives what the whole gives, wherever it is cut.
 fn in_parts(text: &[u8], form: Form, cuts: &[usize]) -> Vec<u8> {
     let redactor = Redactor::new();
@@ -346,7 +405,7 @@ proptest! {
             let shares =
                 cuts.windows(2).map(|cut| scan(text.as_bytes(), cut[0]..cut[1], form)).collect();
             let whole = redactor.clean_part(text.as_bytes(), form, ending);
-            prop_assert_eq!(redactor.clean_found(text.as_bytes(), shares, ending), whole);
+            prop_assert_eq!(redactor.clean_found(text.as_bytes(), form, shares, ending), whole);
         }
     }
 

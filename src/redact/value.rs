@@ -113,6 +113,8 @@ impl Redactor {
                 }
             }
             Value::Map(fields) => {
+                // Once a name is clean it may tell of a value that it did not tell of before.
+                self.names(fields, found);
                 for (name, field) in fields.iter_mut() {
                     if name == VARIABLES
                         && let Value::Map(variables) = field
@@ -122,22 +124,22 @@ impl Redactor {
                     }
                     self.inside(field, naming::kind_of(name), found);
                 }
-                self.names(fields, found);
             }
             _ => {}
         }
     }
 
     fn variables(&self, variables: &mut Map, found: &mut BTreeMap<&'static str, u64>) {
+        self.names(variables, found);
+        let mark: Value = mark(ENVIRONMENT).into();
         for (name, value) in variables.iter_mut() {
             if self.keeps_variable(name) {
                 self.inside(value, naming::kind_of(name), found);
-            } else if *value != Value::Null {
-                *value = mark(ENVIRONMENT).into();
+            } else if *value != Value::Null && *value != mark {
+                *value = mark.clone();
                 *found.entry(ENVIRONMENT).or_default() += 1;
             }
         }
-        self.names(variables, found);
     }
 
     /// Names of fields may be secrets too.

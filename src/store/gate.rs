@@ -90,7 +90,7 @@ impl Store {
         };
         let shares = shares(source);
         let found = cores::map(&shares, 2, |share| scan(source, share.clone(), form));
-        let part = redactor.clean_found(source, found, ending);
+        let part = redactor.clean_found(source, form, found, ending);
         Clean {
             ahead: Vec::new(),
             source: Cow::Borrowed(source.get(..part.taken).unwrap_or_default()),

@@ -16,6 +16,7 @@ use forge_store::systems::progress::{Document, Execution, ItemNews};
 use forge_store::systems::run::{Next, Run, RunStatus, StepRecord};
 use forge_store::systems::thread::{Appending, CallResult, Thread};
 use forge_testkit::secret::{Fake, fakes, shapes};
+use proptest::prelude::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -42,6 +43,111 @@ fn made_up_secrets_of_every_shape_are_found_plain_and_in_json() {
         }
     }
     assert!(missed.is_empty(), "{missed:#?}");
+}
+
+/// What may stand between secrets, before and behind them.
+const GLUE: [&str; 52] = [
+    "",
+    " ",
+    "=",
+    ": ",
+    "_",
+    "-",
+    ".",
+    "\"",
+    "', '",
+    "\n",
+    "\\n",
+    "&",
+    "@",
+    "/",
+    ":",
+    "] = \"",
+    "\" = \"",
+    " password ",
+    "login me ",
+    "login a password ",
+    " token=",
+    "_token: ",
+    "API_KEY=",
+    "\"apiToken\": \"",
+    "public_",
+    "_id=",
+    "Bearer ",
+    "basic ",
+    "-u me:",
+    "https://u:",
+    "@host ",
+    "-----BEGIN RSA PRIVATE KEY-----\n",
+    "-----END RSA PRIVATE KEY-----",
+    "tokens",
+    "xxxx",
+    "example",
+    "(",
+    ")",
+    "[",
+    "]",
+    " = ",
+    "&str = \"",
+    "%3D",
+    "x",
+    "8q~",
+    "eyJ",
+    "key-",
+    "--user a:",
+    "secret ",
+    "[redacted:token]",
+    "[redacted:",
+    "redacted",
+];
+
+/// Made-up secrets whole, cut off and without what stands around them, among all that may tell of them.
+fn littered() -> impl Strategy<Value = String> {
+    let fakes = fakes(25);
+    let piece = (0_u8..8, any::<prop::sample::Index>(), any::<prop::sample::Index>());
+    let text = move |(what, which, place): (u8, prop::sample::Index, prop::sample::Index)| {
+        let fake = which.get(&fakes);
+        match what {
+            0 => fake.text.clone(),
+            1 | 2 => fake.secret.clone(),
+            3 => fake.text[..place.index(fake.text.len())].to_owned(),
+            _ => (*which.get(&GLUE)).to_owned(),
+        }
+    };
+    prop::collection::vec(piece.prop_map(text), 1..10).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+    #[test]
+    fn what_is_redacted_stays_what_it_is(text in littered(), json: bool) {
+        let form = if json { Form::Json } else { Form::Plain };
+        let once = Redactor::new().clean(&text, form);
+        prop_assert_eq!(Redactor::new().clean(&once, form), &*once);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #[test]
+    fn a_redacted_value_stays_what_it_is(
+        fields in prop::collection::btree_map(littered(), littered(), 0..4),
+        variables in prop::collection::btree_map("PATH|HOME|[A-Z]{3,6}_TOKEN", littered(), 0..3),
+    ) {
+        let map = |texts: BTreeMap<String, String>| {
+            Value::Map(texts.into_iter().map(|(name, text)| (name, text.into())).collect())
+        };
+        let list = Value::List(fields.values().map(|text| text.as_str().into()).collect());
+        let mut value = Value::from([
+            ("env_vars", map(variables)),
+            ("fields", map(fields)),
+            ("api_token", list),
+        ]);
+        Redactor::new().clean_value(&mut value);
+        let once = value.clone();
+        prop_assert_eq!(Redactor::new().clean_value(&mut value), BTreeMap::new());
+        prop_assert_eq!(value, once);
+    }
 }
 
 const FACT: &str = "what happened";
