@@ -1,6 +1,6 @@
 //! Keys and entries of a state.
 
-use super::codec::{DecodeError, Reader, pack_into, put_signed, unpack};
+use super::codec::{DecodeError, Reader, pack, pack_into, put_signed, unpack};
 use super::packed::is_packed;
 use crate::model::{Entry, Key, Kind, SessionId, Timestamp, Value};
 use std::sync::Arc;
@@ -67,7 +67,8 @@ fn plain(entry: &[u8]) -> &[u8] {
 }
 
 /// An entry with its value's bytes made others by `rewrite`, which keeps their length; it adds to digests what it added before,
-/// so no digest changes. `None` if `rewrite` changes nothing. `key` is the key that it had.
+/// so no digest changes. Its fields stand in the order of their names, which may be others now: equal values have equal bytes.
+/// `None` if `rewrite` changes nothing. `key` is the key that it had.
 #[must_use]
 pub fn purge_entry(
     key: &[u8],
@@ -75,7 +76,9 @@ pub fn purge_entry(
     rewrite: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
 ) -> Option<EntryBytes> {
     let value = rewrite(value_bytes(entry))?;
-    Some(stand_in(key, entry, Some(&value)))
+    // What cannot be read is refused by who reads it.
+    let ordered = unpack::<Value>("value", &value).map(|value| pack(&value));
+    Some(stand_in(key, entry, Some(ordered.as_ref().unwrap_or(&value))))
 }
 
 /// The same entry under another key: it adds to digests what it added under this one.
@@ -176,7 +179,7 @@ mod tests {
         let value = Value::from([("description", "x".into())]);
         for time in [0, -1, 63, 64, 1_700_000_000_000_000, i64::MIN, i64::MAX] {
             let entry = encode_value(Timestamp::from_micros(time), &value);
-            assert_eq!(value_bytes(&entry), super::super::codec::pack(&value), "{time}");
+            assert_eq!(value_bytes(&entry), pack(&value), "{time}");
         }
         assert_eq!(value_bytes(&[0x80]), b"");
     }
@@ -205,9 +208,8 @@ mod tests {
         let value = |text: &str| Value::from([("text", text.into())]);
         let time = Timestamp::from_micros(1_700_000_000_000_000);
         let entry = encode_value(time, &value("hunter22"));
-        let purge = |entry: &[u8], to: &str| {
-            purge_entry(&key, entry, |_| Some(super::super::codec::pack(&value(to)))).unwrap()
-        };
+        let purge =
+            |entry: &[u8], to: &str| purge_entry(&key, entry, |_| Some(pack(&value(to)))).unwrap();
         let once = purge(&entry, "purgedxx");
         let twice = purge(&once, "again-xx");
         let moved = rekey_entry(&key, &twice);
@@ -226,6 +228,28 @@ mod tests {
             let entry = encode_value(Timestamp::from_micros(time), &Value::Null);
             assert_eq!(kept_term(&entry), None);
         }
+    }
+
+    /// A secret in the name of a field: what takes its place belongs elsewhere among the others. The bytes stayed where they were,
+    /// so a purged claim differed from one with the same value.
+    #[test]
+    fn a_purged_entry_has_its_fields_in_order() {
+        let key = encode_key(&Key::new(Kind::Note, "N1"));
+        let fields = |name: &str| {
+            let inner = Value::from([("q", 1_i64.into()), (name, 2_i64.into())]);
+            Value::from([("rest", "b".into()), (name, inner), ("source", 0.5.into())])
+        };
+        let entry = encode_value(Timestamp::from_micros(7), &fields("s3cr3t"));
+        let rewrite = |value: &[u8]| {
+            super::super::rewrite_texts(value, |text| {
+                (text == b"s3cr3t").then(|| b"purged".to_vec())
+            })
+        };
+        let purged = purge_entry(&key, &entry, rewrite).unwrap();
+        assert_eq!(decode_entry(&purged).unwrap().value, fields("purged"));
+        assert!(has_value(&purged, &fields("purged")));
+        assert!(reads_as(&purged, &encode_value(Timestamp::from_micros(7), &fields("purged"))));
+        assert_eq!(entry_hash(&key, &purged), entry_hash(&key, &entry));
     }
 
     #[test]

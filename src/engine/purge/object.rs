@@ -344,7 +344,7 @@ impl Rewriter<'_> {
         });
         failed.map_or(Ok(()), Err)?;
         let Some(new) = new else { return Ok(None) };
-        decode_entry(&new).map_err(|_| own_word())?;
+        decode_entry(&new).map_err(|_| alike("names of fields"))?;
         *side = match id {
             None => Side::Inline(new),
             Some(_) => Side::Blob(self.large(&new, made)),

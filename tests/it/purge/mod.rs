@@ -504,3 +504,64 @@ fn a_process_that_remembers_what_was_before_does_not_write_it_again() {
     store.maintain(0).unwrap();
     assert_whole(&path);
 }
+
+/// What is written once more as it reads is no change, and a state restored by it is the same: a secret in the name of a field had
+/// given way to a name that belongs elsewhere among the others, so the bytes differed from those of the same value.
+#[test]
+fn a_purged_claim_written_again_as_it_reads_is_no_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let store = Store::create(&path, Options::default()).unwrap();
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    let key = || Key::new(Kind::Note, "n");
+    let fields = |name: &str| {
+        let inner = Value::from([("q", 1_i64.into()), (name, true.into()), ("z", 0.5.into())]);
+        Value::from([
+            ("description", "said".into()),
+            ("rest", name.into()),
+            (name, inner),
+            ("source", "test".into()),
+        ])
+    };
+    let put = |minute: i64, value: Value| {
+        let change = ClaimChange::put(key(), value);
+        session.write(&act(minute)).change(change).commit().unwrap().revision
+    };
+    put(1, fields(SECRET)).unwrap();
+    let (other, _) = put(2, value("something else")).unwrap();
+    put(3, fields(SECRET)).unwrap();
+    assert!(purge(&store, 4).is_done());
+    assert_whole(&path);
+    let read = || {
+        let state = session.state(&session.head().unwrap()).unwrap();
+        state.claims().entry(&key()).unwrap().unwrap().value
+    };
+    let purged = read();
+    assert!(purged.field(MASK).is_some(), "{purged:?}");
+    assert_eq!(put(5, purged.clone()), None, "it is what is there");
+    // What was changed and changed back differs in nothing.
+    let before = session.head().unwrap();
+    put(6, value("meanwhile")).unwrap();
+    put(7, purged.clone()).unwrap();
+    let after = session.head().unwrap();
+    let compared = session.compare(&before, &after).unwrap();
+    assert_eq!(compared.claims.len(), 0, "{:?}", compared.claims);
+    assert_eq!(read(), purged);
+    assert!(session.sequence(other).is_ok());
+    store.maintain(0).unwrap();
+    assert_whole(&path);
+
+    // Two names would become one: nothing is changed.
+    put(
+        8,
+        Value::from([
+            ("description", "x".into()),
+            ("k-12345678", true.into()),
+            ("k-87654321", false.into()),
+        ]),
+    );
+    let both = Known::new(["12345678", "87654321"]).unwrap();
+    let refused = store.purge(&act(9), &both, None, &resolve);
+    assert!(matches!(&refused, Err(Error::Invalid(why)) if why.contains("fields")), "{refused:?}");
+    assert!(read().field("k-12345678").is_some() && read().field("k-87654321").is_some());
+}
