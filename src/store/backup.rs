@@ -1,6 +1,8 @@
 //! A copy of a whole store, while it is in use.
 
-use super::folder::{FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, found, marker_of, private};
+use super::folder::{
+    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, found, marker_of, private, unmarked,
+};
 use super::keyring::Trust;
 use super::verify::Outcome;
 use super::{Options, Store};
@@ -39,7 +41,7 @@ impl Store {
         keyring: Option<&Path>,
     ) -> Result<Backed> {
         let format = fs::read(from.join(FORMAT_FILE));
-        let format = format.map_err(|_| Error::NoStore { path: from.to_owned() })?;
+        let format = format.map_err(|_| unmarked(from))?;
         if to.join(FORMAT_FILE).exists() {
             return Err(Error::StoreExists { path: to.to_owned() });
         }

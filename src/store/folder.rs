@@ -170,13 +170,28 @@ pub(super) fn read_marker(path: &Path) -> Result<Marker> {
     let file = path.join(FORMAT_FILE);
     let text = match fs::read_to_string(&file) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(Error::NoStore { path: path.to_owned() });
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(unmarked(path)),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => String::new(),
         Err(error) => return Err(backend::Error::io("read", &file)(error).into()),
     };
     Ok(Marker::decode(&text)?)
+}
+
+/// What is the matter with a folder without `FORMAT`: it is no store, or one that has lost it.
+pub(super) fn unmarked(path: &Path) -> Error {
+    if holds_records(path) {
+        let what = format!("the store at {}", path.display());
+        let source = "its file FORMAT, which says how to read it, is gone".into();
+        return Error::Corrupt { what, source };
+    }
+    Error::NoStore { path: path.to_owned() }
+}
+
+/// Whether a folder holds more of a journal than an interrupted [`Store::create`] leaves.
+///
+/// [`Store::create`]: super::Store::create
+pub(super) fn holds_records(path: &Path) -> bool {
+    path.join(JOURNAL_FOLDER).exists() && !is_unfinished(path).unwrap_or(false)
 }
 
 /// Makes a folder in which everything else stands a store, with this marker: all of it or, if this is interrupted, none.

@@ -2,14 +2,14 @@
 
 use super::folder::{FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER};
 use super::keyring::Keyring;
-use crate::backend::journal::{self, Piece};
-use crate::backend::{Cipher, Frame, Place, Seals, rocks};
-use crate::error::Result;
-use crate::format::{Marker, MarkerError, Record, mend};
+use crate::backend::rocks::{Placed, Rescued};
+use crate::backend::{Cipher, Frame, Place, Seals, journal, rocks};
+use crate::error::{Error, Result};
+use crate::format::{Marker, MarkerError, Record, is_whole, key, mend};
 use std::fs;
 use std::path::Path;
 
-/// One record that a key opens tells as much as all of them.
+/// One record, or row, that a key opens tells as much as all of them; one that is damaged tells nothing.
 const MANY: usize = 16;
 
 /// FORMAT as it is found.
@@ -48,33 +48,40 @@ fn decode(bytes: &[u8]) -> Result<Marker, MarkerError> {
     Marker::decode(&String::from_utf8_lossy(bytes))
 }
 
-/// What the store in this folder, whose FORMAT is lost, is encrypted with, if it is and the key is here. Nothing but FORMAT says
-/// so, or names the key: it is the one that opens what was written.
+/// What the store in this folder, whose FORMAT is lost, is encrypted with, if it is. Nothing but FORMAT says so, or names the key:
+/// it is the one that opens what was written. The first records tell it, or, where none of them is whole, the first rows of the
+/// index: no more of it is read than that, unless the index is damaged too.
+///
+/// # Errors
+/// [`Error::Encrypted`] if it is, and its key is not here.
 pub(super) fn cipher_found(path: &Path, keyring: Option<&Path>) -> Result<Option<Cipher>> {
-    let Some(keyring) = keyring else { return Ok(None) };
-    let ciphers = Keyring::new(keyring).ciphers()?;
-    let (pieces, _) =
-        journal::rescue(&path.join(JOURNAL_FOLDER), &Seals::Unknown, None, &|_, _| false)?;
-    let records = pieces.into_iter().filter_map(|piece| match piece {
-        Piece::Record(frame, _) => Some(frame),
-        Piece::Lost { .. } => None,
-    });
-    let records: Vec<Frame> = records.take(MANY).collect();
+    let ciphers = keyring.map_or(Ok(Vec::new()), |keyring| Keyring::new(keyring).ciphers())?;
+    let opening = |opens: &dyn Fn(&Cipher) -> bool| {
+        ciphers.iter().find(|cipher| opens(cipher)).cloned().map(Some).ok_or(Error::Encrypted)
+    };
+    let records = journal::first_records(&path.join(JOURNAL_FOLDER), MANY);
     if records.iter().any(|frame| Record::decode(&frame.payload).is_ok()) {
         return Ok(None);
     }
-    let opens_record = |cipher: &Cipher, frame: &Frame| {
-        cipher.open(Place::Record(frame.position), &frame.payload).is_ok()
-    };
-    let opens_one = |cipher: &&Cipher| records.iter().any(|frame| opens_record(cipher, frame));
-    if let Some(cipher) = ciphers.iter().find(opens_one) {
-        return Ok(Some(cipher.clone()));
+    if !records.is_empty() {
+        return opening(&|cipher| {
+            let opens = |frame: &Frame| cipher.open(Place::Record(frame.position), &frame.payload);
+            records.iter().any(|frame| opens(frame).is_ok())
+        });
     }
     // Nothing of the journal is whole.
-    let index = rocks::rescue(&path.join(INDEX_FOLDER), &Seals::Unknown)?;
-    let opens_row = |cipher: &&Cipher| {
-        let mut rows = index.rows.iter();
-        rows.any(|((table, key), value)| cipher.open(Place::Row(*table, key), value).is_ok())
+    let folder = path.join(INDEX_FOLDER);
+    let all = |index: Rescued| index.rows.into_iter().collect();
+    let rows: Vec<Placed> = match rocks::first_rows(&folder, MANY) {
+        Some(rows) => rows,
+        None => all(rocks::rescue(&folder, &Seals::Unknown)?),
     };
-    Ok(ciphers.iter().find(opens_row).cloned())
+    let objects = || rows.iter().filter(|((table, _), _)| *table == key::OBJECTS);
+    if objects().next().is_none() || objects().any(|(_, value)| is_whole(value)) {
+        return Ok(None);
+    }
+    opening(&|cipher| {
+        let opens = |(place, value): &Placed| cipher.open(Place::Row(place.0, &place.1), value);
+        rows.iter().any(|row| opens(row).is_ok())
+    })
 }

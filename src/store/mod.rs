@@ -95,8 +95,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::{KeyFile, Marker, Record, RecordChange, Refs, SessionRefs};
 use crate::model::{Checkpoint, OperationId, SessionKind, SessionNumber};
 use folder::{
-    FORMAT_FILE, JOURNAL_FOLDER, begin, check_notes, clear, found, is_unfinished, marker_of,
-    private, read_marker, shown_index,
+    FORMAT_FILE, JOURNAL_FOLDER, begin, check_notes, clear, found, holds_records, is_unfinished,
+    marker_of, private, read_marker, shown_index,
 };
 use keyring::{Keyring, Trust};
 use std::fs;
@@ -179,8 +179,8 @@ impl Store {
     /// Opens a store.
     ///
     /// # Errors
-    /// [`Error::NoStore`], [`Error::Marker`] if it is something else or another version's, [`Error::Encrypted`] if it is
-    /// and its key is not in the keyring, [`Error::Backend`].
+    /// [`Error::NoStore`], [`Error::Corrupt`] if its `FORMAT` is gone, [`Error::Marker`] if it is something else or another
+    /// version's, [`Error::Encrypted`] if it is and its key is not in the keyring, [`Error::Backend`].
     pub fn open(path: &Path, options: Options) -> Result<Self> {
         let marker = marker_of(path)?;
         let trust = Trust::of(path, &marker, &options)?;
@@ -277,9 +277,11 @@ impl Store {
             Ok(_) => Some(path.to_owned()),
             // Rather nowhere than where it may be seen.
             Err(_) => {
-                let text = fs::read(path.join(FORMAT_FILE)).unwrap_or_default();
-                let is_encrypted = String::from_utf8_lossy(&text).contains("encrypted");
-                (!is_encrypted).then(|| path.to_owned())
+                let may_be_encrypted = match fs::read(path.join(FORMAT_FILE)) {
+                    Ok(text) => String::from_utf8_lossy(&text).contains("encrypted"),
+                    Err(_) => holds_records(path),
+                };
+                (!may_be_encrypted).then(|| path.to_owned())
             }
         }
     }

@@ -129,6 +129,69 @@ fn without_its_key_every_command_says_so_and_nothing_changes() {
     assert!(without_key(&environment, &["note", "list"]).stdout.contains("zebra-late"));
 }
 
+/// It was called no store, of which `forge init` makes one, and by `verify` and `repair` one of an unknown version: after all of it
+/// had been read.
+#[test]
+fn without_format_and_key_every_command_says_what_is_the_matter_and_what_to_do() {
+    for is_indexed in [false, true] {
+        let environment = Environment::new();
+        environment.forge(["init", "--encrypted"]).success();
+        environment.forge(["note", "add", "zebra"]).success();
+        if is_indexed {
+            environment.forge(["maintain"]).success();
+        }
+        environment.forge(["key", "export", "store.key"]).success();
+        let store = environment.path("project/.forge");
+        fs::remove_file(store.join("FORMAT")).unwrap();
+        for command in [&["note", "list"][..], &["note", "add", "x"], &["backup", "to"]] {
+            let refused = without_key(&environment, command);
+            assert_eq!(refused.code, 5, "{command:?}: {refused}");
+            assert!(refused.stderr.contains("its file FORMAT"), "{refused}");
+            assert!(refused.stderr.contains("'forge repair TO'"), "{refused}");
+        }
+        // What a hook would note may tell what is in it.
+        let event = serde_json::json!({"session_id": "s", "hook_event_name": "UserPromptSubmit",
+            "cwd": environment.path("project"), "prompt": "zebra"});
+        call(&environment, "claude-code", "UserPromptSubmit", &event.to_string());
+        assert!(!store.join("log").exists());
+        for damaged in ["nothing", "the journal", "the index"] {
+            match damaged {
+                "the journal" => {
+                    for file in files(&store.join("journal")) {
+                        if file.extension() == Some("log".as_ref()) {
+                            fs::write(file, "").unwrap();
+                        }
+                    }
+                }
+                "the index" => fs::remove_dir_all(store.join("index")).unwrap_or_default(),
+                _ => {}
+            }
+            let readable = damaged == "nothing" || (is_indexed && damaged == "the journal");
+            for command in [&["verify"][..], &["repair", "to"]] {
+                let refused = without_key(&environment, command);
+                let told = format!("{refused}");
+                if readable {
+                    assert_eq!(refused.code, 7, "{damaged}, {command:?}: {refused}");
+                    let said = "the store is encrypted, and its key is not on this machine";
+                    assert!(told.contains(said), "{damaged}: {refused}");
+                } else {
+                    // Nothing is left that could tell.
+                    assert_ne!(refused.code, 0, "{damaged}, {command:?}: {refused}");
+                }
+                assert!(!told.contains("version"), "{damaged}: {refused}");
+            }
+            if damaged == "nothing" {
+                assert_eq!(without_key(&environment, &["key", "import", "store.key"]).code, 0);
+                let repaired = without_key(&environment, &["repair", "../repaired"]);
+                assert!(repaired.code <= 5, "{repaired}");
+                let list = ["note", "list", "--store", "../repaired"];
+                assert!(without_key(&environment, &list).stdout.contains("zebra"), "{repaired}");
+                fs::remove_dir_all(environment.path("elsewhere")).unwrap();
+            }
+        }
+    }
+}
+
 #[test]
 fn an_encrypted_store_without_seals_is_no_choice() {
     let environment = Environment::new();

@@ -29,7 +29,7 @@ mod witness;
 
 pub use copy::copy;
 pub(crate) use layout::Mark;
-pub use rescue::{Mender, Piece, rescue};
+pub use rescue::{Mender, Piece, first_records, rescue};
 pub(crate) use witness::Witness;
 
 use crate::backend::{Appended, Cipher, Error, Log, Position, RecordHash, Seals, Tail};

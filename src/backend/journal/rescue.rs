@@ -86,6 +86,33 @@ pub fn rescue(
     Ok((pieces, end))
 }
 
+/// The first records of the journal in this folder that are whole, so many at most: as they were written, encrypted or not. What is
+/// damaged is passed over.
+#[must_use]
+pub fn first_records(folder: &Path, most: usize) -> Vec<Frame> {
+    let mut found = Vec::new();
+    for start in segment::list(folder).unwrap_or_default() {
+        let bytes = fs::read(folder.join(layout::segment_name(start))).unwrap_or_default();
+        let mut at = Some(0);
+        while let Some(place) = at {
+            if found.len() == most {
+                return found;
+            }
+            at = match frame(&bytes, place, start + place as u64, &Seals::Unknown) {
+                Some((header, frame)) => {
+                    found.extend((header.kind == Kind::Record).then_some(frame));
+                    usize::try_from(header.frame_bytes())
+                        .ok()
+                        .and_then(|long| place.checked_add(long))
+                }
+                None => following(&bytes, place + 1, start, &Seals::Unknown),
+            };
+            at = at.filter(|at| *at < bytes.len());
+        }
+    }
+    found
+}
+
 /// The record with what it says.
 fn shown(frame: Frame, cipher: Option<&Cipher>) -> Result<Frame, Error> {
     let Some(cipher) = cipher else { return Ok(frame) };

@@ -70,6 +70,23 @@ pub fn rescue(path: &Path, seals: &Seals) -> Result<Rescued, Error> {
     Ok(rescued)
 }
 
+/// A row with the table and key it stands at.
+pub type Placed = ((Table, Vec<u8>), Vec<u8>);
+
+/// The first rows of each table of the newest generation in this folder, so many at most; `None` if they cannot be read.
+pub fn first_rows(path: &Path, most: usize) -> Option<Vec<Placed>> {
+    let folder = Folder::new(path.to_owned());
+    let generation = folder.newest().ok()??;
+    let place = folder.path(generation);
+    let database = Database::open_read_only(&place, generation.position, &options::cache()).ok()?;
+    let mut found = Vec::new();
+    for table in (0..u8::MAX).map(Table) {
+        let rows = database.scan(table, &[], &[], Direction::Ascending, most).ok()?;
+        found.extend(rows.into_iter().map(|(key, value)| ((table, key), value)));
+    }
+    Some(found)
+}
+
 fn said(error: &Error) -> String {
     match std::error::Error::source(error) {
         Some(source) => format!("{error}: {source}"),

@@ -499,9 +499,7 @@ fn an_encrypted_store_whose_format_is_lost_is_saved_with_the_key_that_opens_it()
     let lost = "the store's own id and key (FORMAT cannot be read: No such file or directory (os error 2))";
     assert_eq!((verified.outcome, &verified.lost[..]), (Outcome::Loss, &[lost.to_owned()][..]));
     let refused = Store::repair(&damaged, &golden.path.with_file_name("none"), TIME, None);
-    let said = refused.unwrap_err();
-    let said = std::error::Error::source(&said).unwrap().to_string();
-    assert!(said.ends_with("repair it where its key is"), "{said}");
+    assert!(matches!(refused, Err(Error::Encrypted)), "{refused:?}");
     let repaired = golden.path.with_file_name("repaired");
     assert_eq!(golden.repair(&damaged, &repaired).unwrap().lost, [lost]);
     assert!(Store::open(&repaired, golden.options.clone()).unwrap().is_encrypted());
