@@ -7,7 +7,7 @@ use super::keyring::{Keyring, Trust};
 use super::marked::{Marked, cipher_found, marked};
 use super::{Options, Store};
 use crate::backend::journal::{self, Journal, Mark, Witness};
-use crate::backend::rocks;
+use crate::backend::rocks::{self, Mending};
 use crate::backend::spool::{SpoolFolder, folder_in};
 use crate::backend::{self, Cipher, Position, SealKey, Seals, Spool, encrypted};
 use crate::engine::commit::random;
@@ -34,14 +34,15 @@ pub struct Repaired {
     pub waiting: u64,
 }
 
-/// All that can be saved of the store in this folder. Writes nothing.
+/// All that can be saved of the store in this folder, with what is known already of wrong bits of its index. Writes nothing.
 pub(super) fn rescue(
     path: &Path,
     (seals, cipher): (&Seals, Option<&Cipher>),
+    mending: Option<Mending>,
     now: Timestamp,
 ) -> Result<Salvage> {
     let mender: journal::Mender<'_> = &|bytes, is_whole| mend(bytes, is_whole);
-    let mut index = rocks::rescue(&path.join(INDEX_FOLDER), seals)?;
+    let mut index = rocks::rescue_mended(&path.join(INDEX_FOLDER), seals, mending)?;
     if let Some(cipher) = cipher {
         index = encrypted::rescued(index, cipher, key::hidden, mender);
     }
@@ -207,7 +208,7 @@ impl Store {
             )));
         }
         let (marker, (seals, cipher)) = beginning(from, keyring)?;
-        let saved = rescue(from, (&seals, cipher.as_ref()), now)?;
+        let saved = rescue(from, (&seals, cipher.as_ref()), None, now)?;
         let waiting_before = spooled(from, (&seals, cipher.as_ref()))?;
         let (marker, (seals, cipher), witness) = anew(marker, keyring, saved.end, now)?;
         let io = |action| backend::Error::io(action, to);

@@ -144,7 +144,8 @@ impl Store {
         // What becomes what was sealed by turning a bit was damaged, and whoever did that has gained nothing.
         let only_index = findings.forged == [INDEX];
         let index = path.join(INDEX_FOLDER);
-        if only_index && rocks::is_mendable(&index, &seals)? {
+        let mending = if only_index { rocks::mending(&index, &seals)? } else { None };
+        if mending.is_some() {
             findings.stored(INDEX, &"it is what was sealed but for single bits");
             findings.forged.clear();
         }
@@ -157,7 +158,7 @@ impl Store {
         } else if found.iter().all(|finding| finding.derived) {
             Outcome::Repairable
         } else {
-            match rescue(path, (&seals, cipher.as_ref()), now) {
+            match rescue(path, (&seals, cipher.as_ref()), mending, now) {
                 Ok(rescued) => lost = rescued.lost,
                 Err(error) => lost.push(chain(&error)),
             }

@@ -18,7 +18,7 @@ mod sealed;
 mod tests;
 
 pub use copy::copy;
-pub use rescue::{Placed, Rescued, first_rows, is_mendable, rescue};
+pub use rescue::{Mending, Placed, Rescued, first_rows, mending, rescue, rescue_mended};
 
 use super::{
     Applier, Direction, Empty, Error, Index, Position, RESERVED, Row, Seals, Snapshot, Table, files,

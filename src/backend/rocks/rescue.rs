@@ -1,7 +1,7 @@
 //! Reading what can be read of a damaged generation: through RocksDB where it agrees, else straight from its files.
 
 use super::blocks::entries;
-use super::folder::Folder;
+use super::folder::{Folder, Generation};
 use super::options;
 use super::read::{Database, family_of};
 use super::sealed::{Guard, Mended};
@@ -26,11 +26,25 @@ pub struct Rescued {
     pub breach: Option<String>,
 }
 
+/// Files of a generation that are what was sealed but for single wrong bits, put right.
+pub struct Mending {
+    generation: Generation,
+    files: Mended,
+}
+
 /// Reads what can be read of the index in this folder. Writes nothing.
 ///
 /// # Errors
 /// [`Error::Io`] if the folder cannot be listed.
 pub fn rescue(path: &Path, seals: &Seals) -> Result<Rescued, Error> {
+    rescue_mended(path, seals, None)
+}
+
+/// As [`rescue`], with what is known of its newest generation from [`mending`]: to find it out takes long.
+///
+/// # Errors
+/// As [`rescue`].
+pub fn rescue_mended(path: &Path, seals: &Seals, known: Option<Mending>) -> Result<Rescued, Error> {
     let folder = Folder::new(path.to_owned());
     let generation = match folder.newest() {
         Ok(Some(generation)) => generation,
@@ -46,7 +60,12 @@ pub fn rescue(path: &Path, seals: &Seals) -> Result<Rescued, Error> {
     let guard = guard_of(seals);
     let right = guard.as_ref().map_or(Ok(()), |guard| guard.check(&place, generation).map(drop));
     if let (Err(error @ Error::Breach { .. }), Some(guard)) = (&right, guard) {
-        if let Some(mended) = guard.mended(&place, generation)? {
+        let known = known.filter(|known| known.generation == generation).map(|known| known.files);
+        let mended = match known {
+            Some(known) => Some(known),
+            None => guard.mended(&place, generation)?,
+        };
+        if let Some(mended) = mended {
             let (rows, _) = raw(&place, &mended)?;
             return Ok(Rescued { rows, mended: mended.len() as u64, ..rescued });
         }
@@ -115,17 +134,17 @@ fn table_of(database: &Database, table: u8, rescued: &mut Rescued) -> Result<(),
 type Key = (Table, Vec<u8>);
 type Live = BTreeMap<Key, Vec<u8>>;
 
-/// Whether the newest generation in this folder is not what was sealed, and would be with one bit of some of its files turned.
+/// If the newest generation in this folder is not what was sealed, and would be with one bit of some of its files turned: these.
 ///
 /// # Errors
 /// [`Error::Io`] if it cannot be read.
-pub fn is_mendable(path: &Path, seals: &Seals) -> Result<bool, Error> {
+pub fn mending(path: &Path, seals: &Seals) -> Result<Option<Mending>, Error> {
     let folder = Folder::new(path.to_owned());
     let (Some(guard), Ok(Some(generation))) = (guard_of(seals), folder.newest()) else {
-        return Ok(false);
+        return Ok(None);
     };
-    let mended = guard.mended(&folder.path(generation), generation)?;
-    Ok(mended.is_some_and(|mended| !mended.is_empty()))
+    let files = guard.mended(&folder.path(generation), generation)?;
+    Ok(files.filter(|files| !files.is_empty()).map(|files| Mending { generation, files }))
 }
 
 fn guard_of(seals: &Seals) -> Option<Guard> {
