@@ -1,0 +1,332 @@
+//! A process that stands still anywhere: wherever a writing `forge` is stopped, what hooks and people save beside it is saved,
+//! what is there can be read, and nothing of either is lost once it goes on.
+
+#![allow(clippy::print_stderr, reason = "a seed must be seen")]
+
+use crate::environment::Environment;
+use crate::hook::{call_by, traced};
+use crate::transcript::small;
+use forge_store::model::{Key, Kind, Timestamp, Value};
+use forge_store::store::{Act, CheckpointFilter, ClaimChange, Options, Session, Store};
+use forge_testkit::skip::skipped;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::Command;
+
+/// The calls after which a process is stopped: those that change files, or lock them.
+const CALLS: [&str; 11] = [
+    "write",
+    "pwrite64",
+    "fdatasync",
+    "fsync",
+    "rename",
+    "link",
+    "unlink",
+    "ftruncate",
+    "mkdir",
+    "flock",
+    "fcntl",
+];
+
+/// What is stopped, with what it reads.
+const STOPPED: [(&str, &[&str]); 4] = [
+    // The tail is long: the index is made behind it.
+    ("create", &["checkpoint", "create", "stopped"]),
+    ("import", &["import", "claude-code", "small.jsonl"]),
+    (
+        "prune",
+        &[
+            "checkpoint",
+            "prune",
+            "--keep-last",
+            "1",
+            "--drop-manual",
+            "--keep-revisions",
+            "0s",
+            "--now",
+            "--yes",
+        ],
+    ),
+    ("hook", &["hook", "claude-code", "PostToolUse"]),
+];
+
+const NOTES: usize = 300;
+const STORE: &str = "project/.forge";
+const FOLDERS: [&str; 2] = ["project", "home"];
+
+/// A hook says so much of a command that was run.
+fn ran(environment: &Environment, session: &str) -> String {
+    json!({
+        "session_id": session,
+        "hook_event_name": "PostToolUse",
+        "cwd": environment.path("project"),
+        "tool_name": "Bash",
+        "tool_use_id": format!("call of {session}"),
+        "tool_input": {"command": "make"},
+        "tool_response": {"stdout": "ok", "stderr": ""},
+    })
+    .to_string()
+}
+
+/// A store with an index, and behind it a tail that is long enough to be applied by the next who writes.
+fn prepared(environment: &Environment) {
+    environment.forge(["init", "--name", "s"]).success();
+    // Who cannot have the lock waits no longer than this.
+    environment.write("project/.forge/config.toml", "lock_timeout = 0.05\n");
+    environment.write("project/small.jsonl", &small().concat());
+    for name in ["one", "two", "three"] {
+        environment.forge(["checkpoint", "create", name]).success();
+    }
+    environment.forge(["maintain"]).success();
+    let keyring = Some(environment.path("home/.local/state/forge/keyring"));
+    let options = Options { keyring, ..Options::default() };
+    let store = Store::open(&environment.path(STORE), options).unwrap();
+    let session = store.session("s").unwrap();
+    for number in 0..NOTES {
+        let time = Timestamp::from_micros(1_767_261_600_000_000 + number as i64);
+        let value = Value::from([("description", format!("note {number}").into())]);
+        let key = Key::new(Kind::Note, format!("n{number}"));
+        let act = Act::asked("test", time);
+        session.write(&act).change(ClaimChange::add(key, value)).commit().unwrap();
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// The store, its key and its witness as they were.
+fn again(environment: &Environment) {
+    for folder in FOLDERS {
+        let place = environment.path(folder);
+        let _ = fs::remove_dir_all(&place);
+        copy(&environment.path(&format!("first/{folder}")), &place);
+    }
+}
+
+fn opened(environment: &Environment) -> Store {
+    let options = Options { read_only: true, ..Options::default() };
+    Store::open(&environment.path(STORE), options).unwrap()
+}
+
+fn facts(session: &Session, kind: Kind) -> usize {
+    session.state(&session.head().unwrap()).unwrap().facts_of(kind).unwrap().len()
+}
+
+/// How many facts of each kind were imported.
+fn imported(store: &Store) -> Vec<usize> {
+    let session = store.agent_session("cc-1").unwrap();
+    let count = |session: Session| Kind::facts().map(|kind| facts(&session, kind)).collect();
+    session.map_or_else(Vec::new, count)
+}
+
+/// How often each of the calls is made by one thread at most.
+fn counted(environment: &Environment, args: &[&str]) -> BTreeMap<&'static str, usize> {
+    let trace = environment.path("trace");
+    let only = format!("trace={}", CALLS.join(","));
+    let mut command =
+        traced(&environment.command(args), ["-f", "-o", trace.to_str().unwrap(), "-e", &only]);
+    let mut child = command.spawn().unwrap();
+    let _ = child.stdin.take().unwrap().write_all(ran(environment, "stopped").as_bytes());
+    assert!(child.wait_with_output().unwrap().status.success(), "{args:?}");
+    let mut counts: BTreeMap<(&str, String), usize> = BTreeMap::new();
+    for line in fs::read_to_string(&trace).unwrap().lines() {
+        let (thread, said) = line.split_once(' ').unwrap_or_default();
+        let said = said.trim_start();
+        if let Some(call) = CALLS
+            .into_iter()
+            .find(|call| said.strip_prefix(*call).is_some_and(|rest| rest.starts_with('(')))
+        {
+            *counts.entry((call, thread.to_owned())).or_default() += 1;
+        }
+    }
+    let mut most: BTreeMap<&str, usize> = BTreeMap::new();
+    for ((call, _), count) in counts {
+        let known = most.entry(call).or_default();
+        *known = (*known).max(count);
+    }
+    most
+}
+
+/// What others do while somebody stands still. Nobody waits for longer than a lock is waited for: a process that hangs is
+/// ended, which the code says.
+fn beside(environment: &Environment, what: &str) {
+    let bounded = |args: &[&str]| {
+        let command = environment.command(args);
+        let mut bounded = Command::new("timeout");
+        bounded
+            .arg("300")
+            .arg(command.get_program())
+            .args(args)
+            .current_dir(environment.path("project"))
+            .env_clear()
+            .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        bounded
+    };
+    call_by(&mut bounded(&["hook", "claude-code", "PostToolUse"]), &ran(environment, "beside"));
+    let compaction = json!({
+        "session_id": "beside",
+        "hook_event_name": "PreCompact",
+        "trigger": "auto",
+        "cwd": environment.path("project"),
+    });
+    call_by(&mut bounded(&["hook", "claude-code", "PreCompact"]), &compaction.to_string());
+    for args in [&["note", "add", "beside", "--session", "s"][..], &["status"]] {
+        let output = environment.finished(&mut bounded(args));
+        assert_eq!(output.code, 0, "{what}: {args:?} {output}");
+    }
+    saved_beside(environment, what);
+}
+
+/// All that was saved beside it is there.
+fn saved_beside(environment: &Environment, what: &str) {
+    let store = opened(environment);
+    let session = store.agent_session("beside").unwrap();
+    let session = session.unwrap_or_else(|| panic!("{what}: no session of the hooks"));
+    assert_eq!(facts(&session, Kind::Command), 1, "{what}");
+    let made = session.checkpoints(&CheckpointFilter::default()).unwrap();
+    assert_eq!(made.len(), 1, "{what}: {made:?}");
+    let state = store.session("s").and_then(|s| s.state(&s.head()?)).unwrap();
+    let notes = state.claims().entries().map(Result::unwrap).filter(|(key, entry)| {
+        key.kind == Kind::Note
+            && entry.value.field("description").and_then(Value::as_text) == Some("beside")
+    });
+    assert_eq!(notes.count(), 1, "{what}");
+}
+
+/// Stops a command at a call; whether it made so many.
+fn stopped(environment: &Environment, args: &[&str], (call, nth): (&str, usize)) -> bool {
+    again(environment);
+    let what = format!("{args:?} stopped at {call} {nth}");
+    let trace = environment.path("fifo");
+    let _ = fs::remove_file(&trace);
+    assert!(Command::new("mkfifo").arg(&trace).status().unwrap().success());
+    let only = format!("trace={call}");
+    let inject = format!("inject={call}:signal=STOP:when={nth}");
+    let arguments = ["-f", "-o", trace.to_str().unwrap(), "-e", &only, "-e", &inject];
+    let mut child = traced(&environment.command(args), arguments).spawn().unwrap();
+    let _ = child.stdin.take().unwrap().write_all(ran(environment, "stopped").as_bytes());
+    let mut stood = false;
+    // Each of its threads may come to its n-th call.
+    for line in BufReader::new(File::open(&trace).unwrap()).lines().map(Result::unwrap) {
+        if !line.contains("--- stopped by SIGSTOP ---") {
+            continue;
+        }
+        if !stood {
+            beside(environment, &what);
+            stood = true;
+        }
+        let thread = line.split_whitespace().next().unwrap();
+        // It may have ended by now: each of its threads says that it stood still.
+        let _ = Command::new("sh").args(["-c", &format!("kill -CONT {thread}")]).output();
+    }
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{what}: {said}");
+    stood
+}
+
+/// What a command does is done, and all of the store is whole.
+fn done(environment: &Environment, name: &str, what: &str, stood: bool, reference: &[usize]) {
+    let added = environment.forge(["note", "add", "last", "--session", "s"]);
+    assert_eq!(added.code, 0, "{what}: {added}");
+    if stood {
+        saved_beside(environment, what);
+    }
+    let store = opened(environment);
+    let session = store.session("s").unwrap();
+    let state = session.state(&session.head().unwrap()).unwrap();
+    assert_eq!(state.claims().len(), NOTES + 1 + usize::from(stood), "{what}");
+    let messages: BTreeSet<String> = session
+        .checkpoints(&CheckpointFilter::default())
+        .unwrap()
+        .into_iter()
+        .map(|one| one.message)
+        .collect();
+    let has = |message: &str| messages.contains(message);
+    match name {
+        "create" => assert!(has("stopped") && has("one"), "{what}: {messages:?}"),
+        // What was made beside it may be the newest, and the only one that stays.
+        "prune" => {
+            assert!(!has("one") && !has("two") && !messages.is_empty(), "{what}: {messages:?}");
+        }
+        "import" => assert_eq!(imported(&store), reference, "{what}"),
+        _ => {
+            let own = store.agent_session("stopped").unwrap().expect("its hook was heard");
+            assert_eq!(facts(&own, Kind::Command), 1, "{what}");
+        }
+    }
+    let spool = environment.path(STORE).join("spool");
+    let waiting = fs::read_dir(spool).map_or(0, Iterator::count);
+    assert_eq!(waiting, 0, "{what}: nothing waits any more");
+    let verified = environment.forge(["verify", "--read-data"]);
+    assert_eq!(verified.code, 0, "{what}: {verified}");
+}
+
+/// Numbers that a seed decides (splitmix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % end as u64) as usize
+    }
+}
+
+/// `FORGE_FROZEN` calls of each command, which `FORGE_SEED` chooses, or all of them if there are no more.
+#[test]
+fn beside_a_process_stopped_at_any_call_hooks_save_and_nothing_is_lost() {
+    let test = "stopped at calls";
+    let can = Command::new("strace").args(["-qq", "-e", "trace=none", "true"]).output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        return skipped(test, "no strace, or no right to use it");
+    }
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seed = number("FORGE_SEED").unwrap_or_else(|| u64::from(std::process::id()));
+    let wanted = number("FORGE_FROZEN").unwrap_or(6) as usize;
+    eprintln!("{test}: FORGE_SEED={seed}");
+    let mut numbers = Numbers(seed);
+    let environment = Environment::new();
+    prepared(&environment);
+    for folder in FOLDERS {
+        copy(&environment.path(folder), &environment.path(&format!("first/{folder}")));
+    }
+    let mut stops = BTreeMap::new();
+    for (name, args) in STOPPED {
+        again(&environment);
+        let counts = counted(&environment, args);
+        let reference = imported(&opened(&environment));
+        assert_eq!(reference.iter().sum::<usize>() > 5, name == "import", "{reference:?}");
+        let mut places: Vec<_> =
+            counts.iter().flat_map(|(call, count)| (1..=*count).map(|nth| (*call, nth))).collect();
+        assert!(places.len() > 20, "{name}: {counts:?}");
+        while places.len() > wanted {
+            let out = numbers.below(places.len());
+            places.swap_remove(out);
+        }
+        for place in places {
+            let stood = stopped(&environment, args, place);
+            let what = format!("{name} stopped at {place:?}");
+            done(&environment, name, &what, stood, &reference);
+            *stops.entry(name).or_insert(0) += usize::from(stood);
+        }
+    }
+    let all: usize = stops.values().sum();
+    let each: Vec<_> = stops.iter().map(|(name, count)| format!("{count} of {name}")).collect();
+    eprintln!("{test}: {all} stops ({}), all saved beside them is there", each.join(", "));
+    assert!(all > 2 * STOPPED.len(), "{stops:?}");
+}
