@@ -242,7 +242,7 @@ impl Indexer<'_> {
             }
             RecordChange::Checkpoint { session, checkpoint }
             | RecordChange::CheckpointShown { session, checkpoint } => {
-                self.checkpoint(*session, checkpoint).map(Some)
+                self.checkpoint(refs, *session, checkpoint).map(Some)
             }
             RecordChange::CheckpointHidden { session, id, .. } => {
                 let old = super::checkpoint::by_id(&self.view(), *session, id)?
@@ -410,20 +410,30 @@ impl Indexer<'_> {
         }
     }
 
-    fn checkpoint(&mut self, session: SessionNumber, checkpoint: &Checkpoint) -> Result<Effect> {
-        let old = super::checkpoint::by_id(&self.view(), session, &checkpoint.id)?;
+    fn checkpoint(
+        &mut self,
+        refs: &Refs,
+        number: SessionNumber,
+        checkpoint: &Checkpoint,
+    ) -> Result<Effect> {
+        // One with the next number is new, as for the refs: to find its id in no file of the index took longer than all the rest.
+        let is_new = checkpoint.sequence == session(refs, number)?.next_sequence;
+        let old = match is_new {
+            true => None,
+            false => super::checkpoint::by_id(&self.view(), number, &checkpoint.id)?,
+        };
         if let Some(old) = &old {
-            self.forget_checkpoint(session, old);
+            self.forget_checkpoint(number, old);
         }
         let (time, sequence) = (checkpoint.time, checkpoint.sequence);
         let row = CheckpointRow {
             checkpoint: checkpoint.clone(),
             operation: self.placed.record.operation.id,
         };
-        let place = of(session).time(time).number(sequence).build();
+        let place = of(number).time(time).number(sequence).build();
         self.rows.put(key::CHECKPOINTS, place, row.encode());
         let rows = &mut *self.rows;
-        derive::of_checkpoint(session, checkpoint, &mut |table, key, value| {
+        derive::of_checkpoint(number, checkpoint, &mut |table, key, value| {
             rows.put(table, key, value);
             Ok(())
         })?;
