@@ -22,7 +22,7 @@ impl Database {
     ) -> Result<Self, Error> {
         manifest::check(path)?;
         let options = options::database();
-        let families = options::families(cache, options::object_file_bytes(0), true);
+        let families = options::families_to_read(cache);
         let db = DB::open_cf_descriptors_read_only(&options, path, families, false)
             .map_err(refused("open"))?;
         Self::checked(db, Some(position))
