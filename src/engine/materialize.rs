@@ -40,7 +40,7 @@ pub(crate) fn materialize(
     at: At,
 ) -> Result<State> {
     let plan = plan(view, refs, session, at)?;
-    let scanned = scan(view, &plan.objects(), plan.cost())?;
+    let scanned = scan(view, &plan.objects(), plan.cost)?;
     build(view, session, at, &plan, &scanned)
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn both(
     let mut wanted = plans.0.objects();
     let first = wanted.len();
     wanted.extend(plans.1.objects());
-    let scanned = scan(view, &wanted, plans.0.cost().saturating_add(plans.1.cost()))?;
+    let scanned = scan(view, &wanted, plans.0.cost.saturating_add(plans.1.cost))?;
     let is_worth_it = scanned.iter().map(|one| one.len()).sum::<usize>() >= PARALLEL_ENTRIES;
     let (left, right) = scanned.split_at(first.min(scanned.len()));
     let (one, other) = cores::both(
@@ -73,9 +73,19 @@ struct Plan {
     forward: Vec<RevisionRow>,
     /// Revisions to take back, newest first.
     backward: Vec<RevisionRow>,
+    /// What reading it all costs, in bytes read at memory speed.
+    cost: u64,
 }
 
 impl Plan {
+    fn forward(keyframe: Option<KeyframeRow>, way: Way) -> Self {
+        Self { keyframe, forward: way.rows, backward: Vec::new(), cost: way.cost }
+    }
+
+    fn backward(keyframe: KeyframeRow, way: Way) -> Self {
+        Self { keyframe: Some(keyframe), forward: Vec::new(), backward: way.rows, cost: way.cost }
+    }
+
     /// How many objects are deltas to replay forwards.
     fn forward_parts(&self) -> usize {
         self.forward.iter().map(|row| row.parts.len()).sum()
@@ -84,12 +94,6 @@ impl Plan {
     /// How many are deltas.
     fn deltas(&self) -> usize {
         self.forward_parts() + self.backward.iter().map(|row| row.parts.len()).sum::<usize>()
-    }
-
-    /// What reading it all costs, in bytes read at memory speed.
-    fn cost(&self) -> u64 {
-        let keyframe = self.keyframe.as_ref().map_or(0, |row| row.bytes);
-        keyframe + self.forward.iter().chain(&self.backward).map(cost).sum::<u64>()
     }
 
     /// The objects it takes: deltas to replay forwards, those to take back, the keyframe's chunks.
@@ -142,7 +146,7 @@ fn plan(view: &dyn Snapshot, refs: &Refs, session: SessionNumber, at: At) -> Res
         Ok(Way::of(rows, start))
     };
     let Some((between, later)) = later(view, session, at)? else {
-        return Ok(Plan { keyframe, forward: forward()?.rows, backward: Vec::new() });
+        return Ok(Plan::forward(keyframe, forward()?));
     };
     let backward = || Ok(Way::of(rows_of(view, session, between)?, later.bytes));
     // The way with fewer revisions is mostly the cheaper one. The other one is read only if there is much to gain.
@@ -154,11 +158,7 @@ fn plan(view: &dyn Snapshot, refs: &Refs, session: SessionNumber, at: At) -> Res
         Some(far) if far.cost < near.cost => (far, !is_back),
         _ => (near, is_back),
     };
-    Ok(if is_back {
-        Plan { keyframe: Some(later), forward: Vec::new(), backward: chosen.rows }
-    } else {
-        Plan { keyframe, forward: chosen.rows, backward: Vec::new() }
-    })
+    Ok(if is_back { Plan::backward(later, chosen) } else { Plan::forward(keyframe, chosen) })
 }
 
 /// The nearest keyframe behind a revision on its branch, and what lies between: deltas know both ways. `None` if there
