@@ -67,7 +67,7 @@ pub(super) fn families(
     for options in [&mut rows, &mut objects] {
         options.set_disable_auto_compactions(!compacted);
     }
-    [ColumnFamilyDescriptor::new(ROWS, rows), ColumnFamilyDescriptor::new(OBJECTS, objects)]
+    named(rows, objects)
 }
 
 /// Both families, to be read only. Of the rows' lowest level filters are left alone: most of what is asked for is there, a
@@ -75,6 +75,10 @@ pub(super) fn families(
 pub(super) fn families_to_read(cache: &Cache) -> [ColumnFamilyDescriptor; 2] {
     let (mut rows, objects) = (rows(cache), objects(cache, object_file_bytes(0)));
     rows.set_optimize_filters_for_hits(true);
+    named(rows, objects)
+}
+
+fn named(rows: Options, objects: Options) -> [ColumnFamilyDescriptor; 2] {
     [ColumnFamilyDescriptor::new(ROWS, rows), ColumnFamilyDescriptor::new(OBJECTS, objects)]
 }
 
