@@ -39,14 +39,25 @@ pub(crate) fn apply(
     apply_with(base, rows, refs, placed, true)
 }
 
-/// As [`apply`], without the rows that [`is_of_operations`], of a record that [`needs_no_operations`].
-pub(crate) fn apply_without_operations(
+/// As [`apply`], of records that follow each other.
+pub(crate) fn apply_all(
     base: &dyn Snapshot,
     rows: &mut Rows,
     refs: &mut Refs,
-    placed: &Placed,
+    records: &[Arc<Placed>],
 ) -> Result<()> {
-    apply_with(base, rows, refs, placed, false)
+    look_up_operations(base, rows, records)?;
+    records.iter().try_for_each(|placed| apply(base, rows, refs, placed))
+}
+
+/// As [`apply_all`], without the rows that [`is_of_operations`], of records that [`needs_no_operations`].
+pub(crate) fn apply_all_but_operations(
+    base: &dyn Snapshot,
+    rows: &mut Rows,
+    refs: &mut Refs,
+    records: &[Arc<Placed>],
+) -> Result<()> {
+    records.iter().try_for_each(|placed| apply_with(base, rows, refs, placed, false))
 }
 
 /// Whether a row says what operations there are, and how many: those that undo and the log read, and nobody else.
@@ -124,11 +135,7 @@ const MANY_OPERATIONS: usize = 8;
 
 /// Looks up the operations of records that are to be applied all at once. Mostly they are new, and to find each of them in no
 /// file of the index was a quarter of what a record took.
-pub(crate) fn look_up_operations(
-    base: &dyn Snapshot,
-    rows: &mut Rows,
-    records: &[Arc<Placed>],
-) -> Result<()> {
+fn look_up_operations(base: &dyn Snapshot, rows: &mut Rows, records: &[Arc<Placed>]) -> Result<()> {
     if records.len() < MANY_OPERATIONS {
         return Ok(());
     }

@@ -43,11 +43,7 @@ impl Whole {
             return Ok(rows);
         }
         let mut rows = Rows::default();
-        index::look_up_operations(base, &mut rows, &self.records)?;
-        let mut refs = Refs::default();
-        for placed in &self.records {
-            index::apply(base, &mut rows, &mut refs, placed)?;
-        }
+        index::apply_all(base, &mut rows, &mut Refs::default(), &self.records)?;
         Ok(self.rows.get_or_init(|| rows))
     }
 }
@@ -214,10 +210,7 @@ impl Known {
         let none_yet = from == 0 || (whole.is_some() && asked_for.is_none());
         let new = self.records.get(from..).unwrap_or_default();
         if none_yet && new.iter().all(|placed| index::needs_no_operations(&placed.record)) {
-            let changed = Arc::make_mut(&mut rows);
-            for placed in new {
-                index::apply_without_operations(base, changed, &mut refs, placed)?;
-            }
+            index::apply_all_but_operations(base, Arc::make_mut(&mut rows), &mut refs, new)?;
             let records = self.records.clone();
             self.whole = Some(Arc::new(Whole { records, rows: OnceLock::new() }));
         } else {
@@ -227,9 +220,7 @@ impl Known {
                 (rows, refs, from) = Default::default();
             }
             let new = self.records.get(from..).unwrap_or_default();
-            let changed = Arc::make_mut(&mut rows);
-            index::look_up_operations(base, changed, new)?;
-            new.iter().try_for_each(|placed| index::apply(base, changed, &mut refs, placed))?;
+            index::apply_all(base, Arc::make_mut(&mut rows), &mut refs, new)?;
         }
         (self.rows, self.rows_refs, self.indexed) = (rows, refs, self.records.len());
         Ok(())
