@@ -423,9 +423,8 @@ impl Indexer<'_> {
         number: SessionNumber,
         checkpoint: &Checkpoint,
     ) -> Result<Effect> {
-        // One with the next number is new, as for the refs: to find its id in no file of the index took longer than all the rest.
-        let is_new = checkpoint.sequence == session(refs, number)?.next_sequence;
-        let old = match is_new {
+        // To find the id of a new one in no file of the index took longer than all the rest.
+        let old = match session(refs, number)?.is_new(checkpoint) {
             true => None,
             false => super::checkpoint::by_id(&self.view(), number, &checkpoint.id)?,
         };

@@ -6,7 +6,8 @@ use crate::format::{
     Refs, SessionRefs,
 };
 use crate::model::{
-    BranchMetadata, BranchNumber, BranchStatus, OperationId, SessionInfo, SessionNumber, Timestamp,
+    BranchMetadata, BranchNumber, BranchStatus, Checkpoint, OperationId, SessionInfo,
+    SessionNumber, Timestamp,
 };
 use std::sync::Arc;
 
@@ -115,6 +116,11 @@ impl SessionRefs {
         let place =
             self.branches.iter().position(|branch| branch.name == name && !branch.hidden)?;
         u32::try_from(place).ok()
+    }
+
+    /// Whether a checkpoint is told for the first time: it has the number that comes next.
+    pub(crate) fn is_new(&self, checkpoint: &Checkpoint) -> bool {
+        checkpoint.sequence == self.next_sequence
     }
 
     /// How many bytes at the beginning of a growing blob were dropped.
@@ -239,7 +245,7 @@ pub(crate) fn advance_by(refs: &mut Refs, change: &RecordChange) -> Result<()> {
         }
         RecordChange::Checkpoint { session, checkpoint } => {
             let session = session_mut(refs, *session)?;
-            if checkpoint.sequence == session.next_sequence {
+            if session.is_new(checkpoint) {
                 session.next_sequence += 1;
                 session.checkpoints += 1;
             }
