@@ -268,6 +268,7 @@ impl Session {
         let mut changes = Vec::new();
         let mut revisions: BTreeMap<BranchNumber, (u64, u64)> = BTreeMap::new();
         let mut hidden = BTreeSet::new();
+        let is_swept = retain::is_swept(view, target)?;
         for effect in target.effects.iter().rev() {
             match effect {
                 Effect::Revision { branch, sequence } => {
@@ -287,7 +288,7 @@ impl Session {
                     }
                 }
                 Effect::CheckpointHidden { old } => {
-                    if retain::is_swept(view, target)? {
+                    if is_swept {
                         return Err(swept(target));
                     }
                     changes
