@@ -226,17 +226,13 @@ pub(super) fn checkpoint(
 
 /// Lets it wait in the spool, and says what it is now.
 pub(super) fn keep(store: &Store, waiting: &Spooled, reason: Error) -> Result<Committed> {
+    let branch = waiting.branch.as_deref().unwrap_or_default();
     let mut done = Committed {
-        operation: waiting.operation.id,
-        session: waiting.session.name.clone(),
-        branch: waiting.branch.clone().unwrap_or_default(),
-        revision: None,
         checkpoint: waiting.checkpoints.last().map(|one| one.checkpoint.clone()),
         checkpoints: waiting.checkpoints.len() as u64,
-        changed: Vec::new(),
         facts: waiting.pages.iter().map(|page| page.count).sum(),
-        warnings: Vec::new(),
         spooled: true,
+        ..Committed::begun(&waiting.operation, &waiting.session, branch)
     };
     if store.engine.live.spool.is_none() {
         return Err(reason);

@@ -445,18 +445,8 @@ impl Session {
             let place =
                 Place { session: self.number, branch, time: act.now, operation: &operation };
             let head = session.branch(branch)?.head;
-            let mut done = Committed {
-                operation: operation.id,
-                session: session.info.name.clone(),
-                branch: session.branch(branch)?.name.clone(),
-                revision: None,
-                checkpoint: None,
-                checkpoints: 0,
-                changed: Vec::new(),
-                facts: 0,
-                warnings: Vec::new(),
-                spooled: false,
-            };
+            let mut done =
+                Committed::begun(&operation, &session.info, &session.branch(branch)?.name);
             let planned = self.plan_reset(desk, place, to.at)?;
             let same = head.map_or((Digest::EMPTY, 0), |head| (head.digest, head.count));
             if same == (planned.head.digest, planned.head.count) {

@@ -25,7 +25,7 @@ use crate::format::{
 use crate::model::rule::{Outcome, RuleError};
 use crate::model::{
     AutoTrigger, Checkpoint, CheckpointId, Fact, Key, Kind, Operation, OperationId, RevisionId,
-    SessionKind, SessionNumber, TextRef, Timestamp, Value,
+    SessionInfo, SessionKind, SessionNumber, TextRef, Timestamp, Value,
 };
 use checkpoint::automatic;
 use std::borrow::Cow;
@@ -58,6 +58,22 @@ pub struct Committed {
 }
 
 impl Committed {
+    /// Of a write that has done nothing yet.
+    pub(super) fn begun(operation: &Operation, session: &SessionInfo, branch: &str) -> Self {
+        Self {
+            operation: operation.id,
+            session: session.name.clone(),
+            branch: branch.to_owned(),
+            revision: None,
+            checkpoint: None,
+            checkpoints: 0,
+            changed: Vec::new(),
+            facts: 0,
+            warnings: Vec::new(),
+            spooled: false,
+        }
+    }
+
     /// Whether nothing was written, since all of it stood so already.
     #[must_use]
     pub const fn is_unchanged(&self) -> bool {

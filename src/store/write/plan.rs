@@ -42,18 +42,7 @@ impl Write<'_> {
         };
         let time = self.time.unwrap_or(self.act.now);
         let place = Place { session: number, branch, time, operation };
-        let mut done = Committed {
-            operation: operation.id,
-            session: session.info.name.clone(),
-            branch: session.branch(branch)?.name.clone(),
-            revision: None,
-            checkpoint: None,
-            checkpoints: 0,
-            changed: Vec::new(),
-            facts: 0,
-            warnings: Vec::new(),
-            spooled: false,
-        };
+        let mut done = Committed::begun(operation, &session.info, &session.branch(branch)?.name);
         let mut wanted = self.checkpoint.clone();
         let mut removed = self.removed.clone();
         let claims = self.claims(desk, branch, memo, (&mut wanted, &mut removed), &mut done)?;
