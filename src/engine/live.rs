@@ -1,151 +1,21 @@
 //! Where a process stands: the newest generation it knows and the journal's tail behind it.
 
+mod view;
+
 use super::dense::Dense;
 use super::index::{self, Placed};
-use super::materialize::Objects;
 use super::opened::Opened;
 use super::refs::advance;
-use super::rows::{Merged, Rows};
+use super::rows::Rows;
 use super::spool;
-use crate::backend::{
-    self, Breach, Direction, Frame, Index, Log, Position, Row, Snapshot, Spool, Table, Tail,
-};
+use crate::backend::{self, Breach, Direction, Frame, Index, Log, Position, Snapshot, Spool, Tail};
 use crate::error::{Error, Result};
 use crate::format::{Record, RecordChange, Refs, key};
 use crate::model::{SessionId, SessionNumber};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use view::Whole;
 
-/// One consistent moment of a store, to read from.
-#[derive(Clone)]
-pub(crate) struct View {
-    base: Arc<dyn Snapshot>,
-    rows: Arc<Rows>,
-    /// Where `rows` has none of operations: what has them too.
-    whole: Option<Arc<Whole>>,
-    position: Position,
-    opened: Arc<Opened>,
-    /// Whether something in it still waits in the spool: its numbers may become others.
-    pub(crate) planned: bool,
-    pub(crate) refs: Arc<Refs>,
-}
-
-/// All rows of a tail, made when somebody asks for those of operations: they are a third of the work, since each operation is
-/// looked for in the index first.
-#[derive(Default)]
-struct Whole {
-    records: Vec<Arc<Placed>>,
-    rows: OnceLock<Rows>,
-}
-
-impl Whole {
-    fn rows(&self, base: &dyn Snapshot) -> Result<&Rows> {
-        if let Some(rows) = self.rows.get() {
-            return Ok(rows);
-        }
-        let mut rows = Rows::default();
-        index::apply_all(base, &mut rows, &mut Refs::default(), &self.records)?;
-        Ok(self.rows.get_or_init(|| rows))
-    }
-}
-
-impl Objects for View {
-    fn opened(&self) -> Option<&Opened> {
-        Some(&self.opened)
-    }
-}
-
-impl View {
-    /// The same moment with a record on top that waits for its place in the journal.
-    pub(super) fn with(mut self, record: Record) -> Result<Self> {
-        // Any position behind the end will do: it is known to nobody but this moment.
-        let placed = Placed { position: self.position, hash: Default::default(), record };
-        if let Some(whole) = self.whole.take() {
-            self.rows = Arc::new(whole.rows(&*self.base)?.clone());
-        }
-        let rows = Arc::make_mut(&mut self.rows);
-        index::apply(&*self.base, rows, Arc::make_mut(&mut self.refs), &placed)?;
-        self.position += 1;
-        // Its objects have numbers that others will be given.
-        self.opened = Arc::default();
-        self.planned = true;
-        Ok(self)
-    }
-
-    /// Whether a record can come next: what is wrong with it is said before it stands in the journal.
-    pub(crate) fn check(&self, record: Record) -> Result<()> {
-        let placed = Placed { position: self.position, hash: Default::default(), record };
-        index::apply(self, &mut Rows::default(), &mut (*self.refs).clone(), &placed)
-    }
-
-    /// Looks whether the rows of all sessions are as many as they should be: else each is looked at when it is first read.
-    pub(crate) fn check_density(&self) -> Result<()> {
-        let limit = 1;
-        self.base.scan(key::SEQUENCES, &[], &[], Direction::Ascending, limit)?;
-        Ok(())
-    }
-
-    /// The same moment, read from the store itself: nothing that was read before is used again.
-    pub(crate) fn merged(&self) -> Merged<'_> {
-        self.over(&self.rows)
-    }
-
-    /// Whether the rows of operations were made.
-    #[cfg(test)]
-    pub(crate) fn has_operations(&self) -> bool {
-        self.whole.as_ref().is_none_or(|whole| whole.rows.get().is_some())
-    }
-
-    fn over<'a>(&'a self, rows: &'a Rows) -> Merged<'a> {
-        Merged { base: &*self.base, rows, position: self.position }
-    }
-
-    /// What has the rows of operations.
-    fn with_operations(&self) -> Result<Merged<'_>, backend::Error> {
-        let rows = self.whole.as_ref().map_or(Ok(&*self.rows), |whole| whole.rows(&*self.base));
-        rows.map(|rows| self.over(rows)).map_err(|error| match error {
-            Error::Backend(error) => error,
-            other => backend::Error::Index { action: "read", source: Box::new(other) },
-        })
-    }
-}
-
-impl Snapshot for View {
-    fn position(&self) -> Position {
-        self.position
-    }
-
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, backend::Error> {
-        if index::is_of_operations(table, key) {
-            return self.with_operations()?.get(table, key);
-        }
-        self.merged().get(table, key)
-    }
-
-    fn get_many(
-        &self,
-        table: Table,
-        keys: &[Vec<u8>],
-    ) -> Result<Vec<Option<Vec<u8>>>, backend::Error> {
-        if keys.iter().any(|key| index::is_of_operations(table, key)) {
-            return self.with_operations()?.get_many(table, keys);
-        }
-        self.merged().get_many(table, keys)
-    }
-
-    fn scan(
-        &self,
-        table: Table,
-        from: &[u8],
-        to: &[u8],
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<Row>, backend::Error> {
-        if index::are_of_operations(table) || table == key::COUNTERS {
-            return self.with_operations()?.scan(table, from, to, direction, limit);
-        }
-        self.merged().scan(table, from, to, direction, limit)
-    }
-}
+pub(crate) use view::View;
 
 /// What is known of the journal's tail.
 #[derive(Default)]
@@ -206,13 +76,12 @@ impl Known {
         let (mut rows, mut refs) =
             (std::mem::take(&mut self.rows), std::mem::take(&mut self.rows_refs));
         let whole = self.whole.take();
-        let asked_for = whole.as_ref().and_then(|whole| whole.rows.get());
+        let asked_for = whole.as_ref().and_then(|whole| whole.made());
         let none_yet = from == 0 || (whole.is_some() && asked_for.is_none());
         let new = self.records.get(from..).unwrap_or_default();
         if none_yet && new.iter().all(|placed| index::needs_no_operations(&placed.record)) {
             index::apply_all_but_operations(base, Arc::make_mut(&mut rows), &mut refs, new)?;
-            let records = self.records.clone();
-            self.whole = Some(Arc::new(Whole { records, rows: OnceLock::new() }));
+            self.whole = Some(Arc::new(Whole::of(self.records.clone())));
         } else {
             if let Some(all) = asked_for {
                 rows = Arc::new(all.clone());

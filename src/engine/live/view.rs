@@ -1,0 +1,150 @@
+//! One moment, as who reads sees it: a generation and the rows of the tail behind it.
+
+use crate::backend::{self, Direction, Position, Row, Snapshot, Table};
+use crate::engine::index::{self, Placed};
+use crate::engine::materialize::Objects;
+use crate::engine::opened::Opened;
+use crate::engine::rows::{Merged, Rows};
+use crate::error::{Error, Result};
+use crate::format::{Record, Refs, key};
+use std::sync::{Arc, OnceLock};
+
+/// One consistent moment of a store, to read from.
+#[derive(Clone)]
+pub(crate) struct View {
+    pub(super) base: Arc<dyn Snapshot>,
+    pub(super) rows: Arc<Rows>,
+    /// Where `rows` has none of operations: what has them too.
+    pub(super) whole: Option<Arc<Whole>>,
+    pub(super) position: Position,
+    pub(super) opened: Arc<Opened>,
+    /// Whether something in it still waits in the spool: its numbers may become others.
+    pub(crate) planned: bool,
+    pub(crate) refs: Arc<Refs>,
+}
+
+/// All rows of a tail, made when somebody asks for those of operations: they are a third of the work, since each operation is
+/// looked for in the index first.
+pub(super) struct Whole {
+    records: Vec<Arc<Placed>>,
+    rows: OnceLock<Rows>,
+}
+
+impl Whole {
+    pub(super) const fn of(records: Vec<Arc<Placed>>) -> Self {
+        Self { records, rows: OnceLock::new() }
+    }
+
+    /// The rows, if somebody has asked for them.
+    pub(super) fn made(&self) -> Option<&Rows> {
+        self.rows.get()
+    }
+
+    fn rows(&self, base: &dyn Snapshot) -> Result<&Rows> {
+        if let Some(rows) = self.made() {
+            return Ok(rows);
+        }
+        let mut rows = Rows::default();
+        index::apply_all(base, &mut rows, &mut Refs::default(), &self.records)?;
+        Ok(self.rows.get_or_init(|| rows))
+    }
+}
+
+impl Objects for View {
+    fn opened(&self) -> Option<&Opened> {
+        Some(&self.opened)
+    }
+}
+
+impl View {
+    /// The same moment with a record on top that waits for its place in the journal.
+    pub(crate) fn with(mut self, record: Record) -> Result<Self> {
+        // Any position behind the end will do: it is known to nobody but this moment.
+        let placed = Placed { position: self.position, hash: Default::default(), record };
+        if let Some(whole) = self.whole.take() {
+            self.rows = Arc::new(whole.rows(&*self.base)?.clone());
+        }
+        let rows = Arc::make_mut(&mut self.rows);
+        index::apply(&*self.base, rows, Arc::make_mut(&mut self.refs), &placed)?;
+        self.position += 1;
+        // Its objects have numbers that others will be given.
+        self.opened = Arc::default();
+        self.planned = true;
+        Ok(self)
+    }
+
+    /// Whether a record can come next: what is wrong with it is said before it stands in the journal.
+    pub(crate) fn check(&self, record: Record) -> Result<()> {
+        let placed = Placed { position: self.position, hash: Default::default(), record };
+        index::apply(self, &mut Rows::default(), &mut (*self.refs).clone(), &placed)
+    }
+
+    /// Looks whether the rows of all sessions are as many as they should be: else each is looked at when it is first read.
+    pub(crate) fn check_density(&self) -> Result<()> {
+        let limit = 1;
+        self.base.scan(key::SEQUENCES, &[], &[], Direction::Ascending, limit)?;
+        Ok(())
+    }
+
+    /// The same moment, read from the store itself: nothing that was read before is used again.
+    pub(crate) fn merged(&self) -> Merged<'_> {
+        self.over(&self.rows)
+    }
+
+    /// Whether the rows of operations were made.
+    #[cfg(test)]
+    pub(crate) fn has_operations(&self) -> bool {
+        self.whole.as_ref().is_none_or(|whole| whole.made().is_some())
+    }
+
+    fn over<'a>(&'a self, rows: &'a Rows) -> Merged<'a> {
+        Merged { base: &*self.base, rows, position: self.position }
+    }
+
+    /// What has the rows of operations.
+    fn with_operations(&self) -> Result<Merged<'_>, backend::Error> {
+        let rows = self.whole.as_ref().map_or(Ok(&*self.rows), |whole| whole.rows(&*self.base));
+        rows.map(|rows| self.over(rows)).map_err(|error| match error {
+            Error::Backend(error) => error,
+            other => backend::Error::Index { action: "read", source: Box::new(other) },
+        })
+    }
+}
+
+impl Snapshot for View {
+    fn position(&self) -> Position {
+        self.position
+    }
+
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, backend::Error> {
+        if index::is_of_operations(table, key) {
+            return self.with_operations()?.get(table, key);
+        }
+        self.merged().get(table, key)
+    }
+
+    fn get_many(
+        &self,
+        table: Table,
+        keys: &[Vec<u8>],
+    ) -> Result<Vec<Option<Vec<u8>>>, backend::Error> {
+        if keys.iter().any(|key| index::is_of_operations(table, key)) {
+            return self.with_operations()?.get_many(table, keys);
+        }
+        self.merged().get_many(table, keys)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Row>, backend::Error> {
+        if index::are_of_operations(table) || table == key::COUNTERS {
+            return self.with_operations()?.scan(table, from, to, direction, limit);
+        }
+        self.merged().scan(table, from, to, direction, limit)
+    }
+}
