@@ -2,5 +2,6 @@
 
 pub mod conformance;
 pub mod example;
+pub mod fault;
 pub mod secret;
 pub mod skip;

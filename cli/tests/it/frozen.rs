@@ -8,12 +8,11 @@ use crate::hook::{call_by, traced};
 use crate::transcript::small;
 use forge_store::model::{Key, Kind, Timestamp, Value};
 use forge_store::store::{Act, CheckpointFilter, ClaimChange, Options, Session, Store};
-use forge_testkit::skip::skipped;
+use forge_testkit::fault::{Numbers, can_strike, copy, count};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
 use std::process::Command;
 
 /// The calls after which a process is stopped: those that change files, or lock them.
@@ -91,18 +90,6 @@ fn prepared(environment: &Environment) {
         let key = Key::new(Kind::Note, format!("n{number}"));
         let act = Act::asked("test", time);
         session.write(&act).change(ClaimChange::add(key, value)).commit().unwrap();
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
     }
 }
 
@@ -274,32 +261,15 @@ fn done(environment: &Environment, name: &str, what: &str, stood: bool, referenc
     assert_eq!(verified.code, 0, "{what}: {verified}");
 }
 
-/// Numbers that a seed decides (splitmix64).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % end as u64) as usize
-    }
-}
-
 /// `FORGE_FROZEN` calls of each command, which `FORGE_SEED` chooses, or all of them if there are no more.
 #[test]
 fn beside_a_process_stopped_at_any_call_hooks_save_and_nothing_is_lost() {
     let test = "stopped at calls";
-    let can = Command::new("strace").args(["-qq", "-e", "trace=none", "true"]).output();
-    if !can.is_ok_and(|output| output.status.success()) {
-        return skipped(test, "no strace, or no right to use it");
+    if !can_strike(test) {
+        return;
     }
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let seed = number("FORGE_SEED").unwrap_or_else(|| u64::from(std::process::id()));
-    let wanted = number("FORGE_FROZEN").unwrap_or(6) as usize;
-    eprintln!("{test}: FORGE_SEED={seed}");
-    let mut numbers = Numbers(seed);
+    let wanted = count("FORGE_FROZEN", 6) as usize;
+    let mut numbers = Numbers::announced(test);
     let environment = Environment::new();
     prepared(&environment);
     for folder in FOLDERS {
@@ -315,8 +285,8 @@ fn beside_a_process_stopped_at_any_call_hooks_save_and_nothing_is_lost() {
             counts.iter().flat_map(|(call, count)| (1..=*count).map(|nth| (*call, nth))).collect();
         assert!(places.len() > 20, "{name}: {counts:?}");
         while places.len() > wanted {
-            let out = numbers.below(places.len());
-            places.swap_remove(out);
+            let out = numbers.below(places.len() as u64);
+            places.swap_remove(out as usize);
         }
         for place in places {
             let stood = stopped(&environment, args, place);

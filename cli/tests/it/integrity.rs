@@ -1,6 +1,7 @@
 //! Seals, keys and witnesses end to end: what a person, a script and an agent's hook see of them.
 
 use crate::environment::Environment;
+use forge_testkit::fault::copy;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -20,18 +21,6 @@ fn without_key(environment: &Environment, args: &[&str]) -> crate::environment::
     let mut command = environment.command(args);
     command.env("FORGE_KEYRING", environment.path(ELSEWHERE));
     environment.finished(&mut command)
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let place = to.join(entry.file_name());
-        match entry.path().is_dir() {
-            true => copy(&entry.path(), &place),
-            false => drop(fs::copy(entry.path(), place).unwrap()),
-        }
-    }
 }
 
 #[test]

@@ -1,49 +1,17 @@
-//! What faults are made with: programs, signals, file systems of one's own, and numbers that a seed decides.
+//! What faults are made with besides what all tests share: kills at a call, signals, file systems of one's own, and laws.
 
 #![allow(clippy::print_stderr, reason = "a seed must be seen")]
 
 mod disk;
 
 pub(crate) use disk::{Breaker, Disk};
+pub(crate) use forge_testkit::fault::{Numbers, can_strike, copy, count, run};
 
 use forge_testkit::skip::skipped;
 use proptest::test_runner::{Config, RngSeed};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-
-/// A number from the environment, for longer runs.
-pub(crate) fn count(name: &str, usual: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
-}
-
-/// Runs a program; whether it succeeded.
-pub(crate) fn run(program: &str, arguments: &[&str]) -> bool {
-    let output = Command::new(program).args(arguments).output();
-    output.is_ok_and(|output| output.status.success())
-}
-
-/// Copies a folder with all that is in it.
-pub(crate) fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
-
-/// Whether calls of processes can be met with faults here; if not, that is said loudly.
-pub(crate) fn can_strike(test: &str) -> bool {
-    let can = run("strace", &["-qq", "-e", "trace=none", "true"]);
-    if !can {
-        skipped(test, "no strace, or no right to use it");
-    }
-    can
-}
 
 /// Runs a test of this binary with a variable, and kills it at its n-th call of this kind; whether it had so many.
 pub(crate) fn killed_at(test: &str, variable: (&str, &Path), call: &str, nth: usize) -> bool {
@@ -78,30 +46,6 @@ pub(crate) fn struck_at(
 /// Sends a signal to a process of this test.
 pub(crate) fn signal(name: &str, pid: u32) {
     assert!(run("sh", &["-c", &format!("kill -{name} {pid}")]), "cannot send {name} to {pid}");
-}
-
-/// Numbers that a seed decides (splitmix64).
-pub(crate) struct Numbers(pub(crate) u64);
-
-impl Numbers {
-    /// From `FORGE_SEED`, or at random; says which.
-    pub(crate) fn announced(test: &str) -> Self {
-        let seed = count("FORGE_SEED", getrandom::u64().unwrap());
-        eprintln!("{test}: FORGE_SEED={seed}");
-        Self(seed)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
 }
 
 /// How a law is tried: with so many cases, or as many as the variable says, from `FORGE_SEED` or from a seed at random. Says

@@ -1,0 +1,76 @@
+//! What faults are made with in more than one binary of tests: programs, copies of a store, and numbers that a seed decides.
+
+#![expect(clippy::unwrap_used, reason = "what a fault cannot be made with fails the test")]
+#![expect(clippy::print_stderr, reason = "a seed must be seen")]
+
+use crate::skip::skipped;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// A number from the environment, for longer runs.
+pub fn count(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// Runs a program; whether it succeeded.
+pub fn run(program: &str, arguments: &[&str]) -> bool {
+    let output = Command::new(program).args(arguments).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+/// Copies a folder with all that is in it.
+///
+/// # Panics
+/// If it cannot.
+pub fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Whether calls of processes can be met with faults here; if not, that is said loudly.
+pub fn can_strike(test: &str) -> bool {
+    let can = run("strace", &["-qq", "-e", "trace=none", "true"]);
+    if !can {
+        skipped(test, "no strace, or no right to use it");
+    }
+    can
+}
+
+/// Numbers that a seed decides (splitmix64).
+#[derive(Debug)]
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    /// From `FORGE_SEED`, or at random; says which.
+    ///
+    /// # Panics
+    /// If the system has no random numbers.
+    pub fn announced(test: &str) -> Self {
+        let seed = count("FORGE_SEED", getrandom::u64().unwrap());
+        eprintln!("{test}: FORGE_SEED={seed}");
+        Self(seed)
+    }
+
+    /// The next one.
+    #[expect(clippy::should_implement_trait, reason = "there always is one")]
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// The next one, below this.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+}
