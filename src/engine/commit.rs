@@ -235,7 +235,11 @@ impl Engine {
             check_in_sight(&refs, &record)?;
             if record.inline_bytes() > MAX_INLINE_BYTES {
                 let operation = record.operation.id;
-                record = self.split(record)?;
+                record = match self.split(record) {
+                    // As below: what was written ahead of it so far is written again.
+                    Err(Error::Backend(backend::Error::Gone { .. })) => continue,
+                    split => split?,
+                };
                 // The objects written ahead stand in the journal now, but change nothing that was planned with.
                 let (_, end) = self.live.written_refs()?;
                 let own = |placed: &Arc<Placed>| placed.record.operation.id == operation;

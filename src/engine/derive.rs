@@ -19,7 +19,7 @@ use std::collections::HashMap;
 pub(crate) type Sink<'a> = &'a mut dyn FnMut(Table, Vec<u8>, Vec<u8>) -> Result<()>;
 
 /// Tables whose rows are primary: nothing else says what stands in them.
-pub(crate) const PRIMARY: [Table; 9] = [
+pub(crate) const PRIMARY: [Table; 10] = [
     key::OBJECTS,
     key::REVISIONS,
     key::CHECKPOINTS,
@@ -29,6 +29,7 @@ pub(crate) const PRIMARY: [Table; 9] = [
     key::FOLDS,
     key::FOLDED,
     key::PRUNINGS,
+    key::AHEAD,
 ];
 
 /// Tables whose rows [`all`] makes, whole.

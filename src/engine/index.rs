@@ -1,6 +1,7 @@
 //! Turns records into rows: the one place that knows what each record means for the index. Readers use it on the
 //! journal's tail in memory, the applier uses it to write the next generation.
 
+mod ahead;
 pub(crate) mod fold;
 pub(crate) mod gone;
 
@@ -19,6 +20,7 @@ use crate::format::{
     TotalsRow, open, sealed_id,
 };
 use crate::model::{Checkpoint, ObjectId, OperationId, SessionId, SessionNumber};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A record with where it stands in the journal.
@@ -36,6 +38,16 @@ pub(crate) fn apply(
     refs: &mut Refs,
     placed: &Placed,
 ) -> Result<()> {
+    apply_with(base, rows, refs, placed, true).map(drop)
+}
+
+/// As [`apply`]. Gives the large values and long texts that the record names and that are not there.
+pub(crate) fn try_apply(
+    base: &dyn Snapshot,
+    rows: &mut Rows,
+    refs: &mut Refs,
+    placed: &Placed,
+) -> Result<BTreeSet<ObjectId>> {
     apply_with(base, rows, refs, placed, true)
 }
 
@@ -57,7 +69,7 @@ pub(crate) fn apply_all_but_operations(
     refs: &mut Refs,
     records: &[Arc<Placed>],
 ) -> Result<()> {
-    records.iter().try_for_each(|placed| apply_with(base, rows, refs, placed, false))
+    records.iter().try_for_each(|placed| apply_with(base, rows, refs, placed, false).map(drop))
 }
 
 /// Whether a row says what operations there are, and how many: those that undo and the log read, and nobody else.
@@ -99,9 +111,18 @@ fn apply_with(
     refs: &mut Refs,
     placed: &Placed,
     with_operations: bool,
-) -> Result<()> {
+) -> Result<BTreeSet<ObjectId>> {
     let added = TotalsRow::default();
-    let mut indexer = Indexer { base, rows, placed, counter: None, added, cut: added };
+    let mut indexer = Indexer {
+        base,
+        rows,
+        placed,
+        counter: None,
+        added,
+        cut: added,
+        unnamed: BTreeMap::new(),
+        names: BTreeSet::new(),
+    };
     let mut operation = None;
     for change in &placed.record.changes {
         let effect = indexer.change(refs, change)?.filter(|_| with_operations);
@@ -119,6 +140,7 @@ fn apply_with(
     if let Some(row) = operation {
         indexer.put_operation(&row);
     }
+    let missing = indexer.put_ahead()?;
     if with_operations {
         indexer.put_totals()?;
     }
@@ -127,7 +149,7 @@ fn apply_with(
     }
     let position = key::KeyBuilder::new().number(placed.position).build();
     rows.put(key::RECORDS, position, placed.hash.to_vec());
-    Ok(())
+    Ok(missing)
 }
 
 /// Fewer new operations are looked up one by one.
@@ -164,6 +186,10 @@ struct Indexer<'a> {
     added: TotalsRow,
     /// What it takes away from them.
     cut: TotalsRow,
+    /// The objects of this record that nothing in it has named so far; of parts of growing blobs, with their keys.
+    unnamed: BTreeMap<u64, Option<Vec<u8>>>,
+    /// The objects that something in this record names.
+    names: BTreeSet<ObjectId>,
 }
 
 impl Indexer<'_> {
@@ -174,10 +200,15 @@ impl Indexer<'_> {
     /// Stores an object, unless one of its name is there, and gives its number.
     fn object(&mut self, sealed: &[u8]) -> Result<u64> {
         if let Some(number) = object::number_of(&self.view(), sealed)? {
+            // Whoever writes it anew may be about to name it.
+            if object::ahead(&self.view(), number)?.is_some() {
+                self.unnamed.insert(number, None);
+            }
             return Ok(number);
         }
         let next = self.next_number()?;
         object::put(self.rows, next, sealed)?;
+        self.unnamed.insert(next, None);
         Ok(next)
     }
 
@@ -198,8 +229,12 @@ impl Indexer<'_> {
                 object::put_unnamed(self.rows, next, &sealed.0);
                 Ok(next)
             }
-            DeltaPart::Named(id) => object::number(&self.view(), id)?
-                .ok_or_else(|| Error::missing(format!("the object {id}"))),
+            DeltaPart::Named(id) => {
+                let number = object::number(&self.view(), id)?
+                    .ok_or_else(|| Error::missing(format!("the object {id}")))?;
+                self.named_number(number)?;
+                Ok(number)
+            }
         }
     }
 
@@ -240,7 +275,8 @@ impl Indexer<'_> {
                 object::put_unnamed(self.rows, number, &object.0);
                 let row = SegmentRow { object: number, length, prefix: *prefix };
                 let place = of(*session).text(blob).number(*offset).build();
-                self.rows.put(key::SEGMENTS, place, row.encode());
+                self.rows.put(key::SEGMENTS, place.clone(), row.encode());
+                self.unnamed.insert(number, Some(place));
                 self.added.segments += 1;
                 Ok(None)
             }
@@ -269,7 +305,10 @@ impl Indexer<'_> {
                     .transpose()
                     .map_err(Error::corrupt("a bookmark"))?;
                 match bookmark {
-                    Some(row) => self.rows.put(key::BOOKMARKS, place, row.encode()),
+                    Some(row) => {
+                        self.rows.put(key::BOOKMARKS, place, row.encode());
+                        self.named_parts(*session, row)?;
+                    }
                     None => self.rows.delete(key::BOOKMARKS, place),
                 }
                 let bytes = bookmark.as_ref().map_or(0, |row| row.bytes);
@@ -316,6 +355,10 @@ impl Indexer<'_> {
                     }
                 }
                 self.sweep(*session, operation, blobs)?;
+                Ok(None)
+            }
+            RecordChange::SweptAhead { objects, parts, named } => {
+                self.sweep_ahead(objects, parts, named)?;
                 Ok(None)
             }
         }
@@ -384,6 +427,11 @@ impl Indexer<'_> {
                 let size = |side| side_bytes(key.len(), side);
                 row.state_bytes =
                     (row.state_bytes + size(&change.new)).saturating_sub(size(&change.old));
+                for side in [&change.old, &change.new] {
+                    if let SideRange::Blob(id) = side {
+                        self.names.insert(*id);
+                    }
+                }
             }
             row.parts.push(object);
         }
@@ -431,6 +479,7 @@ impl Indexer<'_> {
         if let Some(old) = &old {
             self.forget_checkpoint(number, old);
         }
+        self.names.extend(object::texts_in(&checkpoint.body));
         let (time, sequence) = (checkpoint.time, checkpoint.sequence);
         let row = CheckpointRow {
             checkpoint: checkpoint.clone(),
@@ -482,6 +531,7 @@ impl Indexer<'_> {
             DeltaPart::Named(_) => object::content(&self.view(), ObjectKind::Page, number)?,
         };
         let page = Page::decode(&content).map_err(Error::corrupt("a page of facts"))?;
+        self.names.extend(page.facts.iter().flat_map(|fact| object::texts_in(&fact.value)));
         let operation = self.placed.record.operation.id;
         let rows = &mut *self.rows;
         derive::of_page(session, number, operation, &page, &mut |table, key, value| {
@@ -545,6 +595,7 @@ impl Indexer<'_> {
                 && let [(table, key)] = object::forget(&self.view(), row.object)?.as_slice()
             {
                 self.rows.delete(*table, key.clone());
+                self.named_number(row.object)?;
             }
             self.rows.delete(key::SEGMENTS, place);
             self.cut.segments += 1;

@@ -4,7 +4,7 @@ use super::rows::Rows;
 use crate::backend::{Snapshot, Table};
 use crate::error::{Error, Result};
 use crate::format::key;
-use crate::format::{self, Delta, ObjectKind, SideRange, sealed_id};
+use crate::format::{self, AheadRow, Delta, ObjectKind, SideRange, sealed_id};
 use crate::model::{ObjectId, TextRef, Value};
 
 /// Stands in place of the number of an object that a repair could not save. It is never given out.
@@ -66,6 +66,24 @@ pub(crate) fn forget(view: &dyn Snapshot, number: u64) -> Result<Vec<(Table, Vec
         rows.push((key::OBJECT_NAMES, key::object_name(&id)));
     }
     Ok(rows)
+}
+
+/// What is known of an object that was written ahead, while nothing has named it.
+pub(crate) fn ahead(view: &dyn Snapshot, number: u64) -> Result<Option<AheadRow>> {
+    let row = view.get(key::AHEAD, &place(number))?;
+    row.map(|row| AheadRow::decode(&row))
+        .transpose()
+        .map_err(Error::corrupt("an object written ahead"))
+}
+
+/// Notes that nothing has named an object yet.
+pub(crate) fn put_ahead(rows: &mut Rows, number: u64, row: &AheadRow) {
+    rows.put(key::AHEAD, place(number), row.encode());
+}
+
+/// Notes that it need not be looked for what names an object.
+pub(crate) fn delete_ahead(rows: &mut Rows, number: u64) {
+    rows.delete(key::AHEAD, place(number));
 }
 
 /// The stored bytes of an object.

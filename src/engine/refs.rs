@@ -185,6 +185,7 @@ pub(crate) fn advance_by(refs: &mut Refs, change: &RecordChange) -> Result<()> {
         }
         RecordChange::Object { .. }
         | RecordChange::Segment { .. }
+        | RecordChange::SweptAhead { .. }
         | RecordChange::Pruned { .. }
         | RecordChange::Folded { .. }
         | RecordChange::Unfolded { .. } => {}

@@ -1,5 +1,6 @@
 //! Retention: which revisions fold into which, what they changed together, and what nothing names any more.
 
+mod ahead;
 mod going;
 mod loose;
 
@@ -20,6 +21,7 @@ use crate::format::{
 use crate::model::{BranchNumber, Operation, OperationId, SessionNumber, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(crate) use ahead::Ahead;
 pub(crate) use going::Going;
 pub(crate) use loose::{hiders, loose_blobs};
 

@@ -60,6 +60,8 @@ pub const FOLDED: Table = Table(24);
 pub const PRUNINGS: Table = Table(25);
 /// Session, branch, sequence of a revision of two parents -> the sequence of the second.
 pub const MERGES: Table = Table(26);
+/// Number of an object that nothing has named yet -> [`super::AheadRow`].
+pub const AHEAD: Table = Table(27);
 
 /// Whether the keys of a table begin with a session.
 #[must_use]
@@ -74,6 +76,7 @@ pub const fn begins_with_session(table: Table) -> bool {
             | RECORDS
             | COUNTERS
             | PRUNINGS
+            | AHEAD
     )
 }
 
@@ -292,8 +295,9 @@ mod tests {
             RECORDS,
             COUNTERS,
             PRUNINGS,
+            AHEAD,
         ];
-        for number in 0..=MERGES.0 {
+        for number in 0..=AHEAD.0 {
             assert_eq!(begins_with_session(Table(number)), !without.contains(&Table(number)));
         }
     }

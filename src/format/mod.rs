@@ -54,8 +54,9 @@ pub use page::Page;
 pub use record::{Body, Bytes, DeltaPart, Record, RecordChange};
 pub use refs::{BookmarkRef, BranchChange, BranchRefs, DroppedText, Gone, Head, Refs, SessionRefs};
 pub use row::{
-    BookmarkRow, CheckpointRow, CleanedRow, Effect, FactRow, FoldRow, KeyframeChunk, KeyframeRow,
-    OperationRow, RefsRow, RevisionRow, SegmentRow, SequenceRow, TotalsRow, rewrite_row,
+    AheadRow, BookmarkRow, CheckpointRow, CleanedRow, Effect, FactRow, FoldRow, KeyframeChunk,
+    KeyframeRow, OperationRow, RefsRow, RevisionRow, SegmentRow, SequenceRow, TotalsRow,
+    rewrite_row,
 };
 pub use spooled::{Spooled, SpooledCheckpoint, SpooledNote, SpooledPage};
 pub use texts::{rewrite_texts, texts};

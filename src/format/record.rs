@@ -291,6 +291,15 @@ pub enum RecordChange {
         /// The large values that nothing else names.
         blobs: Vec<ObjectId>,
     },
+    /// What was written ahead and nothing came to name is gone for good.
+    SweptAhead {
+        /// The names of objects.
+        objects: Vec<ObjectId>,
+        /// The keys of parts of growing blobs, in the table of segments.
+        parts: Vec<Bytes>,
+        /// The names of objects that turned out to be named: they stay, and need not be looked for again.
+        named: Vec<ObjectId>,
+    },
     /// The session's schedule of checkpoints: one is due at the next write this long after the last.
     Schedule {
         /// The session.
@@ -308,7 +317,8 @@ macro_rules! session_in {
             | RecordChange::Session { .. }
             | RecordChange::Pinned { .. }
             | RecordChange::Used { .. }
-            | RecordChange::Object { .. } => None,
+            | RecordChange::Object { .. }
+            | RecordChange::SweptAhead { .. } => None,
             RecordChange::Branch { session, .. }
             | RecordChange::BranchChanged { session, .. }
             | RecordChange::BranchHidden { session, .. }

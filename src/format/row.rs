@@ -298,6 +298,17 @@ impl BookmarkRow {
     }
 }
 
+/// An object that was written ahead of what is to name it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AheadRow {
+    /// When: by the clock of the operation that did it last.
+    pub time: Timestamp,
+    /// Of a part of a growing blob, its key in the table of segments.
+    pub part: Option<Bytes>,
+}
+packed_row!(AheadRow, "object written ahead");
+
 /// What was kept of a source that held secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -12,7 +12,7 @@ use crate::engine::lineage::At;
 use crate::engine::live::View;
 use crate::engine::lookup;
 use crate::engine::refs::session as session_refs;
-use crate::engine::retain::{self, Going, Planned, Pruning};
+use crate::engine::retain::{self, Ahead, Going, Planned, Pruning};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{Record, RecordChange, Refs, decode_entry, encode_key};
@@ -25,6 +25,9 @@ use std::ops::ControlFlow;
 
 /// How long pruning can be taken back, unless somebody says otherwise: 14 days, in microseconds.
 pub const UNDO_MICROS: i64 = 14 * 24 * 3_600_000_000;
+
+/// What was written ahead in the last day is left alone, whatever is said of prunings: who wrote it may be about to name it.
+const AHEAD_MICROS: i64 = 24 * 3_600_000_000;
 
 /// So often what only a pruning names is looked for beside those who write. If they write more each time than is remembered of
 /// it, they wait for the next look.
@@ -77,6 +80,8 @@ pub struct Swept {
     pub prunings: u64,
     /// Large values that nothing named any more.
     pub values: u64,
+    /// Objects that were written ahead of a record that never came.
+    pub ahead: u64,
 }
 
 /// What was folded at a time.
@@ -435,7 +440,8 @@ impl Folding<'_> {
 
 impl Store {
     /// Drops for good what was pruned up to `until`, in all sessions: then it cannot be taken back. Headers of revisions
-    /// stay, so that the chain can still be checked.
+    /// stay, so that the chain can still be checked. What was written ahead by who was killed before anything named it goes too,
+    /// if it is older than a day.
     ///
     /// # Errors
     /// As every write.
@@ -443,7 +449,8 @@ impl Store {
         let mut swept = Swept::default();
         let mut looks = 0;
         loop {
-            let view = self.engine.live.view()?;
+            // Without what waits in the spool: that takes no place in the journal yet, and is looked at as it comes there.
+            let view = self.engine.live.written()?;
             let Some(pruning) = retain::prunings(&view, until)?.into_iter().next() else { break };
             let Sweep::Done(values) = self.sweep_one(now, &view, &pruning, looks)? else {
                 looks += 1;
@@ -453,10 +460,58 @@ impl Store {
             swept.values += values;
             swept.prunings += 1;
         }
-        if swept.prunings > 0 {
+        swept.ahead = self.sweep_ahead(now, until.min(now.plus_micros(-AHEAD_MICROS)))?;
+        if swept.prunings > 0 || swept.ahead > 0 {
             self.engine.sync()?;
         }
         Ok(swept)
+    }
+
+    /// Drops what was written ahead up to a time and never named. Returns how many objects those were.
+    fn sweep_ahead(&self, now: Timestamp, until: Timestamp) -> Result<u64> {
+        for looks in 0.. {
+            let view = self.engine.live.written()?;
+            let ahead = Ahead::of(&view, until)?;
+            if ahead.is_empty() {
+                break;
+            }
+            if let Some(count) = self.sweep_seen_ahead(now, until, (&view, ahead), looks)? {
+                return Ok(count);
+            }
+        }
+        Ok(0)
+    }
+
+    /// Sweeps what was written ahead as it is seen in a view, after so many looks in vain; `None`: look again.
+    fn sweep_seen_ahead(
+        &self,
+        now: Timestamp,
+        until: Timestamp,
+        (view, ahead): (&View, Ahead),
+        looks: u32,
+    ) -> Result<Option<u64>> {
+        let operation = Act::hook("sweep", now).operation()?;
+        // As for prunings: everything is looked through before the lock is taken, and what came since under it.
+        let found = ahead.look(view)?;
+        let seen = crate::backend::Snapshot::position(view);
+        self.engine.commit(Durability::Later, &mut |desk| {
+            let view = desk.view()?;
+            let still = Ahead::of(&view, until)?;
+            let change = match self.engine.live.records_since(seen) {
+                Some(since) => found.change(&still, since.iter().map(|placed| &placed.record))?,
+                None if looks < LOOKS => return Ok((None, None)),
+                None => still.clone().look(&view)?.change(&still, std::iter::empty())?,
+            };
+            let count = match &change {
+                Some(RecordChange::SweptAhead { objects, parts, .. }) => {
+                    objects.len() + parts.len()
+                }
+                _ => 0,
+            };
+            let changes = Vec::from_iter(change);
+            let record = Record { operation: operation.clone(), changes };
+            Ok(((!record.changes.is_empty()).then_some(record), Some(count as u64)))
+        })
     }
 
     /// Whether something was pruned after a time that can still be taken back.

@@ -1,15 +1,20 @@
 //! What folding means for the tables: revisions go out of sight into a later one, come back, or are gone for good.
 
+use super::super::checkpoint;
 use super::super::lineage::{self, At, Stretch};
 use super::super::refs::session;
+use super::super::retain::hiders;
 use super::{Indexer, find_operation, history_place, object};
 use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, KeyBuilder, of};
 use crate::format::{
-    Delta, DeltaPart, Effect, FoldRow, ObjectKind, Refs, RevisionRow, SequenceRow,
+    Delta, DeltaPart, Effect, FoldRow, ObjectKind, OperationRow, Refs, RevisionRow, SequenceRow,
 };
-use crate::model::{BranchNumber, ObjectId, Operation, OperationId, SessionId, SessionNumber};
+use crate::model::{
+    BranchNumber, ObjectId, Operation, OperationId, SessionId, SessionNumber, Value,
+};
+use std::collections::BTreeSet;
 
 /// Where what was folded into a revision stands; each time something was, behind the first that was.
 fn place(number: SessionNumber, at: At) -> KeyBuilder {
@@ -185,12 +190,51 @@ impl Indexer<'_> {
                 _ => {}
             }
         }
+        let hid = !checkpoints.is_empty();
         pruning_row.effects.push(Effect::Swept { checkpoints, revisions });
         self.rows.delete(key::PRUNINGS, pruning(&pruning_row.operation));
         self.put_operation(&pruning_row);
+        if hid {
+            self.forget_copies(number, operation)?;
+        }
         for id in blobs {
             if let Some(object) = object::number(&self.view(), id)? {
                 self.forget_objects(&[object])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Of checkpoints that are gone for good, other operations know no more than which they were: a redo of the pruning, or what
+    /// had changed them before.
+    fn forget_copies(&mut self, number: SessionNumber, operation: &OperationId) -> Result<()> {
+        let (from, to) = (of(number).build(), of(number).end());
+        let rows =
+            self.view().scan(key::OPERATIONS, &from, &to, Direction::Ascending, usize::MAX)?;
+        let rows = rows
+            .iter()
+            .map(|(_, row)| OperationRow::decode(row).map_err(Error::corrupt("an operation")))
+            .collect::<Result<Vec<_>>>()?;
+        let mut gone = BTreeSet::new();
+        for (id, hider) in hiders(rows.iter()) {
+            if hider == *operation && checkpoint::by_id(&self.view(), number, &id)?.is_none() {
+                gone.insert(id);
+            }
+        }
+        for mut row in rows {
+            let mut changed = false;
+            for effect in &mut row.effects {
+                if let Effect::CheckpointHidden { old } | Effect::CheckpointChanged { old } = effect
+                    && gone.contains(&old.id)
+                {
+                    old.message.clear();
+                    old.tags.clear();
+                    (old.body, old.key) = (Value::Null, None);
+                    changed = true;
+                }
+            }
+            if changed {
+                self.put_operation(&row);
             }
         }
         Ok(())
@@ -249,6 +293,7 @@ impl Indexer<'_> {
             object::forget(&self.view(), *number)?
                 .into_iter()
                 .for_each(|(table, key)| self.rows.delete(table, key));
+            self.named_number(*number)?;
         }
         Ok(())
     }

@@ -7,6 +7,8 @@ use crate::engine::opened::Opened;
 use crate::engine::rows::{Merged, Rows};
 use crate::error::{Error, Result};
 use crate::format::{Record, Refs, key};
+use crate::model::ObjectId;
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 /// One consistent moment of a store, to read from.
@@ -73,10 +75,11 @@ impl View {
         Ok(self)
     }
 
-    /// Whether a record can come next: what is wrong with it is said before it stands in the journal.
-    pub(crate) fn check(&self, record: Record) -> Result<()> {
+    /// Whether a record can come next: what is wrong with it is said before it stands in the journal. Gives the large values and
+    /// long texts that it names and that are not there.
+    pub(crate) fn check(&self, record: Record) -> Result<BTreeSet<ObjectId>> {
         let placed = Placed { position: self.position, hash: Default::default(), record };
-        index::apply(self, &mut Rows::default(), &mut (*self.refs).clone(), &placed)
+        index::try_apply(self, &mut Rows::default(), &mut (*self.refs).clone(), &placed)
     }
 
     /// Looks whether the rows of all sessions are as many as they should be: else each is looked at when it is first read.

@@ -7,7 +7,8 @@ use crate::engine::derive::each;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    Body, BookmarkRow, CheckpointRow, Effect, OperationRow, Refs, RevisionRow, rewrite_row,
+    AheadRow, Body, BookmarkRow, Bytes, CheckpointRow, Effect, OperationRow, Refs, RevisionRow,
+    rewrite_row,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -169,6 +170,12 @@ impl Rewriter<'_> {
         for (place, row) in self.all(key::SEGMENTS)? {
             let place = self.moved(&place);
             self.put(key::SEGMENTS, place, row)?;
+        }
+        for (place, row) in self.all(key::AHEAD)? {
+            let mut row =
+                AheadRow::decode(&row).map_err(Error::corrupt("an object written ahead"))?;
+            row.part = row.part.map(|part| Bytes(self.moved(&part.0)));
+            self.put(key::AHEAD, place, row.encode())?;
         }
         Ok(())
     }

@@ -156,6 +156,11 @@ impl Loose {
         Self { ids, by_start }
     }
 
+    /// Whether nothing was seen to name it.
+    pub(super) fn has(&self, id: &ObjectId) -> bool {
+        self.ids.contains(id)
+    }
+
     pub(crate) fn into_ids(self) -> Vec<ObjectId> {
         self.ids.into_iter().collect()
     }

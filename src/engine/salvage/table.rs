@@ -8,7 +8,7 @@ use crate::engine::total;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    BookmarkRow, CheckpointRow, FoldRow, Header, KeyframeRow, OperationRow, RevisionRow,
+    AheadRow, BookmarkRow, CheckpointRow, FoldRow, Header, KeyframeRow, OperationRow, RevisionRow,
     SegmentRow, SequenceRow, SessionRefs, TotalsRow, is_whole,
 };
 use crate::model::{OperationId, SessionNumber};
@@ -183,6 +183,7 @@ fn check_of(table: Table) -> Option<IsRight> {
         key::FOLDS => |row| FoldRow::decode(row).is_ok(),
         key::FOLDED => |row| RevisionRow::decode(row).is_ok(),
         key::PRUNINGS => |row| row.len() == 4,
+        key::AHEAD => |row| AheadRow::decode(row).is_ok(),
         key::RECORDS => |row| row.len() == 32,
         _ => return None,
     };

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::Record;
 use content::{digests, keyframes, objects, segments};
 use history::{history, refs_row};
-use rows::{derived_rows, totals};
+use rows::{ahead, derived_rows, totals};
 
 /// How much is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,8 +110,9 @@ impl Engine {
             Ok(view) => {
                 let checks: [(&str, Check); 2] =
                     [("refs", refs_row), ("revisions and checkpoints", history)];
-                let deep: [(&str, Check); 6] = [
+                let deep: [(&str, Check); 7] = [
                     ("totals", totals),
+                    ("objects written ahead", ahead),
                     ("objects", objects),
                     ("digests", digests),
                     ("keyframes", keyframes),

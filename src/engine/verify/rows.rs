@@ -7,7 +7,7 @@ use crate::engine::derive::each;
 use crate::engine::live::View;
 use crate::engine::total;
 use crate::error::Result;
-use crate::format::Refs;
+use crate::format::{AheadRow, Refs, key};
 use std::collections::{HashMap, HashSet};
 
 /// Every derived row, made again and compared; and that there are no others.
@@ -58,6 +58,17 @@ fn short(table: Table, key: &[u8]) -> [u8; 8] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&[table.0]).update(key);
     *hasher.finalize().as_bytes().first_chunk().expect("8 of 32 bytes")
+}
+
+/// What was written ahead can be swept.
+pub(super) fn ahead(view: &View, findings: &mut Findings) -> Result<()> {
+    each(view, key::AHEAD, |place, row| {
+        if let Err(error) = AheadRow::decode(row) {
+            let number = key::last_number(place).unwrap_or(0);
+            findings.stored(format!("when the object number {number} was written ahead"), &error);
+        }
+        Ok(())
+    })
 }
 
 /// That no row is gone which nothing else would miss.

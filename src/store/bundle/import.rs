@@ -16,9 +16,9 @@ use crate::format::{
     BundleContents, BundleSession, Bytes, Effect, Gone, Header, ItemKind, ObjectKind, OperationRow,
     Record, RecordChange, Refs, SegmentRow, SessionRefs, open_with_prefix, sealed_id,
 };
-use crate::model::{Operation, OperationId, SessionKind, SessionNumber};
+use crate::model::{ObjectId, Operation, OperationId, SessionKind, SessionNumber};
 use crate::store::{Act, Store};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// What an import took.
@@ -71,6 +71,7 @@ impl Store {
             operation: act.operation()?,
             done,
             objects: Vec::new(),
+            passed: HashSet::new(),
             taken: BundleTaken::default(),
             contents,
         };
@@ -126,6 +127,8 @@ struct Import<'a> {
     done: HashMap<OperationId, usize>,
     /// Objects to be written before the next record.
     objects: Vec<Bytes>,
+    /// All objects so far: they are there.
+    passed: HashSet<ObjectId>,
     taken: BundleTaken,
 }
 
@@ -159,7 +162,12 @@ impl Import<'_> {
 
     fn object(&mut self, sealed: Vec<u8>) -> Result<()> {
         let id = sealed_id(&sealed).map_err(Error::corrupt("an object"))?;
-        if object::number(&self.store.engine.live.written()?, &id)?.is_some() {
+        self.passed.insert(id);
+        let view = self.store.engine.live.written()?;
+        // What nothing names yet may be swept before something of this bundle does: it is written anew, which keeps it.
+        if let Some(number) = object::number(&view, &id)?
+            && object::ahead(&view, number)?.is_none()
+        {
             return Ok(());
         }
         self.objects.push(Bytes(sealed));
@@ -232,7 +240,14 @@ impl Import<'_> {
             let record = Record { operation: record.operation.clone(), changes };
             // What cannot be done here must not come into the journal.
             if written {
-                desk.view()?.check(record.clone()).map_err(|error| elsewhere(session, &error))?;
+                let checked = desk.view()?.check(record.clone());
+                let missing = checked.map_err(|error| elsewhere(session, &error))?;
+                // By a clock that is wrong it may be swept as soon as it is written.
+                if let Some(gone) = missing.iter().find(|one| self.passed.contains(*one)) {
+                    return Err(Error::Conflict(format!(
+                        "the object {gone} was swept meanwhile: import it again"
+                    )));
+                }
             }
             Ok((written.then_some(record), written))
         })

@@ -142,6 +142,7 @@ impl<'a> Secrets<'a> {
             | RecordChange::Folded { .. }
             | RecordChange::Unfolded { .. }
             | RecordChange::Swept { .. }
+            | RecordChange::SweptAhead { .. }
             | RecordChange::Schedule { .. } => {}
         }
     }

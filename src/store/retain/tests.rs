@@ -62,7 +62,7 @@ fn what_came_back_while_somebody_looked_for_loose_values_keeps_them() {
 
     // It was taken back: sweeping it drops nothing.
     let swept = session.store.sweep(act(7).now, act(7).now).unwrap();
-    assert_eq!(swept, Swept { prunings: 1, values: 0 });
+    assert_eq!(swept, Swept { prunings: 1, ..Swept::default() });
     assert_eq!(description(&session, 1, "a").unwrap(), large);
 }
 
@@ -132,6 +132,155 @@ fn a_value_that_a_fact_has_too_is_kept() {
     let known = state.facts_of(Kind::Message).unwrap().pop().unwrap().fact.value;
     let reference = crate::model::TextRef::from_value(known.field("text").unwrap()).unwrap();
     assert_eq!(session.text(None, &reference, &|_, _| None).unwrap(), large);
+}
+
+fn large(text: &str) -> (crate::model::ObjectId, RecordChange) {
+    crate::engine::commit::blob(text.as_bytes())
+}
+
+/// What a process wrote ahead before it was killed.
+fn write_ahead(store: &Store, second: i64, change: &RecordChange) {
+    let operation = act(second).operation().unwrap();
+    let record = Record { operation, changes: vec![change.clone()] };
+    let mut plan = |_: &Desk<'_>| Ok((Some(record.clone()), ()));
+    store.engine.commit(Durability::Now, &mut plan).unwrap();
+}
+
+const DAY: i64 = 24 * 3600;
+
+fn ahead(store: &Store) -> Ahead {
+    Ahead::of(&store.engine.live.view().unwrap(), act(99 * DAY).now).unwrap()
+}
+
+fn swept_ahead(store: &Store, second: i64) -> u64 {
+    store.sweep(act(second).now, act(second).now).unwrap().ahead
+}
+
+fn is_stored(store: &Store, id: &crate::model::ObjectId) -> bool {
+    let view = store.engine.live.view().unwrap();
+    crate::engine::object::number(&view, id).unwrap().is_some()
+}
+
+#[test]
+fn what_was_written_ahead_goes_a_day_after_it_was_written_last() {
+    let store = Store::in_memory().unwrap();
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    let (id, change) = large("never named");
+    write_ahead(&store, 10, &change);
+    assert_eq!(swept_ahead(&store, 9 + DAY), 0);
+    // Somebody began again.
+    write_ahead(&store, 20, &change);
+    assert_eq!(swept_ahead(&store, 19 + DAY), 0);
+    assert!(is_stored(&store, &id));
+    assert_eq!(swept_ahead(&store, 20 + DAY), 1);
+    assert!(!is_stored(&store, &id) && ahead(&store).is_empty());
+    assert_eq!(swept_ahead(&store, 21 + DAY), 0);
+
+    // As it stands in an entry of a claim.
+    let text = text(3, 9000);
+    let value = Value::from([("description", text.clone().into())]);
+    let (_, change) = large_entry(&value);
+    write_ahead(&store, 30, &change);
+    assert!(!ahead(&store).is_empty());
+    revise(&session, 30, vec![put("a", text.clone())]);
+    assert!(ahead(&store).is_empty(), "it is named now");
+    assert_eq!(swept_ahead(&store, 31 + DAY), 0);
+    assert_eq!(description(&session, 1, "a").unwrap(), text);
+}
+
+/// The blob of an entry of a claim made at second 30.
+fn large_entry(value: &Value) -> (crate::model::ObjectId, RecordChange) {
+    crate::engine::commit::blob(&crate::format::encode_value(act(30).now, value))
+}
+
+#[test]
+fn what_was_written_ahead_and_is_named_while_somebody_looks_is_kept() {
+    let store = Store::in_memory().unwrap();
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    let text = text(3, 9000);
+    let (id, change) = large_entry(&Value::from([("description", text.clone().into())]));
+    let (other, unnamed) = large("never named");
+    write_ahead(&store, 10, &change);
+    write_ahead(&store, 10, &unnamed);
+    for named in [false, true] {
+        let view = store.engine.live.view().unwrap();
+        let until = act(10 + 2 * DAY).now;
+        let found = Ahead::of(&view, until).unwrap();
+        match named {
+            // The record that names it may be about to come.
+            false => write_ahead(&store, 30 + 3 * DAY, &change),
+            true => drop(revise(&session, 30, vec![put("a", text.clone())])),
+        }
+        let now = act(9 * DAY).now;
+        let swept = store.sweep_seen_ahead(now, until, (&view, found), 0).unwrap();
+        assert_eq!(swept, Some(u64::from(!named)));
+        assert!(is_stored(&store, &id) && !is_stored(&store, &other));
+    }
+    assert!(ahead(&store).is_empty());
+    assert_eq!(description(&session, 1, "a").unwrap(), text);
+}
+
+/// As of a value that a repair could not save, and that comes back with a bundle: what names it stood there before.
+#[test]
+fn what_something_named_before_it_was_written_is_kept_and_looked_for_once() {
+    let large = text(3, 9000);
+    let (session, _, pruning) = pruned(&text(1, 9000));
+    let value = Value::from([("description", large.clone().into())]);
+    let (id, change) = large_entry(&value);
+    let named = revise(&session, 30, vec![put("b", "first".to_owned()), put("c", large.clone())]);
+    let lost = RecordChange::Swept {
+        session: pruning.session,
+        operation: pruning.operation,
+        blobs: vec![id],
+    };
+    write_ahead(&session.store, 31, &lost);
+    assert!(!is_stored(&session.store, &id));
+    write_ahead(&session.store, 32, &change);
+    assert!(!ahead(&session.store).is_empty());
+    assert_eq!(swept_ahead(&session.store, 33 + DAY), 0);
+    assert!(ahead(&session.store).is_empty());
+    assert_eq!(description(&session, named, "c").unwrap(), large);
+}
+
+/// What a redo hides again it keeps a copy of, to bring it back: that stood there when nothing could be brought back any more.
+#[test]
+fn no_operation_keeps_what_a_checkpoint_said_that_is_gone_for_good() {
+    let store = Store::in_memory().unwrap();
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    let event = |message: &str| crate::store::NewCheckpoint {
+        at: Some(act(1).now),
+        key: Some("compaction 1".to_owned()),
+        body: Value::from([("summary", format!("{message} body").into())]),
+        tags: vec![format!("{message}-tag")],
+        ..crate::store::NewCheckpoint::manual(format!("{message} words"))
+    };
+    let made = |second, wanted| {
+        session.write(&act(second)).checkpoint(wanted).commit().unwrap();
+    };
+    made(2, event("before"));
+    made(3, event("after"));
+    made(4, crate::store::NewCheckpoint::manual("newest"));
+    let rules = Retention { manual: false, revisions: i64::MAX / 4, ..Retention::none() };
+    assert_eq!(session.prune(&act(5), &rules).unwrap().dropped(), 1);
+    session.undo(&act(6), None).unwrap();
+    session.redo(&act(7)).unwrap();
+    let said = || {
+        let mut said = Vec::new();
+        let view = store.engine.live.view().unwrap();
+        crate::engine::derive::each(&view, key::OPERATIONS, |_, row| {
+            said.extend_from_slice(row);
+            Ok(())
+        })
+        .unwrap();
+        ["before words", "before-tag", "before body", "after words", "after body", "compaction 1"]
+            .map(|one| said.windows(one.len()).any(|bytes| bytes == one.as_bytes()))
+    };
+    assert_eq!(said(), [true; 6]);
+    assert_eq!(store.sweep(act(8).now, act(8).now).unwrap().prunings, 1);
+    assert_eq!(said(), [false; 6]);
+    let operations = session.operations(9).unwrap();
+    let effects: Vec<_> = operations.iter().flat_map(|one| &one.effects).collect();
+    assert!(effects.iter().any(|one| one.as_str() == "took checkpoint #1 back"), "{effects:?}");
 }
 
 /// A session was dropped, somebody looked for what only it names, and it was brought back before the sweep: its large values were

@@ -3,6 +3,7 @@
 use super::{golden, kept};
 use forge_store::backend::journal::Journal;
 use forge_store::backend::{Frame, Log};
+use forge_store::format::key::of;
 use forge_store::format::{
     Body, BookmarkRef, BookmarkRow, BranchChange, BranchRefs, Bytes, Chunk, Delta, DeltaChange,
     DeltaPart, DroppedText, Effort, Gone, Head, Header, Marker, ObjectKind, Page, Parent, Record,
@@ -351,6 +352,16 @@ fn records() {
     };
     let bytes = golden("record-refs", &refs(2).encode());
     assert_eq!(Record::decode(&bytes).unwrap(), refs(2));
+    let swept = Record {
+        operation: operation(),
+        changes: vec![RecordChange::SweptAhead {
+            objects: vec![ObjectId::from_bytes([0x99; 32])],
+            parts: vec![Bytes(of(2).text("log.jsonl").number(70_000).build())],
+            named: vec![ObjectId::from_bytes([0x98; 32])],
+        }],
+    };
+    let bytes = golden("record-swept-ahead", &swept.encode());
+    assert_eq!(Record::decode(&bytes).unwrap(), swept);
     let bytes = kept("record-refs-zstd", &refs(40).encode());
     assert_eq!(bytes[0], 2);
     assert_eq!(Record::decode(&bytes).unwrap(), refs(40));

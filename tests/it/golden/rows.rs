@@ -4,8 +4,8 @@ use super::bytes::{TIME, bookmark, checkpoint, header, operation};
 use super::golden;
 use forge_store::format::key::{self, KeyBuilder, of};
 use forge_store::format::{
-    BookmarkRow, BranchChange, Bytes, CheckpointRow, Effect, FactRow, FoldRow, KeyframeChunk,
-    KeyframeRow, OperationRow, RevisionRow, SegmentRow, SequenceRow, TotalsRow,
+    AheadRow, BookmarkRow, BranchChange, Bytes, CheckpointRow, Effect, FactRow, FoldRow,
+    KeyframeChunk, KeyframeRow, OperationRow, RevisionRow, SegmentRow, SequenceRow, TotalsRow,
 };
 use forge_store::model::{
     BranchMetadata, BranchStatus, CheckpointId, Kind, ObjectId, OperationId, Origin, Timestamp,
@@ -49,6 +49,7 @@ fn the_tables_keep_their_numbers() {
         key::FOLDED,
         key::PRUNINGS,
         key::MERGES,
+        key::AHEAD,
     ];
     for (number, table) in tables.iter().enumerate() {
         assert_eq!(usize::from(table.0), number);
@@ -118,6 +119,9 @@ fn values_of_every_table() {
     );
     row!("row-bookmark", BookmarkRow, bookmark());
     row!("row-segment", SegmentRow, SegmentRow { object: 17, length: 4096, prefix: 8192 });
+    let part = Some(Bytes(of(2).text("log.jsonl").number(70_000).build()));
+    row!("row-ahead", AheadRow, AheadRow { time: TIME, part });
+    row!("row-ahead-object", AheadRow, AheadRow { time: TIME, part: None });
     row!("row-totals", TotalsRow, TotalsRow { operations: 311, segments: 12 });
     row!(
         "row-operation",

@@ -1,5 +1,6 @@
 //! Pruning: what is dropped, what stays, what comes back, and what a kill leaves.
 
+mod ahead;
 mod bytes;
 mod ended;
 mod held;

@@ -1,0 +1,391 @@
+//! What is written ahead of the record that names it: it goes if that never comes, and stays while it may.
+#![allow(clippy::print_stderr, reason = "a skipped test must be seen")]
+
+use super::{act, create, disk_bytes, open, revise, time};
+use crate::fault::{can_strike, copy, count, killed_at, run};
+use forge_store::error::Error;
+use forge_store::model::{Key, Kind, Value};
+use forge_store::redact::{Ending, Form};
+use forge_store::store::{
+    BundleRange, ClaimChange, Depth, NewSession, Options, Outcome, Session, Store, Taken,
+    UNDO_MICROS,
+};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Cursor};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const FOLDER: &str = "FORGE_AHEAD_FOLDER";
+const MINUTES_A_DAY: i64 = 24 * 60;
+const DAYS: i64 = UNDO_MICROS / (MINUTES_A_DAY * 60_000_000);
+/// Larger together than one record.
+const NOTES: u64 = 40;
+
+/// Text of its own that hardly compresses.
+fn text(seed: u64, length: usize) -> String {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut text = String::with_capacity(length);
+    while text.len() < length {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        text.push_str(&format!("{state:016x}"));
+    }
+    text
+}
+
+fn note(number: u64) -> (Key, String) {
+    (Key::new(Kind::Note, format!("large {number}")), text(number + 1, 60_000))
+}
+
+/// One revision of large values.
+fn write(session: &Session) {
+    let changes = (0..NOTES).map(|number| {
+        let (key, text) = note(number);
+        ClaimChange::put(key, Value::from([("description", text.into())]))
+    });
+    session.write(&act(10)).changes(changes).commit().unwrap();
+}
+
+/// A source of more than goes into one record.
+fn take(session: &Session, store: &Store) {
+    let source = text(7, 6 << 20).into_bytes();
+    let bytes = store.clean(&source, Form::Plain, Ending::End);
+    let taken =
+        Taken { bookmark: Default::default(), bytes, lines: 1, keep: true, ..Taken::default() };
+    let operation = store.new_operation().unwrap();
+    session.take(&act(10), operation, "log", taken).unwrap();
+    store.sync().unwrap();
+}
+
+fn import(store: &Store, path: &Path) {
+    let bundle = std::fs::read(path.with_extension("bundle")).unwrap();
+    store.import_bundle(&act(10), &mut Cursor::new(&bundle), None).unwrap();
+}
+
+/// Does what its name says, in a process of its own.
+fn work(role: &str, path: &Path) {
+    let store = open(path);
+    let session = store.session("s").unwrap();
+    match role {
+        "write" => write(&session),
+        "take" => take(&session, &store),
+        "import" => import(&store, path),
+        other => panic!("{other}"),
+    }
+}
+
+/// Whether it is done.
+fn is_done(role: &str, path: &Path) -> bool {
+    let store = open(path);
+    let holds = |name: &str| {
+        let Ok(session) = store.session(name) else { return false };
+        let head = session.head().unwrap();
+        let held = (0..NOTES).filter(|number| {
+            let (key, text) = note(*number);
+            let found = session.claim(&head, &key).unwrap();
+            found
+                .inspect(|one| {
+                    assert_eq!(
+                        one.value.field("description").and_then(Value::as_text),
+                        Some(&*text)
+                    );
+                })
+                .is_some()
+        });
+        let held = held.count() as u64;
+        assert!(held == 0 || held == NOTES, "a part of a revision: {held}");
+        held > 0
+    };
+    match role {
+        "write" => holds("s"),
+        "import" => holds("other"),
+        _ => {
+            let mut found = Vec::new();
+            let mut write = |part: &[u8]| {
+                found.extend_from_slice(part);
+                Ok::<_, Error>(())
+            };
+            let session = store.session("s").unwrap();
+            let there = session.write_source("log", &mut write).is_ok();
+            assert!(!there || found == text(7, 6 << 20).into_bytes());
+            there
+        }
+    }
+}
+
+/// A store with some history, and a bundle beside it of another one.
+fn prepared(folder: &Path) -> PathBuf {
+    let path = folder.join("first");
+    let store = create(&path);
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    // A value that the others do not have, and one that they have.
+    revise(&session, 1, &[("own", Some(text(99, 9000))), ("same", Some(note(3).1))]);
+    store.maintain(0).unwrap();
+    let elsewhere = Store::in_memory().unwrap();
+    let other = elsewhere.create_session(&act(0), NewSession::named("other")).unwrap();
+    write(&other);
+    let mut bundle = Vec::new();
+    let mut out = |bytes: &[u8]| {
+        bundle.extend_from_slice(bytes);
+        Ok::<_, Error>(())
+    };
+    let range = BundleRange { session: other, from: 0, to: None };
+    elsewhere.export_bundle(&[range], &mut out).unwrap();
+    std::fs::write(path.with_extension("bundle"), bundle).unwrap();
+    path
+}
+
+/// How many objects there are, in a store that is whole.
+fn objects(path: &Path) -> u64 {
+    let store = open(path);
+    store.maintain(0).unwrap();
+    store.compact().unwrap();
+    drop(store);
+    let verified = Store::verify(path, Depth::ReadData, time(9), None).unwrap();
+    assert_eq!(verified.outcome, Outcome::Clean, "{:?}", verified.findings);
+    verified.checked.objects
+}
+
+/// As `forge maintain` does it so many days later.
+fn swept(path: &Path, days: i64) {
+    let now = time(10 + days * MINUTES_A_DAY);
+    open(path).sweep(now, now.plus_micros(-UNDO_MICROS)).unwrap();
+}
+
+fn of_child(role: &str) {
+    let Ok(folder) = std::env::var(FOLDER) else { return };
+    work(role, Path::new(&folder));
+}
+
+/// Not tests of their own: the bodies of the processes that are killed or stopped.
+#[test]
+fn child_write() {
+    of_child("write");
+}
+
+#[test]
+fn child_take() {
+    of_child("take");
+}
+
+#[test]
+fn child_import() {
+    of_child("import");
+}
+
+#[test]
+fn child_sweep() {
+    let Ok(folder) = std::env::var(FOLDER) else { return };
+    let path = Path::new(&folder);
+    swept(path, DAYS + 1);
+    open(path).maintain(0).unwrap();
+}
+
+fn copied(folder: &Path, first: &Path, name: &str) -> PathBuf {
+    let path = folder.join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    copy(first, &path);
+    std::fs::copy(first.with_extension("bundle"), path.with_extension("bundle")).unwrap();
+    path
+}
+
+/// Leaves a store in which a killed process had written objects ahead, and says how many.
+fn debris(folder: &Path, first: &Path, role: &str, nth: usize) -> Option<(PathBuf, u64)> {
+    let before = objects(first);
+    let path = copied(folder, first, role);
+    let child = format!("prune::ahead::child_{role}");
+    if !killed_at(&child, (FOLDER, &path), "pwrite64", nth) || is_done(role, &path) {
+        return None;
+    }
+    let left = objects(&path) - before;
+    Some((path, left))
+}
+
+/// Objects that a killed process had written ahead were kept for ever.
+#[test]
+fn what_was_written_ahead_by_who_was_killed_goes_when_its_time_is_over() {
+    let test = "killed while writing ahead";
+    if !can_strike(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let first = prepared(folder.path());
+    let (before, bytes) = (objects(&first), disk_bytes(&first));
+    let step = count("FORGE_CRASH_STEP", 7).max(1) as usize;
+    for role in ["write", "take", "import"] {
+        let mut struck = 0;
+        for nth in (1..200).step_by(if role == "write" { step } else { 1 }) {
+            let Some((path, left)) = debris(folder.path(), &first, role, nth) else {
+                if struck > 0 { break } else { continue }
+            };
+            if left == 0 {
+                continue;
+            }
+            let what = format!("{role}, killed at {nth}");
+            struck += 1;
+            // It may be about to be named, for all that others know.
+            swept(&path, 0);
+            assert_eq!(objects(&path), before + left, "{what}");
+            swept(&path, DAYS + 1);
+            assert_eq!(objects(&path), before, "{what}: {left} objects were written ahead");
+            let now = disk_bytes(&path);
+            assert!(now < bytes + bytes / 4, "{what}: {now} bytes, {bytes} before");
+            // What was killed can be done again.
+            work(role, &path);
+            assert!(is_done(role, &path), "{what}");
+            objects(&path);
+        }
+        eprintln!("{test}, {role}: {struck} kills left objects behind, all of them went");
+        assert!(struck > 0, "no kill of {role} left anything behind");
+    }
+}
+
+/// What is done again before its time is over takes what it finds.
+#[test]
+fn what_was_written_ahead_and_is_named_later_stays() {
+    let test = "named later";
+    if !can_strike(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let first = prepared(folder.path());
+    for role in ["write", "take", "import"] {
+        let mut struck = 0;
+        for nth in 1..200 {
+            let Some((path, 1..)) = debris(folder.path(), &first, role, nth) else { continue };
+            struck += 1;
+            work(role, &path);
+            swept(&path, DAYS + 1);
+            assert!(is_done(role, &path), "{role}, killed at {nth}");
+            let done = objects(&path);
+            let whole = copied(folder.path(), &first, "whole");
+            work(role, &whole);
+            assert!(is_done(role, &path), "{role}");
+            assert_eq!(done, objects(&whole), "{role}: nothing is left of the first time");
+            if struck > 2 {
+                break;
+            }
+        }
+        assert!(struck > 0, "no kill of {role} left anything behind");
+    }
+}
+
+#[test]
+fn a_sweep_of_what_was_written_ahead_that_is_killed_anywhere_is_done_by_the_next_one() {
+    let test = "killed while sweeping what was written ahead";
+    if !can_strike(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let first = prepared(folder.path());
+    let before = objects(&first);
+    let left = |nth| debris(folder.path(), &first, "write", nth).filter(|(_, left)| *left > 3);
+    let (with, _) = (1..200).find_map(left).expect("some kill leaves objects behind");
+    let mut struck = 0;
+    let step = count("FORGE_CRASH_STEP", 7).max(1) as usize;
+    for call in ["pwrite64", "write", "fdatasync", "fsync", "rename", "unlink"] {
+        for nth in (1..6).chain((6..).step_by(step)) {
+            let path = copied(folder.path(), &with, "killed");
+            let killed = killed_at("prune::ahead::child_sweep", (FOLDER, &path), call, nth);
+            swept(&path, DAYS + 1);
+            assert_eq!(objects(&path), before, "{call}, {nth}");
+            work("write", &path);
+            assert!(is_done("write", &path), "{call}, {nth}");
+            if !killed {
+                break;
+            }
+            struck += 1;
+        }
+    }
+    eprintln!("{test}: {struck} kills");
+    assert!(struck > 5, "the kills hardly struck");
+}
+
+/// Stops a process at its n-th call of this kind, does something, and lets it go on; whether it stood, and whether it came through.
+fn stopped(
+    role: &str,
+    path: &Path,
+    (call, nth): (&str, usize),
+    beside: &mut dyn FnMut(),
+) -> (bool, bool) {
+    let fifo = path.with_extension("fifo");
+    let _ = std::fs::remove_file(&fifo);
+    assert!(run("mkfifo", &[fifo.to_str().unwrap()]));
+    let mut child = Command::new("strace")
+        .args(["-f", "-o", fifo.to_str().unwrap()])
+        .args(["-e", &format!("trace={call}")])
+        .args(["-e", &format!("inject={call}:signal=STOP:when={nth}")])
+        .arg(std::env::current_exe().unwrap())
+        .args([
+            &format!("prune::ahead::child_{role}"),
+            "--exact",
+            "--nocapture",
+            "--test-threads=1",
+        ])
+        .env(FOLDER, path)
+        .stdout(Stdio::null())
+        .stderr(File::create(path.with_extension("said")).unwrap())
+        .spawn()
+        .unwrap();
+    let mut stood = false;
+    for line in BufReader::new(File::open(&fifo).unwrap()).lines().map(Result::unwrap) {
+        if !line.contains("--- stopped by SIGSTOP ---") {
+            continue;
+        }
+        if !stood {
+            beside();
+            stood = true;
+        }
+        let thread = line.split_whitespace().next().unwrap();
+        let _ = run("sh", &["-c", &format!("kill -CONT {thread}")]);
+    }
+    (stood, child.wait().unwrap().success())
+}
+
+/// A clock that is wrong by weeks, and by which all others are long dead, costs them nothing but an attempt.
+#[test]
+fn a_sweep_beside_who_stands_still_while_writing_ahead_takes_nothing_from_it() {
+    let test = "stopped while writing ahead";
+    if !can_strike(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let first = prepared(folder.path());
+    let step = count("FORGE_CRASH_STEP", 7).max(1) as usize;
+    let quick = Options { lock_timeout: Duration::from_millis(20), ..Options::default() };
+    for role in ["write", "take", "import"] {
+        let (mut beside, mut swept) = (0, 0);
+        for call in ["flock", "fcntl", "pwrite64"] {
+            // A revision has many objects.
+            for nth in (1..150).step_by(if role == "write" { step } else { 1 }) {
+                let path = copied(folder.path(), &first, role);
+                let mut went = 0;
+                let (stood, done) = stopped(role, &path, (call, nth), &mut || {
+                    let store = Store::open(&path, quick.clone()).unwrap();
+                    let now = time(10 + 99 * MINUTES_A_DAY);
+                    let Ok(found) = store.sweep(now, now) else { return };
+                    let _ = store.maintain(0);
+                    (beside, went) = (beside + 1, found.ahead);
+                });
+                let said = std::fs::read_to_string(path.with_extension("said")).unwrap();
+                let what = format!("{role} stopped at {call} {nth}: {said}");
+                swept += went;
+                // Who says that it could not write has written nothing, and can do it again.
+                assert!(done || went > 0 && role != "write", "{what}");
+                if !done {
+                    assert!(!is_done(role, &path), "{what}");
+                    work(role, &path);
+                }
+                assert!(is_done(role, &path), "{what}");
+                objects(&path);
+                if !stood {
+                    break;
+                }
+            }
+        }
+        eprintln!("{test}, {role}: {beside} sweeps beside it, of {swept} objects");
+        assert!(beside > 0 && swept > 0, "{role}: {beside} sweeps beside it, of {swept} objects");
+    }
+}
