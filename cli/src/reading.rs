@@ -132,6 +132,23 @@ impl Known {
             Self::Fact(known) => &known.fact.value,
         }
     }
+
+    /// Its fields, to be taken out.
+    pub const fn value_mut(&mut self) -> &mut forge_store::model::Value {
+        match self {
+            Self::Claim(_, entry) => &mut entry.value,
+            Self::Fact(known) => &mut known.fact.value,
+        }
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn into_id(self) -> String {
+        match self {
+            Self::Claim(key, _) => key.id,
+            Self::Fact(known) => known.fact.id,
+        }
+    }
 }
 
 /// All entities of a kind in a state, sorted by their own time, then id.

@@ -4,6 +4,7 @@ use crate::error::{CommandError, ErrorKind};
 use forge_store::error::Error;
 use forge_store::model::{ObjectId, TextRef, Value};
 use forge_store::store::Session;
+use std::mem;
 
 /// Longer texts are cut in JSON, in bytes.
 pub const CUT_BYTES: usize = 4096;
@@ -40,23 +41,23 @@ impl<'a> Texts<'a> {
     /// # Errors
     ///
     /// Corrupt if a text cannot be found where it should be.
-    pub fn shown(&mut self, source: Option<&str>, value: &Value) -> Result<Value, CommandError> {
-        if let Some(text) = TextRef::from_value(value) {
+    pub fn shown(&mut self, source: Option<&str>, value: Value) -> Result<Value, CommandError> {
+        if let Some(text) = TextRef::from_value(&value) {
             return self.referred(source, &text);
         }
         Ok(match value {
             Value::Text(text) if self.length == Length::Cut => cut(text),
             Value::List(items) => {
-                let items = items.iter().map(|item| self.shown(source, item));
+                let items = items.into_iter().map(|item| self.shown(source, item));
                 Value::List(items.collect::<Result<_, _>>()?)
             }
-            Value::Map(fields) => {
-                let fields = fields
-                    .iter()
-                    .map(|(name, field)| Ok((name.clone(), self.shown(source, field)?)));
-                Value::Map(fields.collect::<Result<_, CommandError>>()?)
+            Value::Map(mut fields) => {
+                for field in fields.values_mut() {
+                    *field = self.shown(source, mem::take(field))?;
+                }
+                Value::Map(fields)
             }
-            plain => plain.clone(),
+            plain => plain,
         })
     }
 
@@ -73,9 +74,7 @@ impl<'a> Texts<'a> {
     fn referred(&mut self, source: Option<&str>, text: &TextRef) -> Result<Value, CommandError> {
         match self.length {
             Length::Preview => Ok(preview(text)),
-            Length::Cut => {
-                Ok(self.read(source, text)?.map_or_else(|| preview(text), |whole| cut(&whole)))
-            }
+            Length::Cut => Ok(self.read(source, text)?.map_or_else(|| preview(text), cut)),
             Length::Whole => {
                 Ok(self.read(source, text)?.map_or_else(|| preview(text), Value::from))
             }
@@ -114,7 +113,7 @@ pub fn previewed(value: &Value) -> Value {
         return object(&text.preview, text.bytes, text.hash);
     }
     match value {
-        Value::Text(text) => cut(text),
+        Value::Text(text) => cut(text.clone()),
         Value::List(items) => Value::List(items.iter().map(previewed).collect()),
         Value::Map(fields) => Value::Map(
             fields.iter().map(|(name, field)| (name.clone(), previewed(field))).collect(),
@@ -134,9 +133,9 @@ fn first_reference(value: &Value) -> Option<TextRef> {
 }
 
 /// A text, or the object that stands for one that is too long.
-fn cut(text: &str) -> Value {
+fn cut(text: String) -> Value {
     if text.len() <= CUT_BYTES {
-        return text.into();
+        return Value::Text(text);
     }
     let hash = ObjectId::from_bytes(*blake3::hash(text.as_bytes()).as_bytes());
     object(&text[..text.floor_char_boundary(CUT_BYTES)], text.len() as u64, hash)
@@ -169,9 +168,9 @@ mod tests {
 
     #[test]
     fn only_texts_over_the_limit_are_cut_and_between_characters() {
-        assert_eq!(cut(&"x".repeat(CUT_BYTES)), Value::from("x".repeat(CUT_BYTES)));
+        assert_eq!(cut("x".repeat(CUT_BYTES)), Value::from("x".repeat(CUT_BYTES)));
         let long = format!("x{}", "ä".repeat(CUT_BYTES));
-        let shown = cut(&long);
+        let shown = cut(long.clone());
         let beginning = shown.field("text").and_then(Value::as_text).unwrap();
         assert_eq!(beginning.len(), CUT_BYTES - 1);
         assert!(long.starts_with(beginning));
@@ -225,7 +224,7 @@ mod tests {
         let known = state.facts_of(Kind::Message).unwrap().remove(0);
         let shown = |length| {
             let mut reader = Texts::new(&session, length);
-            reader.shown(known.source.as_deref(), &known.fact.value).unwrap()
+            reader.shown(known.source.as_deref(), known.fact.value.clone()).unwrap()
         };
         let cut = shown(Length::Cut);
         assert_eq!(cut.field("text"), Some(&Value::from(texts[0].as_str())));
@@ -250,7 +249,7 @@ mod tests {
         let found = reader.source_of(&new).unwrap();
         assert_eq!(found.as_deref(), Some("source#2"));
         assert_eq!(reader.source_of(&body).unwrap().as_deref(), Some("source"), "and the old ones");
-        let read = Texts::new(&session, Length::Whole).shown(found.as_deref(), &new).unwrap();
+        let read = Texts::new(&session, Length::Whole).shown(found.as_deref(), new).unwrap();
         assert_eq!(read, Value::List(vec!["v".repeat(1000).as_str().into()]));
         let nowhere = Value::List(vec![refer(&"w".repeat(1000), "/a").into_value()]);
         assert_eq!(reader.source_of(&nowhere).unwrap(), None);

@@ -37,7 +37,7 @@ pub fn list_claims(
         known.sort_by_key(criticality);
     }
     known.truncate(args.limit.unwrap_or(usize::MAX));
-    emit(&reading, kind, state.time()?, &known, context)
+    emit(&reading, kind, state.time()?, known, context)
 }
 
 /// Lists the facts of a kind that pass.
@@ -61,19 +61,19 @@ pub fn list_facts(
     if let Some(limit) = args.limit {
         known.drain(..known.len().saturating_sub(limit));
     }
-    emit(&reading, kind, state.time()?, &known, context)
+    emit(&reading, kind, state.time()?, known, context)
 }
 
 fn emit(
     reading: &Reading,
     kind: Kind,
     at: Option<Timestamp>,
-    known: &[Known],
+    known: Vec<Known>,
     context: &mut Context,
 ) -> Result<(), CommandError> {
     let length = if context.global.json { Length::Cut } else { Length::Preview };
     let mut texts = reading.texts(length);
-    let entities = known.iter().map(|known| Entity::new(known, &mut texts));
+    let entities = known.into_iter().map(|known| Entity::new(known, &mut texts));
     let report = Entities {
         session: reading.session.summary()?.info.name,
         kind,
@@ -102,7 +102,7 @@ pub fn show(kind: Kind, args: &Show, context: &mut Context) -> Result<(), Comman
             evidence.value().field("hypothesis").and_then(Value::as_text) == Some(known.id())
         };
         let evidence = known_of(&state, Kind::Evidence)?.into_iter().filter(about);
-        let evidence = evidence.map(|evidence| Entity::new(&evidence, &mut texts));
+        let evidence = evidence.map(|evidence| Entity::new(evidence, &mut texts));
         Some(evidence.collect::<Result<_, _>>()?)
     } else {
         None
@@ -110,7 +110,7 @@ pub fn show(kind: Kind, args: &Show, context: &mut Context) -> Result<(), Comman
     let report = Shown {
         session: reading.session.summary()?.info.name,
         at: state.time()?,
-        entity: Entity::new(&known, &mut texts)?,
+        entity: Entity::new(known, &mut texts)?,
         evidence,
     };
     context.out.emit(&report)?;

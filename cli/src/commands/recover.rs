@@ -108,7 +108,7 @@ fn commands(reading: &Reading, found: &Recovery) -> Result<Commands, CommandErro
 }
 
 fn command(known: &KnownFact, texts: &mut Texts<'_>) -> Result<Command, CommandError> {
-    let value = texts.shown(known.source.as_deref(), &known.fact.value)?;
+    let value = texts.shown(known.source.as_deref(), known.fact.value.clone())?;
     let text = |name: &str| value.field(name).and_then(said);
     let is_agent = known.fact.kind == Kind::Agent;
     Ok(Command {
@@ -131,7 +131,7 @@ fn tasks(reading: &Reading, found: &Recovery, args: &RecoverArgs) -> Result<Task
     let mut texts = reading.texts(Length::Cut);
     let mut tasks = Vec::new();
     for known in &found.tasks {
-        let value = texts.shown(known.source.as_deref(), &known.fact.value)?;
+        let value = texts.shown(known.source.as_deref(), known.fact.value.clone())?;
         let text = |name: &str| value.field(name).and_then(said);
         let subject = text("subject").or_else(|| text("description")).unwrap_or_default();
         tasks.push(Task { id: known.fact.id.clone(), subject, status: text("status") });

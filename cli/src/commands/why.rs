@@ -42,7 +42,7 @@ pub fn why(reading: &Reading, state: &StateAt, known: &Known) -> Result<Why, Com
         session: state.info()?.name,
         at: state.time()?,
         entity: EntityId { kind: me.0, id: me.1.clone() },
-        fields: Entity::new(known, &mut texts)?,
+        fields: Entity::new(known.clone(), &mut texts)?,
         doubt: in_doubt.then(|| doubt.unwrap_or("it is not said why").to_owned()),
         supporting,
         contradicting,

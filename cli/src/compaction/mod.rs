@@ -168,7 +168,7 @@ impl Compaction {
         };
         let mut texts = Texts::new(session, Length::Whole);
         let source = texts.source_of(value)?;
-        Ok(texts.shown(source.as_deref(), value)?.as_text().map(str::to_owned))
+        Ok(texts.shown(source.as_deref(), value.clone())?.as_text().map(str::to_owned))
     }
 
     /// What completes this one, at its own time.

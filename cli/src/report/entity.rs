@@ -4,11 +4,12 @@ use crate::error::CommandError;
 use crate::output::{Cell, Report, Screen, Table, Tone};
 use crate::reading::Known;
 use crate::text::Texts;
-use forge_store::model::{Kind, Timestamp, Value, claim};
+use forge_store::model::{Kind, Map, Timestamp, Value, claim};
 use forge_store::store::title;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::mem;
 
 /// An entity with all its fields, in the order in which they are shown.
 #[derive(Clone, Debug)]
@@ -22,7 +23,7 @@ pub struct Entity {
     /// What it is called in a line.
     pub title: String,
     /// All fields, also those that are null, from the id on.
-    pub fields: Vec<(String, Value)>,
+    pub fields: Vec<(Cow<'static, str>, Value)>,
 }
 
 impl Entity {
@@ -31,45 +32,15 @@ impl Entity {
     /// # Errors
     ///
     /// As reading texts does.
-    pub fn new(known: &Known, texts: &mut Texts<'_>) -> Result<Self, CommandError> {
-        let source = match known {
+    pub fn new(mut known: Known, texts: &mut Texts<'_>) -> Result<Self, CommandError> {
+        let title = title(known.kind(), known.value());
+        let source = match &known {
             Known::Claim(..) => None,
-            Known::Fact(fact) => fact.source.as_deref(),
+            Known::Fact(fact) => fact.source.clone(),
         };
-        let value = texts.shown(source, known.value())?;
-        Ok(Self::of_value(known, &value))
-    }
-
-    fn of_value(known: &Known, value: &Value) -> Self {
-        let mut fields = Vec::new();
-        let mut names = HashSet::new();
-        let mut put = |name: &str, value: Value| {
-            // A field that forge does not know may have the name of one that it makes.
-            if names.insert(name.to_owned()) {
-                fields.push((name.to_owned(), value));
-            }
-        };
-        put("id", known.id().into());
-        if let Known::Fact(fact) = known {
-            put("at", fact.fact.at.to_string().into());
-        }
-        for field in claim::fields(known.kind()) {
-            put(field.name, value.field(field.name).cloned().unwrap_or_default());
-        }
-        for (name, field) in value.as_map().into_iter().flatten() {
-            put(name, field.clone());
-        }
-        match known {
-            Known::Claim(_, entry) => put("created_at", entry.added_at.to_string().into()),
-            Known::Fact(_) => put("source", Value::Null),
-        }
-        Self {
-            kind: known.kind(),
-            id: known.id().to_owned(),
-            at: known.at(),
-            title: title(known.kind(), known.value()),
-            fields,
-        }
+        let value = texts.shown(source.as_deref(), mem::take(known.value_mut()))?;
+        let fields = fields_of(&known, value);
+        Ok(Self { kind: known.kind(), at: known.at(), id: known.into_id(), title, fields })
     }
 
     /// The field of this name, unless it is null.
@@ -112,6 +83,40 @@ impl Serialize for Entity {
             map.serialize_entry(name, value)?;
         }
         map.end()
+    }
+}
+
+/// The fields of an entity as they are shown, from its own.
+fn fields_of(known: &Known, value: Value) -> Vec<(Cow<'static, str>, Value)> {
+    let schema = claim::fields(known.kind());
+    let mut own = match value {
+        Value::Map(fields) => fields,
+        _ => Map::new(),
+    };
+    let mut fields = Vec::with_capacity(3 + schema.len() + own.len());
+    put(&mut fields, "id", known.id().into());
+    if let Known::Fact(fact) = known {
+        put(&mut fields, "at", fact.fact.at.to_string().into());
+    }
+    for field in schema {
+        put(&mut fields, field.name, own.remove(field.name).unwrap_or_default());
+    }
+    let is_fact = matches!(known, Known::Fact(_));
+    own.retain(|name, _| name != "id" && !(is_fact && name == "at"));
+    fields.extend(own.into_iter().map(|(name, value)| (name.into(), value)));
+    match known {
+        Known::Claim(_, entry) => {
+            put(&mut fields, "created_at", entry.added_at.to_string().into());
+        }
+        Known::Fact(_) => put(&mut fields, "source", Value::Null),
+    }
+    fields
+}
+
+/// A field that forge does not know may have the name of one that it makes: the first of a name stays.
+fn put(fields: &mut Vec<(Cow<'static, str>, Value)>, name: &'static str, value: Value) {
+    if fields.iter().all(|(known, _)| known != name) {
+        fields.push((name.into(), value));
     }
 }
 
@@ -319,5 +324,51 @@ impl Report for Shown {
             screen.heading("Evidence");
             table(Kind::Evidence, evidence, screen);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forge_store::model::{Entry, Fact, Key, Origin};
+    use forge_store::store::KnownFact;
+
+    /// What is shown under each of these names.
+    fn shown(known: &Known, names: &[&str]) -> Vec<Vec<String>> {
+        let fields = fields_of(known, known.value().clone());
+        let of = |name| fields.iter().filter(move |(found, _)| found == name);
+        names.iter().map(|&name| of(name).map(|(_, value)| plain(value)).collect()).collect()
+    }
+
+    #[test]
+    fn a_field_that_has_the_name_of_one_that_is_made_is_shown_once() {
+        let time = Timestamp::from_micros(0);
+        let value = Value::from([
+            ("at", "own".into()),
+            ("created_at", "own".into()),
+            ("id", "own".into()),
+            ("source", "own".into()),
+            ("says", "this".into()),
+        ]);
+        let key = Key::new(Kind::Note, "n1");
+        let claim = Known::Claim(key, Entry { added_at: time, value: value.clone() });
+        assert_eq!(
+            shown(&claim, &["id", "at", "created_at", "source", "says"]),
+            [vec!["n1"], vec!["own"], vec!["own"], vec!["own"], vec!["this"]]
+        );
+        let fact = Fact {
+            kind: Kind::Program,
+            id: "p1".to_owned(),
+            at: time,
+            origin: Origin::Recorded,
+            place: 0,
+            recorded_at: time,
+            value,
+        };
+        let fact = Known::Fact(KnownFact { fact, source: None });
+        assert_eq!(
+            shown(&fact, &["id", "at", "created_at", "source", "says"]),
+            [vec!["p1"], vec!["1970-01-01T00:00:00Z"], vec!["own"], vec!["own"], vec!["this"]]
+        );
     }
 }

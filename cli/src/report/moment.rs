@@ -125,7 +125,7 @@ impl CheckpointJson {
                 // A checkpoint does not say where it comes from; the hash of a text does.
                 let mut texts = Texts::new(session, length);
                 let source = texts.source_of(body)?;
-                Some(texts.shown(source.as_deref(), body)?)
+                Some(texts.shown(source.as_deref(), body.clone())?)
             }
         };
         Ok(Self { body, ..Self::new(session, checkpoint)? })

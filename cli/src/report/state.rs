@@ -202,7 +202,7 @@ pub fn of_kinds(
     wanted
         .map(|kind| {
             let known = known_of(state, kind)?;
-            let entities = known.iter().map(|known| Entity::new(known, texts));
+            let entities = known.into_iter().map(|known| Entity::new(known, texts));
             Ok((kind, entities.collect::<Result<_, _>>()?))
         })
         .collect()

@@ -143,7 +143,7 @@ fn wanted(
     let mut left = Vec::new();
     let mut texts = reading.texts(Length::Whole);
     let Some(known) = &found.code else { return Ok((wanted, left)) };
-    let value = texts.shown(known.source.as_deref(), &known.fact.value)?;
+    let value = texts.shown(known.source.as_deref(), known.fact.value.clone())?;
     wanted.base = value.field("commit").and_then(Value::as_text).map(str::to_owned);
     wanted.time = found.time.unwrap_or(known.fact.at);
     let listed = |name: &str| {
@@ -156,7 +156,7 @@ fn wanted(
     }
     let tops = tops(place, context);
     for known in &found.edits {
-        let value = texts.shown(known.source.as_deref(), &known.fact.value)?;
+        let value = texts.shown(known.source.as_deref(), known.fact.value.clone())?;
         let text = |name: &str| value.field(name).and_then(Value::as_text);
         let path = text("path").unwrap_or_default();
         match inside(&tops, path) {

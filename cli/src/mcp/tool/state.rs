@@ -203,7 +203,7 @@ fn all_of(state: &StateAt, kinds: &[Kind]) -> Result<Counted, CommandError> {
 ///
 /// As reading texts does.
 fn stored(known: &Known, texts: &mut Texts<'_>, bytes: usize) -> Result<Stored, CommandError> {
-    let entity = Entity::new(known, texts)?;
+    let entity = Entity::new(known.clone(), texts)?;
     let (origin, source) = match known {
         Known::Claim(..) => ("claimed".to_owned(), None),
         Known::Fact(fact) => {
