@@ -16,8 +16,8 @@ use crate::format::{
 };
 use crate::model::{Digest, SessionId, SessionNumber};
 
-/// A millisecond's worth of replay at one byte a nanosecond: no keyframe is worth making for less.
-pub(super) const MIN_REPLAY_COST: u64 = 1_000_000;
+/// Half a millisecond's worth of replay at one byte a nanosecond: no keyframe is worth making for less.
+pub(super) const MIN_REPLAY_COST: u64 = 500_000;
 /// A larger state takes too long to write down for a process that somebody waits for.
 pub(crate) const MAX_HURRIED_BYTES: u64 = 96 << 20;
 /// A larger state takes too much memory to write down.
