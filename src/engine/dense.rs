@@ -45,7 +45,7 @@ impl Dense {
         let (from, to) = (of(number).build(), of(number).end());
         let last = self.base.scan(key::SEQUENCES, &from, &to, Direction::Descending, 1)?;
         let last = last.first().and_then(|(place, _)| key::last_number(place)).unwrap_or(0);
-        let session = self.refs().and_then(|refs| refs.sessions.get(number as usize));
+        let session = self.refs().and_then(|refs| refs.sessions.get(number));
         if let Some(session) = session {
             let end = session.next_sequence.saturating_sub(1);
             if last != end {
@@ -142,10 +142,11 @@ mod tests {
     }
 
     fn behind(ends: &[u64]) -> Arc<Placed> {
-        let one = of_one_session(Timestamp::default()).sessions.remove(0);
+        let refs = of_one_session(Timestamp::default());
+        let one = refs.sessions.get(0).unwrap();
         let sessions = ends.iter().enumerate().map(|(number, end)| {
             let info = SessionInfo { name: format!("s{number}"), ..one.info.clone() };
-            Arc::new(SessionRefs { info, next_sequence: end + 1, ..(*one).clone() })
+            SessionRefs { info, next_sequence: end + 1, ..one.clone() }
         });
         let refs = Refs { sessions: sessions.collect(), ..Refs::default() };
         let operation = Operation {

@@ -236,7 +236,7 @@ fn revisions(view: &dyn Snapshot, refs: &Refs, sink: Sink<'_>, trouble: Trouble<
             _ => 0,
         };
         of_revision(number, &header, &Header::id_of(&row.header), row.effective, reset, sink)?;
-        let Some(session) = refs.sessions.get(number as usize) else {
+        let Some(session) = refs.sessions.get(number) else {
             trouble(what(), Error::missing(format!("the session number {number}")));
             return Ok(());
         };

@@ -343,7 +343,7 @@ impl Indexer<'_> {
                 Ok(None)
             }
             RecordChange::Swept { session, operation, blobs } => {
-                for (place, session) in (0..).zip(&refs.sessions) {
+                for (place, session) in refs.sessions.all() {
                     if session.gone == Some(Gone::Pruned(*operation)) {
                         self.drop_session(place)?;
                         continue;

@@ -178,7 +178,7 @@ impl Live {
     pub(crate) fn check_promised(&self, refs: &Refs) -> Result<()> {
         let promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
         for (number, id) in promised.iter() {
-            let there = refs.sessions.get(*number as usize);
+            let there = refs.sessions.get(*number);
             if there.is_none_or(|session| session.info.id != *id) {
                 return Err(Error::Conflict(
                     "another session was begun while this one waited in the spool: open the store again"

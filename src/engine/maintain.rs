@@ -209,7 +209,7 @@ impl Work {
             }
             if let RecordChange::Swept { operation, .. } = change {
                 let view = Merged { base, rows, position: placed.position };
-                for (number, session) in (0..).zip(&self.refs.sessions) {
+                for (number, session) in self.refs.sessions.all() {
                     if session.gone == Some(Gone::Pruned(*operation)) {
                         self.chunks.extend(keyframe::chunks_of(&view, number)?);
                     }

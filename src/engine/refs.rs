@@ -9,7 +9,6 @@ use crate::model::{
     BranchMetadata, BranchNumber, BranchStatus, Checkpoint, OperationId, SessionInfo,
     SessionNumber, Timestamp,
 };
-use std::sync::Arc;
 
 /// The name of every session's first branch.
 pub(crate) const MAIN: &str = "main";
@@ -25,15 +24,24 @@ pub(crate) fn agent_session(refs: &Refs, agent: &str) -> Option<SessionNumber> {
     };
     let begun = |session: &SessionRefs| session.info.agent_session.as_deref() == Some(agent);
     let place = |wanted: &dyn Fn(&SessionRefs) -> bool| {
-        in_sight(refs).find(|(_, session)| wanted(session)).map(|(number, _)| number)
+        mentioning(refs, agent.as_bytes())
+            .find(|(_, session)| wanted(session))
+            .map(|(number, _)| number)
     };
     place(&joined).or_else(|| place(&begun))
 }
 
 /// The sessions that were not dropped.
 pub(crate) fn in_sight(refs: &Refs) -> impl Iterator<Item = (SessionNumber, &SessionRefs)> {
-    let all = (0..).zip(refs.sessions.iter().map(|session| &**session));
-    all.filter(|(_, session)| session.gone.is_none())
+    refs.sessions.all().filter(|(_, session)| session.gone.is_none())
+}
+
+/// Those of them in which this text or id may stand: all in which it does, and perhaps others.
+pub(crate) fn mentioning<'refs>(
+    refs: &'refs Refs,
+    text: &[u8],
+) -> impl Iterator<Item = (SessionNumber, &'refs SessionRefs)> + use<'refs> {
+    refs.sessions.mentioning(text).filter(|(_, session)| session.gone.is_none())
 }
 
 /// That a record says nothing of a session that was dropped.
@@ -42,7 +50,7 @@ pub(crate) fn check_in_sight(refs: &Refs, record: &Record) -> Result<()> {
     let swept = |change: &&RecordChange| matches!(change, RecordChange::Swept { .. });
     let told = record.changes.iter().filter(|change| !swept(change));
     for number in told.filter_map(RecordChange::session) {
-        if refs.sessions.get(number as usize).is_some_and(|session| session.gone.is_some()) {
+        if refs.sessions.get(number).is_some_and(|session| session.gone.is_some()) {
             return Err(Error::Conflict(
                 "the session was pruned: 'forge log --operations' names the pruning, and 'forge undo' takes it back"
                     .to_owned(),
@@ -85,16 +93,15 @@ fn begin(info: &SessionInfo) -> SessionRefs {
 
 /// The session of this number.
 pub(crate) fn session(refs: &Refs, number: SessionNumber) -> Result<&SessionRefs> {
-    refs.sessions.get(number as usize).map(|session| &**session).ok_or_else(|| {
+    refs.sessions.get(number).ok_or_else(|| {
         Error::Internal(format!("a record names session {number}, which is not there"))
     })
 }
 
 fn session_mut(refs: &mut Refs, number: SessionNumber) -> Result<&mut SessionRefs> {
-    let session = refs.sessions.get_mut(number as usize).ok_or_else(|| {
+    refs.sessions.get_mut(number).ok_or_else(|| {
         Error::Internal(format!("a record names session {number}, which is not there"))
-    })?;
-    Ok(Arc::make_mut(session))
+    })
 }
 
 fn branch_mut(session: &mut SessionRefs, number: BranchNumber) -> Result<&mut BranchRefs> {
@@ -162,7 +169,7 @@ pub(crate) fn advance(refs: &mut Refs, record: &Record) -> Result<()> {
 pub(crate) fn advance_by(refs: &mut Refs, change: &RecordChange) -> Result<()> {
     match change {
         RecordChange::Refs(all) => *refs = (**all).clone(),
-        RecordChange::Session { info } => refs.sessions.push(Arc::new(begin(info))),
+        RecordChange::Session { info } => refs.sessions.push(begin(info)),
         RecordChange::Pinned { session } => refs.pinned = *session,
         RecordChange::Used { session } => refs.last_used = Some(*session),
         RecordChange::Branch { session, name, base, head, change } => {
@@ -203,22 +210,19 @@ pub(crate) fn advance_by(refs: &mut Refs, change: &RecordChange) -> Result<()> {
             session_mut(refs, *session)?.drop_text(blob, *bytes, None);
         }
         RecordChange::Swept { operation, .. } => {
-            for session in &mut refs.sessions {
-                if session.gone == Some(Gone::Pruned(*operation)) {
-                    let nameless = SessionInfo {
-                        name: String::new(),
-                        agent_session: None,
-                        ..session.info.clone()
-                    };
-                    let swept = SessionRefs { gone: Some(Gone::Swept), ..begin(&nameless) };
-                    *session = Arc::new(swept);
-                }
-                let own = |pruning: &OperationId| pruning == operation;
-                if session.dropped.iter().any(|text| text.pruning.as_ref().is_some_and(own)) {
-                    for text in &mut Arc::make_mut(session).dropped {
-                        text.pruning.take_if(|pruning| own(pruning));
-                    }
-                }
+            let gone = Some(Gone::Pruned(*operation));
+            for (_, session) in refs.sessions.filter_mut(|session| session.gone == gone) {
+                let nameless = SessionInfo {
+                    name: String::new(),
+                    agent_session: None,
+                    ..session.info.clone()
+                };
+                *session = SessionRefs { gone: Some(Gone::Swept), ..begin(&nameless) };
+            }
+            let own = |text: &DroppedText| text.pruning.as_ref() == Some(operation);
+            let texts = refs.sessions.filter_mut(|session| session.dropped.iter().any(own));
+            for text in texts.flat_map(|(_, session)| &mut session.dropped) {
+                text.pruning.take_if(|pruning| pruning == operation);
             }
         }
         RecordChange::Revision { session, header, .. } => {
@@ -319,10 +323,11 @@ pub(super) mod tests {
     fn sound() -> Refs {
         let mut refs = of_one_session(Timestamp::default());
         for name in ["one", "two"] {
-            let mut branch = refs.sessions[0].branches[0].clone();
+            let session = refs.sessions.get_mut(0).unwrap();
+            let mut branch = session.branches[0].clone();
             branch.name = name.to_owned();
             branch.base = Some((0, 0));
-            Arc::make_mut(&mut refs.sessions[0]).branches.push(branch);
+            session.branches.push(branch);
         }
         refs
     }
@@ -340,7 +345,7 @@ pub(super) mod tests {
     /// Two branches that each begin on the other were followed for ever, and a count at its end was counted on from.
     #[test]
     fn refs_that_lead_round_or_count_beyond_all_bounds_are_refused() {
-        let lies: [fn(&mut SessionRefs); 7] = [
+        let lies: [fn(&mut SessionRefs); 8] = [
             |session| {
                 session.branches[1].base = Some((2, 1));
                 session.branches[2].base = Some((1, 1));
@@ -351,6 +356,7 @@ pub(super) mod tests {
             |session| session.facts = u64::MAX,
             |session| session.pages = u64::MAX,
             |session| session.current_branch = 3,
+            |session| session.branches[2].changes.clear(),
         ];
         let right = sound();
         let decoded = |refs: &Refs| {
@@ -361,7 +367,7 @@ pub(super) mod tests {
         assert_eq!(decoded(&right), (true, true));
         for (number, lie) in lies.iter().enumerate() {
             let mut refs = right.clone();
-            lie(Arc::make_mut(&mut refs.sessions[0]));
+            lie(refs.sessions.get_mut(0).unwrap());
             assert_eq!(decoded(&refs), (false, false), "{number}");
         }
         assert_eq!(decoded(&Refs { pinned: Some(1), ..right }), (false, false));

@@ -5,7 +5,7 @@
 use super::commit::{Durability, Engine};
 use super::index::find_operation;
 use super::live::View;
-use super::refs::{advance_by, agent_session, in_sight, session};
+use super::refs::{advance_by, agent_session, mentioning, session};
 use super::revise::{self, Place};
 use super::{checkpoint, lookup, timeline};
 use crate::backend::{self, Spool};
@@ -139,7 +139,8 @@ impl Planning<'_> {
         let number = self.refs.sessions.len() as SessionNumber;
         let mut info = wanted.clone();
         let taken = |name: &str| {
-            let mut infos = in_sight(&self.refs).map(|(_, session)| &session.info);
+            let mut infos =
+                mentioning(&self.refs, name.as_bytes()).map(|(_, session)| &session.info);
             infos.any(|info| info.kind == wanted.kind && info.name == name)
         };
         if taken(&info.name) {
@@ -235,7 +236,8 @@ impl Planning<'_> {
 
 /// The session of this id, else of this agent's own id.
 fn find(refs: &Refs, wanted: &SessionInfo) -> Option<SessionNumber> {
-    let place = in_sight(refs).find(|(_, session)| session.info.id == wanted.id);
+    let place =
+        mentioning(refs, wanted.id.as_bytes()).find(|(_, session)| session.info.id == wanted.id);
     place.map(|(number, _)| number).or_else(|| {
         let agent = wanted.agent_session.as_deref()?;
         agent_session(refs, agent)

@@ -64,6 +64,7 @@ impl<'a> Reader<'a> {
         self.rest.len()
     }
 
+    #[inline]
     pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
         let (taken, rest) =
             self.rest.split_at_checked(length).ok_or_else(|| self.error("it ends too early"))?;
@@ -71,6 +72,7 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
+    #[inline]
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         let (taken, rest) =
             self.rest.split_first_chunk::<N>().ok_or_else(|| self.error("it ends too early"))?;
@@ -78,11 +80,24 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
+    #[inline]
     pub(crate) fn byte(&mut self) -> Result<u8, DecodeError> {
         self.array::<1>().map(|[byte]| byte)
     }
 
+    #[inline]
     pub(crate) fn varint(&mut self) -> Result<u64, DecodeError> {
+        match self.rest.split_first() {
+            // Most of them.
+            Some((byte, rest)) if *byte < 0x80 => {
+                self.rest = rest;
+                Ok(u64::from(*byte))
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    fn long_varint(&mut self) -> Result<u64, DecodeError> {
         let mut number = 0_u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;

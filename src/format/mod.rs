@@ -52,7 +52,9 @@ pub use object::{
 };
 pub use page::Page;
 pub use record::{Body, Bytes, DeltaPart, Record, RecordChange};
-pub use refs::{BookmarkRef, BranchChange, BranchRefs, DroppedText, Gone, Head, Refs, SessionRefs};
+pub use refs::{
+    BookmarkRef, BranchChange, BranchRefs, DroppedText, Gone, Head, Refs, SessionRefs, Sessions,
+};
 pub use row::{
     AheadRow, BookmarkRow, CheckpointRow, CleanedRow, Effect, FactRow, FoldRow, KeyframeChunk,
     KeyframeRow, OperationRow, RefsRow, RevisionRow, SegmentRow, SequenceRow, TotalsRow,

@@ -381,8 +381,10 @@ pub struct Record {
 
 const RAW: u8 = 1;
 const COMPRESSED: u8 = 2;
-/// Below this compressing a record is not worth its time; above, most of it is refs or a body full of words.
+/// Below this compressing a record is not worth its time.
 const MIN_COMPRESSED_BYTES: usize = 4096;
+/// Nor is it if less is gained: refs that say nothing of branches are mostly ids and hashes, and each process reads them.
+const MIN_GAIN: usize = 2;
 
 impl Record {
     /// The bytes of this record: the payload of a frame.
@@ -396,6 +398,7 @@ impl Record {
         if let Some(packed) = out.get(1..).filter(|packed| packed.len() > MIN_COMPRESSED_BYTES)
             && compressible
             && let Ok(smaller) = zstd::bulk::compress(packed, 3)
+            && smaller.len() * MIN_GAIN <= packed.len()
         {
             let mut compressed = vec![COMPRESSED];
             compressed.extend_from_slice(&(packed.len() as u64).to_le_bytes());

@@ -5,7 +5,10 @@ use crate::model::{
     SessionInfo, SessionNumber, Timestamp,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::sync::Arc;
+
+mod sessions;
+
+pub use sessions::Sessions;
 
 /// A branch's newest revision (its base's, before it has one of its own).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,7 +135,7 @@ pub struct DroppedText {
 #[serde(deny_unknown_fields)]
 pub struct Refs {
     /// The sessions by number.
-    pub sessions: Vec<Arc<SessionRefs>>,
+    pub sessions: Sessions,
     /// The session chosen to be current.
     pub pinned: Option<SessionNumber>,
     /// The session last worked in by a person or a hook.
@@ -142,9 +145,6 @@ pub struct Refs {
     pub purges: u64,
 }
 
-/// No count comes near this: it leaves room to add to it.
-const MAX_COUNT: u64 = 1 << 48;
-
 impl Refs {
     /// Whether they can be those of a store: whoever follows them comes to an end, and whoever counts on overflows nothing.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
@@ -153,27 +153,6 @@ impl Refs {
         };
         if !known(self.pinned) || !known(self.last_used) {
             return Err("it names a session that there is not");
-        }
-        self.sessions.iter().try_for_each(|session| session.check())
-    }
-}
-
-impl SessionRefs {
-    fn check(&self) -> Result<(), &'static str> {
-        let counts = [self.checkpoints, self.pages, self.facts];
-        if !(1..=MAX_COUNT).contains(&self.next_sequence) || counts.iter().any(|n| *n > MAX_COUNT) {
-            return Err("it counts what no store can hold");
-        }
-        if self.branches.get(self.current_branch as usize).is_none() {
-            return Err("it names a branch that there is not");
-        }
-        for (number, branch) in (0..).zip(&self.branches) {
-            if branch.base.is_some_and(|(base, _)| base >= number) {
-                return Err("a branch begins on one that came after it");
-            }
-            if branch.head.is_some_and(|head| head.sequence >= self.next_sequence) {
-                return Err("a branch ends with a revision that there is not");
-            }
         }
         Ok(())
     }

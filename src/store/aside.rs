@@ -100,8 +100,9 @@ impl Store {
         waiting.used = used;
         self.engine.spool(&waiting)?;
         let (refs, _) = self.engine.live.refs()?;
-        let found = refs.sessions.iter().zip(0..).find(|(known, _)| known.info.id == info.id);
-        let number = found.map(|(_, number)| number).ok_or_else(|| {
+        let mut known = refs.sessions.mentioning(info.id.as_bytes());
+        let found = known.find(|(_, known)| known.info.id == info.id);
+        let number = found.map(|(number, _)| number).ok_or_else(|| {
             Error::Conflict(format!("the session '{}' was begun by somebody else", info.name))
         })?;
         self.engine.live.promise(number, info.id);

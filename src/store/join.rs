@@ -35,7 +35,7 @@ impl Session {
             }
             let mut changes = Vec::new();
             // It is part of one effort at a time.
-            for (number, session) in (0..).zip(&desk.refs.sessions) {
+            for (number, session) in desk.refs.sessions.all() {
                 if number != self.number
                     && session.bookmarks.iter().any(|bookmark| bookmark.source == source)
                 {

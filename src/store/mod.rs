@@ -90,7 +90,7 @@ use crate::backend::{self, Cipher, Index, Log, Seals, Spool};
 use crate::engine::checkpoint;
 use crate::engine::commit::{Durability, Engine, operation_id, random};
 use crate::engine::live::Live;
-use crate::engine::refs::{self, in_sight};
+use crate::engine::refs::{self, in_sight, mentioning};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{KeyFile, Marker, Record, RecordChange, Refs, SessionRefs};
 use crate::model::{Checkpoint, OperationId, SessionKind, SessionNumber};
@@ -337,7 +337,7 @@ impl Store {
     pub fn session_of(&self, kind: SessionKind, name: &str) -> Result<Option<Session>> {
         let (refs, _) = self.engine.live.refs()?;
         let wanted = |session: &SessionRefs| session.info.kind == kind && session.info.name == name;
-        let found = in_sight(&refs).find(|(_, session)| wanted(session));
+        let found = mentioning(&refs, name.as_bytes()).find(|(_, session)| wanted(session));
         Ok(found.map(|(number, _)| self.at(number)))
     }
 
@@ -370,7 +370,7 @@ impl Store {
     fn session_named(&self, name: &str) -> Result<Option<Session>> {
         let (refs, _) = self.engine.live.refs()?;
         let place = |wanted: Option<SessionKind>| {
-            in_sight(&refs).find(|(_, session)| {
+            mentioning(&refs, name.as_bytes()).find(|(_, session)| {
                 session.info.name == name && wanted.is_none_or(|kind| session.info.kind == kind)
             })
         };
@@ -396,7 +396,7 @@ impl Store {
             let taken = |session: &SessionRefs| {
                 session.info.kind == info.kind && session.info.name == info.name
             };
-            if in_sight(&desk.refs).any(|(_, session)| taken(session)) {
+            if mentioning(&desk.refs, info.name.as_bytes()).any(|(_, session)| taken(session)) {
                 return Err(Error::Duplicate { kind: "session", id: info.name.clone() });
             }
             let number = desk.refs.sessions.len() as SessionNumber;
@@ -540,9 +540,8 @@ pub(crate) fn current_number(refs: &Refs) -> Option<SessionNumber> {
 }
 
 fn find_session(refs: &Refs, name: &str) -> Result<SessionNumber> {
-    let numbered = || in_sight(refs);
     let by_name = |kind_matters: bool| {
-        numbered().filter(move |(_, session)| {
+        mentioning(refs, name.as_bytes()).filter(move |(_, session)| {
             session.info.name == name && (!kind_matters || session.info.kind == SessionKind::Debug)
         })
     };
@@ -558,7 +557,7 @@ fn find_session(refs: &Refs, name: &str) -> Result<SessionNumber> {
     if found.is_empty() && name.len() >= 4 {
         let name = name.to_ascii_lowercase();
         let begins = |text: &str| text.starts_with(&name);
-        found = numbered()
+        found = in_sight(refs)
             .filter(|(_, session)| {
                 begins(&session.info.id.to_string())
                     || session.info.agent_session.as_deref().is_some_and(begins)

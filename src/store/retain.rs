@@ -306,7 +306,7 @@ pub(super) struct Named {
 /// All that checkpoints of programs name.
 pub(super) fn named_by_programs(view: &View) -> Result<Vec<Named>> {
     let mut found = Vec::new();
-    for (place, session) in (0..).zip(&view.refs.sessions) {
+    for (place, session) in view.refs.sessions.all() {
         if session.info.kind != SessionKind::Program {
             continue;
         }

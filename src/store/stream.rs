@@ -11,7 +11,7 @@ use super::gate::Gate;
 use super::session::Session;
 use super::{Options, Store};
 use crate::backend::Snapshot;
-use crate::engine::refs::in_sight;
+use crate::engine::refs::mentioning;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, Bytes, EventLine};
@@ -100,7 +100,7 @@ impl Store {
     /// The session that a stream was imported into before.
     fn home_of(&self, stream: &Stream<'_>) -> Result<Option<Session>> {
         let (refs, _) = self.engine.live.refs()?;
-        let mut candidates = in_sight(&refs).filter(|(_, session)| {
+        let mut candidates = mentioning(&refs, stream.source.as_bytes()).filter(|(_, session)| {
             session.bookmarks.iter().any(|bookmark| bookmark.source == stream.source)
                 && stream.session.is_none_or(|name| session.info.name == name)
         });

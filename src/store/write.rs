@@ -388,7 +388,7 @@ impl<'a> Write<'a> {
         facts: &[RecordChange],
         ids: &[CheckpointId],
     ) -> Result<Option<Spooled>> {
-        let Some(session) = refs.sessions.get(self.session.number as usize) else {
+        let Some(session) = refs.sessions.get(self.session.number) else {
             return Ok(None);
         };
         if self.by_import || self.operation.is_some() {

@@ -12,18 +12,20 @@ use super::commit::Engine;
 use super::live::View;
 use super::maintain::refs_record;
 use super::rebuild::{complete, write};
+use super::refs::session;
 use super::rows::Rows;
 use crate::backend::Snapshot;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{Effect, OperationRow, Refs, pack_derived, rewrite_texts, unpack_bytes};
+use crate::format::{
+    Effect, OperationRow, Refs, SessionRefs, pack_derived, rewrite_texts, unpack_bytes,
+};
 use crate::model::{Operation, OperationId, SessionNumber};
 use crate::redact::Masking;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// What is taken out, and why.
 pub(crate) struct Task<'a> {
@@ -168,7 +170,7 @@ impl Engine {
 }
 
 fn names(refs: &Refs) -> Vec<String> {
-    refs.sessions.iter().map(|session| session.info.name.clone()).collect()
+    refs.sessions.all().map(|(_, session)| session.info.name.clone()).collect()
 }
 
 /// A store without the secrets, as primary rows.
@@ -203,11 +205,8 @@ impl Rewritten {
             if !told.insert(session) {
                 continue;
             }
-            let sequence = self
-                .refs
-                .sessions
-                .get(session as usize)
-                .map_or(0, |session| session.next_sequence - 1);
+            let sequence =
+                self.refs.sessions.get(session).map_or(0, |session| session.next_sequence - 1);
             let place = of(session).number(position).bytes(operation.id.as_bytes()).build();
             let row = OperationRow {
                 operation,
@@ -280,9 +279,9 @@ fn rewrite(view: &View, refs: &Refs, task: &Task<'_>, sources: Sources) -> Resul
     };
     let mut new = rewriter.refs(refs)?;
     if sources == Sources::Known {
-        let sessions = new.sessions.iter_mut().zip(&refs.sessions);
-        for (new, old) in sessions {
-            for (new, old) in Arc::make_mut(new).bookmarks.iter_mut().zip(&old.bookmarks) {
+        for (number, new) in new.sessions.filter_mut(|new| !new.bookmarks.is_empty()) {
+            let old = session(refs, number)?;
+            for (new, old) in new.bookmarks.iter_mut().zip(&old.bookmarks) {
                 new.source.clone_from(&old.source);
             }
         }
@@ -347,7 +346,7 @@ impl Rewriter<'_> {
     }
 
     fn refs(&mut self, refs: &Refs) -> Result<Refs> {
-        for (number, session) in (0..).zip(&refs.sessions) {
+        for (number, session) in refs.sessions.all() {
             let count = |this: &mut Self, packed: Vec<u8>| {
                 this.packed_texts(&packed).map_or(0, |(_, count)| count)
             };
@@ -366,11 +365,10 @@ impl Rewriter<'_> {
                 self.note(Some(number), PurgeKind::Source, name, found);
             }
         }
-        let Some((packed, _)) = self.packed_texts(&pack_derived(refs)) else {
-            return Ok(refs.clone());
-        };
-        let new: Refs = unpack_bytes("refs", &packed).map_err(|_| own_word())?;
-        for session in &new.sessions {
+        let mut new = refs.clone();
+        for (number, session) in refs.sessions.all() {
+            let Some((packed, _)) = self.packed_texts(&pack_derived(session)) else { continue };
+            let session: SessionRefs = unpack_bytes("session", &packed).map_err(|_| own_word())?;
             let names: BTreeSet<_> =
                 session.branches.iter().filter(|one| !one.hidden).map(|one| &one.name).collect();
             if names.len() < session.branches.iter().filter(|one| !one.hidden).count() {
@@ -379,6 +377,9 @@ impl Rewriter<'_> {
             let sources: BTreeSet<_> = session.bookmarks.iter().map(|one| &one.source).collect();
             if sources.len() < session.bookmarks.len() {
                 return Err(alike("sources"));
+            }
+            if let Some(place) = new.sessions.get_mut(number) {
+                *place = session;
             }
         }
         Ok(new)

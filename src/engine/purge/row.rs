@@ -95,7 +95,7 @@ impl Rewriter<'_> {
     /// Checkpoints, operations and bookmarks.
     pub(super) fn packed(&mut self, refs: &Refs, sources: Sources) -> Result<()> {
         let mut named = HashSet::new();
-        for (number, session) in (0..).zip(&refs.sessions) {
+        for (number, session) in refs.sessions.all() {
             named.extend(session.bookmarks.iter().map(|one| of(number).text(&one.source).build()));
         }
         for (place, row) in self.all(key::CHECKPOINTS)? {

@@ -31,7 +31,7 @@ pub(crate) fn loose_blobs(view: &View, pruning: &Pruning) -> Result<Loose> {
         leaving.checkpoints.insert(old.id);
         ids.extend(object::texts_in(&old.body));
     }
-    for (number, session) in (0..).zip(&view.refs.sessions) {
+    for (number, session) in view.refs.sessions.all() {
         if session.gone == Some(Gone::Pruned(pruning.operation)) {
             let owned = gone::owned(view, number)?;
             leaving.objects.extend(owned.objects);

@@ -17,13 +17,12 @@ use crate::format::{
 };
 use crate::model::{SessionNumber, Timestamp};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 impl Salvage {
     /// Gives each branch whose head cannot be made a new one, with the claims that are known.
     pub(super) fn heads(&mut self, now: Timestamp) -> Result<()> {
         let refs = self.refs.clone();
-        for (number, session) in (0..).zip(&refs.sessions) {
+        for (number, session) in refs.sessions.all() {
             for (branch, one) in (0..).zip(&session.branches) {
                 let Some(head) = one.head else { continue };
                 let at = timeline::head_of(&refs, number, branch)?;
@@ -125,8 +124,7 @@ impl Salvage {
             Ok(())
         })?;
         self.revisions = whole;
-        for (number, session) in (0..).zip(&mut self.refs.sessions) {
-            let session = Arc::make_mut(session);
+        for (number, session) in self.refs.sessions.filter_mut(|_| true) {
             session.facts = facts.get(&number).copied().unwrap_or(0);
             session.checkpoints = checkpoints.get(&number).copied().unwrap_or(0);
         }

@@ -128,7 +128,7 @@ impl Salvage {
     }
 
     fn session_name(&self, number: SessionNumber) -> String {
-        let session = self.refs.sessions.get(number as usize);
+        let session = self.refs.sessions.get(number);
         session.map_or_else(|| format!("session {number}"), |one| format!("'{}'", one.info.name))
     }
 }

@@ -11,7 +11,6 @@ use crate::model::{
     BranchNumber, Checkpoint, CheckpointId, SessionNumber, Timestamp, Trigger, Value,
 };
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 
 /// No damage takes more records than this and leaves the next: who says so was not written by forge.
 const MAX_MISSING: u64 = 1 << 24;
@@ -29,7 +28,7 @@ impl Salvage {
     /// Names every number of the one count that nothing has, and puts something in its place.
     pub(super) fn numbers(&mut self, now: Timestamp) -> Result<()> {
         let refs = self.refs.clone();
-        for (number, session) in (0..).zip(&refs.sessions) {
+        for (number, session) in refs.sessions.all() {
             let mut known = BTreeSet::new();
             let mut parents: HashMap<u64, BranchNumber> = HashMap::new();
             derive::each(&self.view(), key::REVISIONS, |place, row| {
@@ -179,14 +178,14 @@ impl Salvage {
         parent: Option<(u64, BranchNumber)>,
         now: Timestamp,
     ) -> Result<()> {
-        let Some(session) = self.refs.sessions.get_mut(number as usize) else { return Ok(()) };
+        let Some(session) = self.refs.sessions.get_mut(number) else { return Ok(()) };
         let missing = sequence.saturating_sub(session.next_sequence);
         check_missing(missing, session.next_sequence, || format!("the number #{sequence}"))?;
         let missing: Vec<u64> = (session.next_sequence..sequence).collect();
         if missing.is_empty() {
             return Ok(());
         }
-        Arc::make_mut(session).next_sequence = sequence;
+        session.next_sequence = sequence;
         let current = session.current_branch;
         // A record holds one revision at most, and then perhaps its checkpoint.
         let mut parents: HashMap<u64, BranchNumber> = parent.into_iter().collect();

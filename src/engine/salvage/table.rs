@@ -9,11 +9,10 @@ use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     AheadRow, BookmarkRow, CheckpointRow, FoldRow, Header, KeyframeRow, OperationRow, RevisionRow,
-    SegmentRow, SequenceRow, SessionRefs, TotalsRow, is_whole,
+    SegmentRow, SequenceRow, TotalsRow, is_whole,
 };
 use crate::model::{OperationId, SessionNumber};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 
 impl Salvage {
     /// Takes over the primary rows of the index that are whole.
@@ -109,7 +108,7 @@ impl Salvage {
             }
         }
         let facts = self.known_facts()?;
-        for (number, session) in (0..).zip(&self.refs.sessions) {
+        for (number, session) in self.refs.sessions.all() {
             let known = facts.get(&number).copied().unwrap_or(0);
             if let Some(count @ 1..) = session.facts.checked_sub(known) {
                 self.lost.push(format!("{count} facts of '{}'", session.info.name));
@@ -150,9 +149,8 @@ impl Salvage {
             && let Ok(row) = RevisionRow::decode(value)
             && let Ok(header) = Header::decode(&row.header)
         {
-            let own = |session: &Arc<SessionRefs>| session.info.id == header.session;
-            if let Some(number) = self.refs.sessions.iter().position(own) {
-                let number = number as SessionNumber;
+            let mut known = self.refs.sessions.all();
+            if let Some((number, _)) = known.find(|(_, known)| known.info.id == header.session) {
                 return of(number).branch(header.branch).number(header.sequence).build();
             }
         }

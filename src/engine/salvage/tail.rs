@@ -71,7 +71,7 @@ impl Salvage {
         if let Some(RecordChange::Refs(refs)) = placed.record.changes.first() {
             // They know what was lost before them.
             let refs = (**refs).clone();
-            for (number, session) in (0..).zip(&refs.sessions) {
+            for (number, session) in refs.sessions.all() {
                 if (number as usize) < self.refs.sessions.len() {
                     self.skip_to(number, session.next_sequence, None, now)?;
                 }

@@ -36,7 +36,7 @@ pub(super) fn history(view: &View, findings: &mut Findings) -> Result<()> {
             Err(error) => findings.stored(format!("revision #{sequence}"), &error),
             Ok((row, header)) => {
                 let branch = key::short_at(place, 4).unwrap_or(0);
-                let info = view.refs.sessions.get(number as usize).map(|session| session.info.id);
+                let info = view.refs.sessions.get(number).map(|session| session.info.id);
                 if (header.branch, header.sequence, Some(header.session))
                     != (branch, sequence, info)
                 {
@@ -75,7 +75,7 @@ pub(super) fn history(view: &View, findings: &mut Findings) -> Result<()> {
             }
         }
     }
-    for (number, session) in (0_u32..).zip(&view.refs.sessions) {
+    for (number, session) in view.refs.sessions.all() {
         let mut next = 1;
         let (from, to) = (of(number).build(), of(number).end());
         let all = Direction::Ascending;

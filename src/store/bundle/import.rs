@@ -9,7 +9,7 @@ use crate::engine::index::{find_operation, fold};
 use crate::engine::lineage::At;
 use crate::engine::maintain::APPLY_BYTES;
 use crate::engine::object;
-use crate::engine::refs::{advance_by, in_sight, session as session_refs};
+use crate::engine::refs::{advance_by, mentioning, session as session_refs};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
@@ -19,7 +19,6 @@ use crate::format::{
 use crate::model::{ObjectId, Operation, OperationId, SessionKind, SessionNumber};
 use crate::store::{Act, Store};
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 /// What an import took.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,11 +84,10 @@ impl Store {
 
 /// The number of a session here, and whether it is there yet.
 fn place(refs: &Refs, session: &BundleSession) -> Result<(SessionNumber, bool)> {
-    let own = |known: &Arc<SessionRefs>| {
-        known.info.id == session.info.id && known.gone != Some(Gone::Swept)
-    };
-    if let Some(number) = refs.sessions.iter().position(own) {
-        let here = session_refs(refs, number as SessionNumber)?;
+    let own =
+        |known: &SessionRefs| known.info.id == session.info.id && known.gone != Some(Gone::Swept);
+    let mut known = refs.sessions.mentioning(session.info.id.as_bytes());
+    if let Some((number, here)) = known.find(|(_, known)| own(known)) {
         if here.gone.is_some() {
             return Err(Error::Conflict(format!(
                 "the session '{}' was pruned here: take that back first",
@@ -102,7 +100,7 @@ fn place(refs: &Refs, session: &BundleSession) -> Result<(SessionNumber, bool)> 
                 format!("#{} of '{}'", session.from, session.info.name),
             ));
         }
-        return Ok((number as SessionNumber, true));
+        return Ok((number, true));
     }
     if session.from > 0 {
         return Err(Error::not_found(
@@ -113,7 +111,7 @@ fn place(refs: &Refs, session: &BundleSession) -> Result<(SessionNumber, bool)> 
     let taken = |known: &SessionRefs| {
         known.info.kind == session.info.kind && known.info.name == session.info.name
     };
-    if in_sight(refs).any(|(_, known)| taken(known)) {
+    if mentioning(refs, session.info.name.as_bytes()).any(|(_, known)| taken(known)) {
         return Err(Error::Duplicate { kind: "session", id: session.info.name.clone() });
     }
     Ok((refs.sessions.len() as SessionNumber, false))
