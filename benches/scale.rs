@@ -9,7 +9,7 @@
 //!   the same on ten thousand; and create by a process that has not written the state.
 //! * `writers`: eight processes creating at once, beside one.
 //! * `killed` SIZE FOLDER: leaves a store of SIZE revisions whose writer was killed.
-//! * `visitor` STEP FOLDER SESSION: one process of those that `history` times.
+//! * `visitor` STEP FOLDER SESSION ROUND: one process of those that `history` times.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -30,6 +30,8 @@ const START_MICROS: i64 = 1_767_225_600_000_000;
 const REVISIONS: usize = 1000;
 const CHECKPOINTS: usize = 100;
 const NOTES: usize = 200;
+/// Visits of each store.
+const ROUNDS: usize = 40;
 /// Revisions behind the newest generation.
 const TAIL: usize = 200;
 
@@ -89,16 +91,18 @@ fn create(session: &Session, step: usize, changes: impl IntoIterator<Item = Clai
 }
 
 /// Lets new processes open each of these stores, in turns, and time what people do: what opening, a state, a list and a checkpoint
-/// cost in each, and the most memory that a visitor took of each. In a process that has lived long the first thing to be
+/// cost in each, and the most memory that a visitor took of each. Each round looks at another moment, from the first to the last,
+/// since what a state costs is how far from a keyframe it is. In a process that has lived long the first thing to be
 /// allocated pays for what was freed before: by that alone an open took two to four times as long.
 fn visit(stores: &[(&Path, usize)], session: &str) -> Vec<Json> {
     let program = std::env::current_exe().expect("this program");
     let mut parts: Vec<[Vec<f64>; 5]> = vec![Default::default(); stores.len()];
     // The first one warms up.
-    for round in 0..=20 {
+    for round in 0..=ROUNDS {
         for ((path, steps), parts) in stores.iter().zip(&mut parts) {
             let mut visitor = Command::new(&program);
             visitor.arg("visitor").arg((steps + TAIL + round).to_string()).arg(path).arg(session);
+            visitor.arg(round.to_string());
             let output = visitor.stderr(Stdio::inherit()).output().expect("a visit");
             let found: [f64; 5] = serde_json::from_slice(&output.stdout).expect("five numbers");
             if round > 0 {
@@ -114,12 +118,14 @@ fn visit(stores: &[(&Path, usize)], session: &str) -> Vec<Json> {
     parts.into_iter().map(said).collect()
 }
 
-/// One visit, in the middle of the session, that ends with a checkpoint of this step.
-fn visitor(step: usize, path: &Path, session: &str) {
-    let (open, store) = timed(|| Store::open(path, Options::default()).expect("the store"));
-    let session = store.session(session).expect("the session");
+/// One visit, at the moment of this round, that ends with a checkpoint of this step.
+fn visitor(step: usize, path: &Path, session: &str, round: usize) {
+    let (open, session) = timed(|| {
+        let store = Store::open(path, Options::default()).expect("the store");
+        store.session(session).expect("the session")
+    });
     let (state, _) = timed(|| {
-        let time = act(step / 2).now;
+        let time = act((step - TAIL) * round / (ROUNDS + 1)).now;
         let point = session.at(time).expect("a point");
         session.state(&point).expect("a state").claims().len()
     });
@@ -364,9 +370,12 @@ fn main() {
         Some("history") => history(size),
         Some("state") => state(size),
         Some("writers") => writers(),
-        Some("visitor") => match (arguments.get(2), arguments.get(3)) {
-            (Some(path), Some(session)) => visitor(size, Path::new(path), session),
-            _ => eprintln!("scale: visitor STEP FOLDER SESSION"),
+        Some("visitor") => match arguments.get(2..) {
+            Some([path, session, round]) => {
+                let round = round.parse().expect("a number");
+                visitor(size, Path::new(path), session, round);
+            }
+            _ => eprintln!("scale: visitor STEP FOLDER SESSION ROUND"),
         },
         Some("killed") => match arguments.get(2) {
             Some(folder) => killed(Path::new(folder), size),
