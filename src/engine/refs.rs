@@ -6,7 +6,7 @@ use crate::format::{
     Refs, SessionRefs,
 };
 use crate::model::{
-    BranchMetadata, BranchNumber, BranchStatus, Checkpoint, OperationId, SessionInfo,
+    BranchMetadata, BranchNumber, BranchStatus, Checkpoint, OperationId, SessionInfo, SessionKind,
     SessionNumber, Timestamp,
 };
 
@@ -42,6 +42,21 @@ pub(crate) fn mentioning<'refs>(
     text: &[u8],
 ) -> impl Iterator<Item = (SessionNumber, &'refs SessionRefs)> + use<'refs> {
     refs.sessions.mentioning(text).filter(|(_, session)| session.gone.is_none())
+}
+
+/// Those of exactly this name; each kind has one at most.
+pub(crate) fn named<'refs>(
+    refs: &'refs Refs,
+    name: &str,
+) -> impl Iterator<Item = (SessionNumber, &'refs SessionRefs)> + use<'refs> {
+    let name = name.to_owned();
+    mentioning(refs, name.as_bytes()).filter(move |(_, session)| session.info.name == name)
+}
+
+/// The one of exactly this kind and name.
+pub(crate) fn of_kind(refs: &Refs, kind: SessionKind, name: &str) -> Option<SessionNumber> {
+    let mut found = named(refs, name).filter(|(_, session)| session.info.kind == kind);
+    found.next().map(|(number, _)| number)
 }
 
 /// That a record says nothing of a session that was dropped.
@@ -303,7 +318,7 @@ pub(crate) fn advance_by(refs: &mut Refs, change: &RecordChange) -> Result<()> {
 pub(super) mod tests {
     use super::*;
     use crate::format::RefsRow;
-    use crate::model::{Author, Operation, SessionId, SessionKind};
+    use crate::model::{Author, Operation, SessionId};
 
     /// Those of a store with one session, which began at this time.
     pub(in crate::engine) fn of_one_session(started_at: Timestamp) -> Refs {

@@ -5,7 +5,7 @@
 use super::commit::{Durability, Engine};
 use super::index::find_operation;
 use super::live::View;
-use super::refs::{advance_by, agent_session, mentioning, session};
+use super::refs::{advance_by, agent_session, of_kind, session};
 use super::revise::{self, Place};
 use super::{checkpoint, lookup, timeline};
 use crate::backend::{self, Spool};
@@ -138,11 +138,7 @@ impl Planning<'_> {
         }
         let number = self.refs.sessions.len() as SessionNumber;
         let mut info = wanted.clone();
-        let taken = |name: &str| {
-            let mut infos =
-                mentioning(&self.refs, name.as_bytes()).map(|(_, session)| &session.info);
-            infos.any(|info| info.kind == wanted.kind && info.name == name)
-        };
+        let taken = |name: &str| of_kind(&self.refs, wanted.kind, name).is_some();
         if taken(&info.name) {
             if self.clash == Clash::Refuse {
                 return Err(Error::Duplicate { kind: "session", id: info.name });
@@ -236,9 +232,8 @@ impl Planning<'_> {
 
 /// The session of this id, else of this agent's own id.
 fn find(refs: &Refs, wanted: &SessionInfo) -> Option<SessionNumber> {
-    let place =
-        mentioning(refs, wanted.id.as_bytes()).find(|(_, session)| session.info.id == wanted.id);
-    place.map(|(number, _)| number).or_else(|| {
+    let mut own = refs.sessions.of_id(wanted.id).filter(|(_, session)| session.gone.is_none());
+    own.next().map(|(number, _)| number).or_else(|| {
         let agent = wanted.agent_session.as_deref()?;
         agent_session(refs, agent)
     })

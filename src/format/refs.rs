@@ -6,6 +6,7 @@ use crate::model::{
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+mod session;
 mod sessions;
 
 pub use sessions::Sessions;

@@ -100,8 +100,7 @@ impl Store {
         waiting.used = used;
         self.engine.spool(&waiting)?;
         let (refs, _) = self.engine.live.refs()?;
-        let mut known = refs.sessions.mentioning(info.id.as_bytes());
-        let found = known.find(|(_, known)| known.info.id == info.id);
+        let found = refs.sessions.of_id(info.id).next();
         let number = found.map(|(number, _)| number).ok_or_else(|| {
             Error::Conflict(format!("the session '{}' was begun by somebody else", info.name))
         })?;

@@ -35,7 +35,7 @@ impl Session {
             }
             let mut changes = Vec::new();
             // It is part of one effort at a time.
-            for (number, session) in desk.refs.sessions.all() {
+            for (number, session) in desk.refs.sessions.mentioning(source.as_bytes()) {
                 if number != self.number
                     && session.bookmarks.iter().any(|bookmark| bookmark.source == source)
                 {

@@ -90,9 +90,9 @@ use crate::backend::{self, Cipher, Index, Log, Seals, Spool};
 use crate::engine::checkpoint;
 use crate::engine::commit::{Durability, Engine, operation_id, random};
 use crate::engine::live::Live;
-use crate::engine::refs::{self, in_sight, mentioning};
+use crate::engine::refs::{self, in_sight};
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{KeyFile, Marker, Record, RecordChange, Refs, SessionRefs};
+use crate::format::{KeyFile, Marker, Record, RecordChange, Refs};
 use crate::model::{Checkpoint, OperationId, SessionKind, SessionNumber};
 use folder::{
     FORMAT_FILE, JOURNAL_FOLDER, begin, check_notes, clear, found, holds_records, is_unfinished,
@@ -336,9 +336,7 @@ impl Store {
     /// As every read.
     pub fn session_of(&self, kind: SessionKind, name: &str) -> Result<Option<Session>> {
         let (refs, _) = self.engine.live.refs()?;
-        let wanted = |session: &SessionRefs| session.info.kind == kind && session.info.name == name;
-        let found = mentioning(&refs, name.as_bytes()).find(|(_, session)| wanted(session));
-        Ok(found.map(|(number, _)| self.at(number)))
+        Ok(refs::of_kind(&refs, kind, name).map(|number| self.at(number)))
     }
 
     /// All sessions of a kind with their names and the time of the last event of each, the oldest first.
@@ -369,13 +367,9 @@ impl Store {
     /// The debugging session of exactly this name; else any of it.
     fn session_named(&self, name: &str) -> Result<Option<Session>> {
         let (refs, _) = self.engine.live.refs()?;
-        let place = |wanted: Option<SessionKind>| {
-            mentioning(&refs, name.as_bytes()).find(|(_, session)| {
-                session.info.name == name && wanted.is_none_or(|kind| session.info.kind == kind)
-            })
-        };
-        let found = place(Some(SessionKind::Debug)).or_else(|| place(None));
-        Ok(found.map(|(number, _)| self.at(number)))
+        let found = refs::of_kind(&refs, SessionKind::Debug, name)
+            .or_else(|| refs::named(&refs, name).next().map(|(number, _)| number));
+        Ok(found.map(|number| self.at(number)))
     }
 
     fn at(&self, number: SessionNumber) -> Session {
@@ -393,10 +387,7 @@ impl Store {
         let takes_over = new.takes_over;
         let info = aside::info_of(act, new)?;
         let number = self.engine.commit(Durability::Now, &mut |desk| {
-            let taken = |session: &SessionRefs| {
-                session.info.kind == info.kind && session.info.name == info.name
-            };
-            if mentioning(&desk.refs, info.name.as_bytes()).any(|(_, session)| taken(session)) {
+            if refs::of_kind(&desk.refs, info.kind, &info.name).is_some() {
                 return Err(Error::Duplicate { kind: "session", id: info.name.clone() });
             }
             let number = desk.refs.sessions.len() as SessionNumber;
@@ -540,15 +531,10 @@ pub(crate) fn current_number(refs: &Refs) -> Option<SessionNumber> {
 }
 
 fn find_session(refs: &Refs, name: &str) -> Result<SessionNumber> {
-    let by_name = |kind_matters: bool| {
-        mentioning(refs, name.as_bytes()).filter(move |(_, session)| {
-            session.info.name == name && (!kind_matters || session.info.kind == SessionKind::Debug)
-        })
-    };
-    if let Some((number, _)) = by_name(true).next() {
+    if let Some(number) = refs::of_kind(refs, SessionKind::Debug, name) {
         return Ok(number);
     }
-    let mut found: Vec<_> = by_name(false).collect();
+    let mut found: Vec<_> = refs::named(refs, name).collect();
     if found.is_empty()
         && let Some(number) = refs::agent_session(refs, name)
     {

@@ -149,8 +149,7 @@ impl Salvage {
             && let Ok(row) = RevisionRow::decode(value)
             && let Ok(header) = Header::decode(&row.header)
         {
-            let mut known = self.refs.sessions.all();
-            if let Some((number, _)) = known.find(|(_, known)| known.info.id == header.session) {
+            if let Some((number, _)) = self.refs.sessions.of_id(header.session).next() {
                 return of(number).branch(header.branch).number(header.sequence).build();
             }
         }

@@ -1,12 +1,9 @@
 //! The sessions in the refs. Every process reads these before it answers, of all sessions, and mostly asks for one: so their bytes
 //! are looked through when they are read, and a session is made of them when somebody asks for it.
 
-use super::{BookmarkRef, BranchChange, BranchRefs, DroppedText, Gone, Head, SessionRefs};
-use crate::format::codec::{DecodeError, Reader, pack, put_bytes, put_signed, put_varint, unpack};
-use crate::model::{
-    BranchMetadata, BranchStatus, Digest, OperationId, RevisionId, SessionId, SessionInfo,
-    SessionKind, SessionNumber, Timestamp,
-};
+use super::SessionRefs;
+use super::session::{SESSION_BYTES, decode, encode, look};
+use crate::model::{SessionId, SessionNumber};
 use memchr::memmem::Finder;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -113,6 +110,11 @@ impl Sessions {
         let found = (0..).zip(&self.slots).filter(move |(_, slot)| may(slot));
         found.map(|(number, slot)| (number, &**slot.get(&self.bytes)))
     }
+
+    /// Those of this id: one at most that is not gone.
+    pub fn of_id(&self, id: SessionId) -> impl Iterator<Item = (SessionNumber, &SessionRefs)> {
+        self.mentioning(id.as_bytes()).filter(move |(_, session)| session.info.id == id)
+    }
 }
 
 impl FromIterator<SessionRefs> for Sessions {
@@ -176,8 +178,6 @@ impl<'de> Deserialize<'de> for Sessions {
     }
 }
 
-/// What a session takes, if it has no second branch and no sources.
-const SESSION_BYTES: usize = 256;
 /// Room is made for as many at once: whoever says that there are more has to show them.
 const MAX_EXPECTED: usize = 4096;
 
@@ -213,404 +213,12 @@ impl<'de> Visitor<'de> for One<'_> {
     }
 }
 
-fn encode(session: &SessionRefs) -> Vec<u8> {
-    let SessionRefs {
-        info,
-        next_sequence,
-        branches,
-        current_branch,
-        first_event,
-        last_event,
-        checkpoints,
-        last_checkpoint,
-        pages,
-        facts,
-        hidden,
-        bookmarks,
-        schedule,
-        dropped,
-        gone,
-    } = session;
-    let mut out = Vec::with_capacity(256);
-    put_info(&mut out, info);
-    put_varint(&mut out, *next_sequence);
-    put_list(&mut out, branches, put_branch);
-    put_varint(&mut out, u64::from(*current_branch));
-    put_option(&mut out, first_event.as_ref(), put_time);
-    put_option(&mut out, last_event.as_ref(), put_time);
-    put_varint(&mut out, *checkpoints);
-    put_option(&mut out, last_checkpoint.as_ref(), put_time);
-    put_varint(&mut out, *pages);
-    put_varint(&mut out, *facts);
-    put_list(&mut out, hidden, put_operation);
-    put_list(&mut out, bookmarks, |out, bookmark| {
-        put_bytes(out, bookmark.source.as_bytes());
-        put_varint(out, bookmark.bytes);
-    });
-    put_option(&mut out, schedule.as_ref(), |out, micros| put_signed(out, *micros));
-    put_list(&mut out, dropped, |out, text| {
-        put_bytes(out, text.blob.as_bytes());
-        put_varint(out, text.bytes);
-        put_option(out, text.pruning.as_ref(), put_operation);
-    });
-    match gone {
-        None => out.push(0),
-        Some(Gone::Pruned(operation)) => {
-            out.push(1);
-            put_operation(&mut out, operation);
-        }
-        Some(Gone::Swept) => out.push(2),
-    }
-    out
-}
-
-/// Whether a session can be made of these bytes.
-fn look(bytes: &[u8]) -> Result<(), DecodeError> {
-    decode::<false>(bytes).map(drop)
-}
-
-/// The session of these bytes. With `KEPT` false it is only looked through, by the same steps: what is given then has no texts and
-/// no lists, and nothing was allocated for it.
-#[inline]
-fn decode<const KEPT: bool>(bytes: &[u8]) -> Result<SessionRefs, DecodeError> {
-    let mut reader = Reader::new("session", bytes);
-    let from = &mut reader;
-    let info = info::<KEPT>(from)?;
-    let next_sequence = from.varint()?;
-    let (branches, count) = branches::<KEPT>(from, next_sequence)?;
-    let session = SessionRefs {
-        info,
-        next_sequence,
-        branches,
-        current_branch: number(from)?,
-        first_event: option(from, time)?,
-        last_event: option(from, time)?,
-        checkpoints: from.varint()?,
-        last_checkpoint: option(from, time)?,
-        pages: from.varint()?,
-        facts: from.varint()?,
-        hidden: list::<KEPT, _>(from, operation)?,
-        bookmarks: list::<KEPT, _>(from, |from| {
-            Ok(BookmarkRef { source: text::<KEPT>(from)?, bytes: from.varint()? })
-        })?,
-        schedule: option(from, Reader::signed)?,
-        dropped: list::<KEPT, _>(from, |from| {
-            let (blob, bytes) = (text::<KEPT>(from)?, from.varint()?);
-            Ok(DroppedText { blob, bytes, pruning: option(from, operation)? })
-        })?,
-        gone: match from.byte()? {
-            0 => None,
-            1 => Some(Gone::Pruned(operation(from)?)),
-            2 => Some(Gone::Swept),
-            _ => return Err(from.error("it went in an unknown way")),
-        },
-    };
-    from.end()?;
-    let counts = [session.checkpoints, session.pages, session.facts];
-    if !(1..=MAX_COUNT).contains(&next_sequence) || counts.iter().any(|n| *n > MAX_COUNT) {
-        return Err(from.error("it counts what no store can hold"));
-    }
-    if u64::from(session.current_branch) >= count {
-        return Err(from.error("it names a branch that there is not"));
-    }
-    Ok(session)
-}
-
-/// No count comes near this: it leaves room to add to it.
-const MAX_COUNT: u64 = 1 << 48;
-
-fn put_info(out: &mut Vec<u8>, info: &SessionInfo) {
-    let SessionInfo { id, name, kind, agent, agent_session, started_at } = info;
-    out.extend_from_slice(id.as_bytes());
-    put_bytes(out, name.as_bytes());
-    out.push(match kind {
-        SessionKind::Debug => 0,
-        SessionKind::Run => 1,
-        SessionKind::Progress => 2,
-        SessionKind::Program => 3,
-        SessionKind::Thread => 4,
-    });
-    put_option(out, agent.as_ref(), put_text);
-    put_option(out, agent_session.as_ref(), put_text);
-    put_time(out, started_at);
-}
-
-#[inline]
-fn info<const KEPT: bool>(from: &mut Reader<'_>) -> Result<SessionInfo, DecodeError> {
-    Ok(SessionInfo {
-        id: SessionId::from_bytes(from.array()?),
-        name: text::<KEPT>(from)?,
-        kind: match from.byte()? {
-            0 => SessionKind::Debug,
-            1 => SessionKind::Run,
-            2 => SessionKind::Progress,
-            3 => SessionKind::Program,
-            4 => SessionKind::Thread,
-            _ => return Err(from.error("it is of an unknown kind")),
-        },
-        agent: option(from, text::<KEPT>)?,
-        agent_session: option(from, text::<KEPT>)?,
-        started_at: time(from)?,
-    })
-}
-
-fn put_branch(out: &mut Vec<u8>, branch: &BranchRefs) {
-    let BranchRefs { name, base, head, changes, hidden } = branch;
-    put_text(out, name);
-    put_option(out, base.as_ref(), |out, (branch, sequence)| {
-        put_varint(out, u64::from(*branch));
-        put_varint(out, *sequence);
-    });
-    put_option(out, head.as_ref(), |out, head| {
-        put_varint(out, head.sequence);
-        out.extend_from_slice(head.id.as_bytes());
-        put_time(out, &head.effective);
-        out.extend_from_slice(&head.digest.to_bytes());
-        put_varint(out, head.count);
-    });
-    put_list(out, changes, put_change);
-    out.push(u8::from(*hidden));
-}
-
-/// The branches of a session that goes on with this number, and how many there are.
-#[inline]
-fn branches<const KEPT: bool>(
-    from: &mut Reader<'_>,
-    next_sequence: u64,
-) -> Result<(Vec<BranchRefs>, u64), DecodeError> {
-    let mut count = 0;
-    let branches = list::<KEPT, _>(from, |from| {
-        let branch = branch::<KEPT>(from)?;
-        if branch.base.is_some_and(|(base, _)| u64::from(base) >= count) {
-            return Err(from.error("a branch begins on one that came after it"));
-        }
-        if branch.head.is_some_and(|head| head.sequence >= next_sequence) {
-            return Err(from.error("a branch ends with a revision that there is not"));
-        }
-        count += 1;
-        Ok(branch)
-    })?;
-    Ok((branches, count))
-}
-
-#[inline]
-fn branch<const KEPT: bool>(from: &mut Reader<'_>) -> Result<BranchRefs, DecodeError> {
-    Ok(BranchRefs {
-        name: text::<KEPT>(from)?,
-        base: option(from, |from| Ok((number(from)?, from.varint()?)))?,
-        head: option(from, |from| {
-            Ok(Head {
-                sequence: from.varint()?,
-                id: RevisionId::from_bytes(from.array()?),
-                effective: time(from)?,
-                digest: Digest::from_bytes(&from.array()?),
-                count: from.varint()?,
-            })
-        })?,
-        changes: {
-            let mut begun = false;
-            let changes = list::<KEPT, _>(from, |from| {
-                begun = true;
-                change(from)
-            })?;
-            if !begun {
-                return Err(from.error("a branch has no beginning"));
-            }
-            changes
-        },
-        hidden: flag(from)?,
-    })
-}
-
-fn put_change(out: &mut Vec<u8>, change: &BranchChange) {
-    let BranchChange { time, status, metadata } = change;
-    put_time(out, time);
-    out.push(match status {
-        BranchStatus::Active => 0,
-        BranchStatus::Merged => 1,
-        BranchStatus::Abandoned => 2,
-        BranchStatus::Archived => 3,
-    });
-    // Most branches say nothing of themselves.
-    let said = Some(metadata).filter(|metadata| **metadata != BranchMetadata::default());
-    put_option(out, said, |out, metadata| put_bytes(out, &pack(metadata)));
-}
-
-fn change(from: &mut Reader<'_>) -> Result<BranchChange, DecodeError> {
-    Ok(BranchChange {
-        time: time(from)?,
-        status: match from.byte()? {
-            0 => BranchStatus::Active,
-            1 => BranchStatus::Merged,
-            2 => BranchStatus::Abandoned,
-            3 => BranchStatus::Archived,
-            _ => return Err(from.error("a branch has an unknown status")),
-        },
-        metadata: option(from, |from| unpack("branch", from.bytes()?))?.unwrap_or_default(),
-    })
-}
-
-fn put_text(out: &mut Vec<u8>, text: &String) {
-    put_bytes(out, text.as_bytes());
-}
-
-#[inline]
-fn text<const KEPT: bool>(from: &mut Reader<'_>) -> Result<String, DecodeError> {
-    let bytes = from.bytes()?;
-    let text = std::str::from_utf8(bytes).map_err(|_| from.error("a name is no UTF-8"))?;
-    Ok(if KEPT { text.to_owned() } else { String::new() })
-}
-
-fn put_time(out: &mut Vec<u8>, time: &Timestamp) {
-    out.extend_from_slice(&time.as_micros().to_le_bytes());
-}
-
-fn time(from: &mut Reader<'_>) -> Result<Timestamp, DecodeError> {
-    from.array().map(i64::from_le_bytes).map(Timestamp::from_micros)
-}
-
-fn put_operation(out: &mut Vec<u8>, operation: &OperationId) {
-    out.extend_from_slice(operation.as_bytes());
-}
-
-fn operation(from: &mut Reader<'_>) -> Result<OperationId, DecodeError> {
-    from.array().map(OperationId::from_bytes)
-}
-
-fn number(from: &mut Reader<'_>) -> Result<u32, DecodeError> {
-    u32::try_from(from.varint()?).map_err(|_| from.error("a number is too large"))
-}
-
-fn flag(from: &mut Reader<'_>) -> Result<bool, DecodeError> {
-    match from.byte()? {
-        0 => Ok(false),
-        1 => Ok(true),
-        _ => Err(from.error("a mark is neither 0 nor 1")),
-    }
-}
-
-fn put_option<T>(out: &mut Vec<u8>, value: Option<&T>, put: impl FnOnce(&mut Vec<u8>, &T)) {
-    out.push(u8::from(value.is_some()));
-    if let Some(value) = value {
-        put(out, value);
-    }
-}
-
-#[inline]
-fn option<'a, T>(
-    from: &mut Reader<'a>,
-    read: impl FnOnce(&mut Reader<'a>) -> Result<T, DecodeError>,
-) -> Result<Option<T>, DecodeError> {
-    if flag(from)? { read(from).map(Some) } else { Ok(None) }
-}
-
-fn put_list<T>(out: &mut Vec<u8>, values: &[T], put: impl Fn(&mut Vec<u8>, &T)) {
-    put_varint(out, values.len() as u64);
-    values.iter().for_each(|value| put(out, value));
-}
-
-#[inline]
-fn list<const KEPT: bool, T>(
-    from: &mut Reader<'_>,
-    mut read: impl FnMut(&mut Reader<'_>) -> Result<T, DecodeError>,
-) -> Result<Vec<T>, DecodeError> {
-    let mut values = Vec::new();
-    for _ in 0..from.varint()? {
-        let value = read(from)?;
-        if KEPT {
-            values.push(value);
-        }
-    }
-    Ok(values)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::session::tests::session;
     use super::*;
+    use crate::format::codec::{pack, unpack};
     use proptest::prelude::*;
-
-    fn session() -> impl Strategy<Value = SessionRefs> {
-        let id = any::<[u8; 16]>();
-        let text = "[a-zß ]{0,9}";
-        let when = any::<i64>().prop_map(Timestamp::from_micros);
-        let head = (0..9_u64, any::<[u8; 32]>(), when.clone(), 0..1000_u64).prop_map(
-            |(sequence, id, effective, count)| Head {
-                sequence,
-                id: RevisionId::from_bytes(id),
-                effective,
-                digest: Digest::from_bytes(&id),
-                count,
-            },
-        );
-        let change =
-            (when.clone(), 0..4_usize, prop::option::of(text)).prop_map(|(time, status, said)| {
-                let all = [
-                    BranchStatus::Active,
-                    BranchStatus::Merged,
-                    BranchStatus::Abandoned,
-                    BranchStatus::Archived,
-                ];
-                let status = all.into_iter().nth(status).unwrap();
-                let metadata = BranchMetadata { approach: said, ..BranchMetadata::default() };
-                BranchChange { time, status, metadata }
-            });
-        let changes = prop::collection::vec(change, 1..3);
-        let branch = (text, prop::option::of(head), changes, any::<bool>()).prop_map(
-            |(name, head, changes, hidden)| BranchRefs { name, base: None, head, changes, hidden },
-        );
-        let info = (id, text, prop::option::of(text), when.clone()).prop_map(
-            |(id, name, agent_session, started_at)| SessionInfo {
-                id: SessionId::from_bytes(id),
-                name,
-                kind: SessionKind::Thread,
-                agent: None,
-                agent_session,
-                started_at,
-            },
-        );
-        let bookmark =
-            (text, any::<u64>()).prop_map(|(source, bytes)| BookmarkRef { source, bytes });
-        let dropped = (text, any::<u64>(), prop::option::of(id)).prop_map(|(blob, bytes, id)| {
-            DroppedText { blob, bytes, pruning: id.map(OperationId::from_bytes) }
-        });
-        let gone = prop_oneof![
-            Just(None),
-            Just(Some(Gone::Swept)),
-            id.prop_map(|id| Some(Gone::Pruned(OperationId::from_bytes(id)))),
-        ];
-        let lists = (
-            prop::collection::vec(branch, 1..4),
-            prop::collection::vec(id.prop_map(OperationId::from_bytes), 0..3),
-            prop::collection::vec(bookmark, 0..3),
-            prop::collection::vec(dropped, 0..3),
-        );
-        let numbers = (10..1000_u64, 0..1000_u64, prop::option::of(any::<i64>()));
-        (info, lists, numbers, prop::option::of(when), gone).prop_map(
-            |(info, lists, (next_sequence, facts, schedule), time, gone)| {
-                let (mut branches, hidden, bookmarks, dropped) = lists;
-                for (number, branch) in (0..).zip(&mut branches) {
-                    branch.base = (number > 0).then_some((number / 2, 3));
-                }
-                SessionRefs {
-                    info,
-                    next_sequence,
-                    current_branch: branches.len() as u32 - 1,
-                    branches,
-                    first_event: time,
-                    last_event: None,
-                    checkpoints: facts / 2,
-                    last_checkpoint: time,
-                    pages: 0,
-                    facts,
-                    hidden,
-                    bookmarks,
-                    schedule,
-                    dropped,
-                    gone,
-                }
-            },
-        )
-    }
 
     fn read(bytes: &[u8]) -> Sessions {
         unpack("sessions", bytes).unwrap()
@@ -653,31 +261,6 @@ mod tests {
             let source = wanted.bookmarks.iter().map(|bookmark| &bookmark.source);
             for text in wanted.info.agent_session.iter().chain(source) {
                 prop_assert!(sessions.mentioning(text.as_bytes()).any(|(_, session)| session == wanted));
-            }
-        }
-
-        /// Else what was looked through could not be made when somebody asks for it.
-        #[test]
-        fn what_is_looked_through_can_be_made_and_nothing_else(
-            session in session(),
-            changed in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
-            end: prop::sample::Index,
-            cut: bool,
-        ) {
-            let mut bytes = encode(&session);
-            for (place, byte) in changed {
-                *place.get_mut(&mut bytes) = byte;
-            }
-            if cut {
-                bytes.truncate(end.index(bytes.len()));
-            }
-            let looked = decode::<false>(&bytes);
-            let made = decode::<true>(&bytes);
-            prop_assert_eq!(looked.as_ref().err(), made.as_ref().err());
-            if let (Ok(looked), Ok(made)) = (looked, made) {
-                let nothing = looked.branches.capacity() + looked.bookmarks.capacity() + looked.info.name.capacity();
-                prop_assert_eq!(nothing, 0);
-                prop_assert_eq!(decode::<true>(&encode(&made)), Ok(made));
             }
         }
     }

@@ -5,7 +5,7 @@ use super::source::{Before, Name, Part, Sources};
 use super::{BundleSource, Items, damaged};
 use crate::engine::lineage::At;
 use crate::engine::live::View;
-use crate::engine::refs::{advance_by, mentioning, session as session_refs};
+use crate::engine::refs::{advance_by, session as session_refs};
 use crate::engine::revise::list_id;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
@@ -98,10 +98,10 @@ pub(super) fn judge(
         }
     }
     let here = contents.sessions.iter().map(|session| {
-        let own = mentioning(&view.refs, session.info.id.as_bytes())
-            .find(|(_, known)| known.info.id == session.info.id);
+        let known = view.refs.sessions.of_id(session.info.id);
+        let mut own = known.filter(|(_, known)| known.gone.is_none());
         // Only a range may stand on what is here.
-        own.filter(|_| session.from > 0).map(|(number, _)| number)
+        own.next().filter(|_| session.from > 0).map(|(number, _)| number)
     });
     let mut judge = Judge {
         items,

@@ -9,12 +9,12 @@ use crate::engine::index::{find_operation, fold};
 use crate::engine::lineage::At;
 use crate::engine::maintain::APPLY_BYTES;
 use crate::engine::object;
-use crate::engine::refs::{advance_by, mentioning, session as session_refs};
+use crate::engine::refs::{advance_by, of_kind, session as session_refs};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
     BundleContents, BundleSession, Bytes, Effect, Gone, Header, ItemKind, ObjectKind, OperationRow,
-    Record, RecordChange, Refs, SegmentRow, SessionRefs, open_with_prefix, sealed_id,
+    Record, RecordChange, Refs, SegmentRow, open_with_prefix, sealed_id,
 };
 use crate::model::{ObjectId, Operation, OperationId, SessionKind, SessionNumber};
 use crate::store::{Act, Store};
@@ -84,10 +84,9 @@ impl Store {
 
 /// The number of a session here, and whether it is there yet.
 fn place(refs: &Refs, session: &BundleSession) -> Result<(SessionNumber, bool)> {
-    let own =
-        |known: &SessionRefs| known.info.id == session.info.id && known.gone != Some(Gone::Swept);
-    let mut known = refs.sessions.mentioning(session.info.id.as_bytes());
-    if let Some((number, here)) = known.find(|(_, known)| own(known)) {
+    let known = refs.sessions.of_id(session.info.id);
+    let mut own = known.filter(|(_, known)| known.gone != Some(Gone::Swept));
+    if let Some((number, here)) = own.next() {
         if here.gone.is_some() {
             return Err(Error::Conflict(format!(
                 "the session '{}' was pruned here: take that back first",
@@ -108,10 +107,7 @@ fn place(refs: &Refs, session: &BundleSession) -> Result<(SessionNumber, bool)> 
             format!("{} up to #{}", session.info.name, session.from),
         ));
     }
-    let taken = |known: &SessionRefs| {
-        known.info.kind == session.info.kind && known.info.name == session.info.name
-    };
-    if mentioning(refs, session.info.name.as_bytes()).any(|(_, known)| taken(known)) {
+    if of_kind(refs, session.info.kind, &session.info.name).is_some() {
         return Err(Error::Duplicate { kind: "session", id: session.info.name.clone() });
     }
     Ok((refs.sessions.len() as SessionNumber, false))
