@@ -97,13 +97,16 @@ impl CommandError {
         let mut lines = text.lines();
         let first = lines.next().unwrap_or_default();
         // An argument list of its own follows on lines that are indented.
-        let more = lines.take_while(|line| line.starts_with(' ')).map(str::trim);
+        let more = lines.by_ref().take_while(|line| line.starts_with(' ')).map(str::trim);
         let mut message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
         for line in more {
             message.push(' ');
             message.push_str(line);
         }
-        Self::new(ErrorKind::Usage, message).hinted("'--help' after the command explains it")
+        let tip = lines.find_map(|line| line.trim().strip_prefix("tip: "));
+        let mut error = Self::new(ErrorKind::Usage, message);
+        error.hints.extend(tip.map(str::to_owned));
+        error.hinted("'--help' after the command explains it")
     }
 
     /// An input is not what it should be.

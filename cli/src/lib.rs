@@ -41,7 +41,7 @@ pub mod workplace;
 pub mod writing;
 
 use args::{Args, Form};
-use clap::error::ErrorKind as ClapKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind as ClapKind};
 use clap::{Args as _, CommandFactory, FromArgMatches};
 use context::{Context, Environment};
 use error::CommandError;
@@ -104,7 +104,7 @@ fn parse_and_run(
     let args = match parsed {
         Ok(args) => args,
         Err(error) if is_hook && error.use_stderr() => return Err(CommandError::usage(&error)),
-        Err(error) => return not_parsed(&error, *form),
+        Err(error) => return not_parsed(&told_where(tree, error), *form),
     };
     let mut context = Context::new(args.global, environment.clone())?;
     form.color = Some(context.color());
@@ -122,6 +122,24 @@ fn parse_alone(tree: &clap::Command, arguments: &[OsString]) -> Option<clap::Arg
     let named = arguments.iter().skip(1).find_map(|word| tree.find_subcommand(word))?;
     let alone = args::Global::augment_args(clap::Command::new(tree.get_name().to_owned()));
     alone.subcommand(named.clone()).try_get_matches_from(arguments).ok()
+}
+
+/// Of a command that there is, but under another: where.
+fn told_where(tree: clap::Command, error: clap::Error) -> clap::Error {
+    // Where more have one it says nothing: each kind of entity has a list.
+    const MOST: usize = 3;
+    let (mut tree, mut error) = (tree, error);
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    // What stands under a command is made when it is called.
+    tree.build();
+    let under = tree.get_subcommands().filter(|group| group.find_subcommand(word).is_some());
+    let found: Vec<_> = under.map(|group| format!("{} {word}", group.get_name())).collect();
+    if (1..=MOST).contains(&found.len()) {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(found));
+    }
+    error
 }
 
 /// Help and version are answers; the rest is wrong usage, which clap explains better than we could.

@@ -10,7 +10,7 @@ use crate::engine::refs::{in_sight, session as session_refs};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{Header, SequenceRow, Side, decode_entry, encode_key};
-use crate::model::when::{IdPrefix, Moment, MomentBase, Named};
+use crate::model::when::{IdPrefix, Moment, MomentBase, Named, TimeError};
 use crate::model::{
     AutoTrigger, BranchNumber, Checkpoint, CheckpointId, Key, Kind, Timestamp, Trigger, Value,
 };
@@ -266,6 +266,10 @@ impl Session {
             return Ok(point);
         }
         match &named.time_error {
+            Some(TimeError::Number { text }) => Err(Error::invalid(format!(
+                "'{text}' is a number: write '#{text}' for the revision or checkpoint of that number (in quotes: to a shell \
+                 '#' begins a comment), '2025-01-20' for a date, '10m' for ten minutes ago or '@1737383400' for seconds since 1970"
+            ))),
             Some(error) => Err(Error::invalid(error.to_string())),
             None => Err(Error::not_found("tag, branch or id", named.name.clone())),
         }

@@ -22,6 +22,17 @@ fn wrong_usage_exits_with_2_and_explains() {
     For more information, try '--help'.
     [exit 2]
     ");
+    assert_snapshot!(environment.forge(["prune"]), @r"
+    [stderr]
+    error: unrecognized subcommand 'prune'
+
+      tip: a similar subcommand exists: 'checkpoint prune'
+
+    Usage: forge [OPTIONS] <COMMAND>
+
+    For more information, try '--help'.
+    [exit 2]
+    ");
     let strength = ["evidence", "add", "x", "--hypothesis", "h", "--strength", "NaN"];
     assert_eq!(environment.forge(strength).code, 2);
     assert_eq!(environment.forge(["session", "new", "a\u{1b}b"]).code, 2);
@@ -46,6 +57,12 @@ fn errors_of_a_json_run_are_json() {
     assert_snapshot!(environment.forge(["frobnicate", "--json"]), @r#"
     [stderr]
     {"schema":"forge.error/1","error":{"kind":"usage","message":"unrecognized subcommand 'frobnicate'","causes":[],"hints":["'--help' after the command explains it"]}}
+    [exit 2]
+    "#);
+    // 'purge' was what it was sent to: that removes what has been said from every moment.
+    assert_snapshot!(environment.forge(["prune", "--json"]), @r#"
+    [stderr]
+    {"schema":"forge.error/1","error":{"kind":"usage","message":"unrecognized subcommand 'prune'","causes":[],"hints":["a similar subcommand exists: 'checkpoint prune'","'--help' after the command explains it"]}}
     [exit 2]
     "#);
     environment.write("config/forge/config.toml", "color = true\n");

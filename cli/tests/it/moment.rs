@@ -15,6 +15,17 @@ fn ids<'a>(document: &'a Value, array: &str) -> Vec<&'a str> {
     entities.iter().map(|entity| entity["id"].as_str().unwrap()).collect()
 }
 
+/// 'a number, not a time' told nobody how the number that stands in every list is written.
+#[test]
+fn a_bare_number_is_told_how_a_number_is_written() {
+    let environment = told();
+    assert_snapshot!(environment.forge(["checkpoint", "diff", "7"]), @"
+    [stderr]
+    error: '7' is a number: write '#7' for the revision or checkpoint of that number (in quotes: to a shell '#' begins a comment), '2025-01-20' for a date, '10m' for ten minutes ago or '@<id6>' for seconds since 1970
+    [exit 2]
+    ");
+}
+
 #[test]
 fn a_moment_is_the_brief_of_it_and_what_leads_on() {
     let environment = told();
