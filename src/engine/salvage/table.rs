@@ -148,10 +148,9 @@ impl Salvage {
         if table == key::REVISIONS
             && let Ok(row) = RevisionRow::decode(value)
             && let Ok(header) = Header::decode(&row.header)
+            && let Some((number, _)) = self.refs.sessions.of_id(header.session).next()
         {
-            if let Some((number, _)) = self.refs.sessions.of_id(header.session).next() {
-                return of(number).branch(header.branch).number(header.sequence).build();
-            }
+            return of(number).branch(header.branch).number(header.sequence).build();
         }
         if table == key::OPERATIONS
             && let Ok(row) = OperationRow::decode(value)
