@@ -5,6 +5,7 @@
 //! little-endian), and a trailer of 5 bytes: how it is compressed, and a checksum. The last 8 bytes of a key are its number
 //! in the order of writing and whether it was written or deleted. RocksDB's `table/format.cc` has the checksum.
 
+use super::mend;
 use std::iter;
 use std::ops::Range;
 use twox_hash::XxHash3_64;
@@ -18,14 +19,15 @@ const NUMBER_BYTES: usize = 8;
 const FOOTER_BYTES: usize = 53;
 const FOOTER_MARK: [u8; 4] = [0x3e, 0, 0x7a, 0];
 const XXH3: u8 = 4;
-/// Of an entry that cannot be read so many bytes may be to blame: its lengths and its key.
+/// Of an entry that cannot be read so many bytes may be to blame: its lengths and its key. Keys are of numbers and hashes, none longer.
 const HEADER_BYTES: usize = 96;
 /// So far behind its beginning the end of a block is looked for.
 const MAX_BLOCK_BYTES: usize = 256 << 10;
 /// So many bytes are hashed at most to put one block right: some tenths of a second.
 const MAX_HASHED_BYTES: usize = 1 << 30;
-/// And to put a file right that must be what it was: some seconds, for a block of up to 90 KB.
-const MAX_HASHED_BYTES_OF_FILE: usize = 1 << 36;
+/// Of a file that must be what it was so many bytes are looked through for the wrong bit, from the first block that is not right:
+/// a tenth of a second for a block of 8 KB, at most half a minute.
+const MAX_TRIED_BYTES: usize = 4 << 20;
 /// So many blocks of a file are tried to be put right: more are wrong only if all is.
 const MENDS: usize = 32;
 
@@ -140,54 +142,21 @@ pub(super) fn turn_right(
     })
 }
 
-/// Puts the one wrong bit of a file right whose hash is known. Says whether it has: with more of them, or where they could
-/// be in too much, the file stays as it is.
+/// Puts the one wrong bit of a file right whose hash is known. Says whether it has; else the file stays as it is.
 pub(super) fn mend_file(bytes: &mut [u8], hash: &blake3::Hash) -> bool {
+    // What tells how blocks are checked can be wrong itself, and is soon looked through.
+    let footer = bytes.len().saturating_sub(FOOTER_BYTES)..bytes.len();
+    if mend::by_hash(bytes, hash, footer) {
+        return true;
+    }
     let mut at = 0;
     if let Some(sum) = Sum::of(bytes) {
-        // What is right is passed over.
+        // Blocks of rows that are right are passed over.
         while let Some(end) = block(bytes, at).end.filter(|end| sum.is_right(bytes, at..*end)) {
             at = end;
         }
-        if mend_block(bytes, at, sum, hash) {
-            return true;
-        }
     }
-    // It is no block of rows: an index, a filter, or the footer.
-    let mut before = blake3::Hasher::new();
-    before.update(&bytes[..at]);
-    let behind = &mut bytes[at..];
-    if behind.len().saturating_mul(8 * behind.len()) > MAX_HASHED_BYTES {
-        return false;
-    }
-    let is_right = |behind: &[u8]| before.clone().update(behind).finalize() == *hash;
-    turn_right(behind, 0, 0..behind.len(), is_right).is_some()
-}
-
-/// As [`mend_file`], where the block of rows that begins here has the wrong bit.
-fn mend_block(bytes: &mut [u8], start: usize, sum: Sum, hash: &blake3::Hash) -> bool {
-    let broken = block(bytes, start);
-    let mut left = MAX_HASHED_BYTES_OF_FILE;
-    for end in broken.ends(bytes, start) {
-        // Where it ends by its own word, any bit may be the wrong one, else one of those that tell.
-        let all = if broken.end.is_some() { start..end } else { 0..0 };
-        let places = broken.suspects().chain(all);
-        let Some(rest) = left.checked_sub((8 * places.clone().count()).saturating_mul(end - start))
-        else {
-            return false;
-        };
-        left = rest;
-        let Some(mut copy) = bytes.get(start..end).map(<[u8]>::to_vec) else { continue };
-        if turn_right(&mut copy, start, places, |copy| sum.agrees(copy, start)).is_some() {
-            let wrong = bytes[start..end].to_vec();
-            bytes[start..end].copy_from_slice(&copy);
-            if blake3::hash(bytes) == *hash {
-                return true;
-            }
-            bytes[start..end].copy_from_slice(&wrong);
-        }
-    }
-    false
+    mend::by_hash(bytes, hash, at..bytes.len().min(at + MAX_TRIED_BYTES))
 }
 
 /// Where the block that begins here may end: behind what could be the offsets of its entries and their number. Those with
@@ -294,7 +263,7 @@ fn entry(bytes: &[u8], at: usize, key: &mut Vec<u8>) -> Option<(Entry, Range<usi
     let behind = at.checked_add(further)?;
     let end = behind.checked_add(length)?;
     let (more, value) = (bytes.get(at..behind)?, bytes.get(behind..end)?);
-    if shared > key.len() || shared + further <= NUMBER_BYTES {
+    if shared > key.len() || !(NUMBER_BYTES + 1..HEADER_BYTES).contains(&(shared + further)) {
         return None;
     }
     key.truncate(shared);

@@ -10,6 +10,7 @@ mod blocks;
 mod copy;
 mod folder;
 mod manifest;
+mod mend;
 mod options;
 mod read;
 mod rescue;

@@ -200,6 +200,7 @@ fn row_key(stored: &[u8]) -> Option<(Table, Vec<u8>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::rocks::blocks::mend_file;
     use crate::backend::rocks::{RocksIndex, manifest};
     use crate::backend::{Batch, Index};
 
@@ -318,5 +319,62 @@ mod tests {
             fs::write(&path, whole).unwrap();
         }
         assert!(turned > 1000 && mended as usize > turned / 20, "{mended} of {turned}");
+    }
+
+    /// A length of 9 became one of 22,000, which led to what looked like a key: of so many bytes it was given up to try each bit, and
+    /// the block was lost, and the one behind it.
+    #[test]
+    fn a_wrong_bit_that_makes_a_key_of_thousands_of_bytes_costs_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let all = written(folder.path());
+        let place = newest(folder.path());
+        let mut turned = 0;
+        for path in fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.extension().is_none_or(|extension| extension != "sst") {
+                continue;
+            }
+            let whole = fs::read(&path).unwrap();
+            let lengths = |at: &usize| whole[*at..].starts_with(&[8, 9]) && whole[at + 2] > 127;
+            for at in (0..whole.len() - 3).filter(lengths).step_by(5) {
+                let mut bytes = whole.clone();
+                bytes[at + 1] ^= 0x80;
+                turned += 1;
+                fs::write(&path, bytes).unwrap();
+                let (rows, right) = raw(&place, &Mended::new()).unwrap();
+                assert!(rows == all && right == 1, "{} byte {}", path.display(), at + 1);
+            }
+            fs::write(&path, whole).unwrap();
+        }
+        assert!(turned > 20, "{turned}");
+    }
+
+    /// A wrong bit of the footer made all blocks look wrong, and one of a block of over 90 KB was not looked for: both were called a
+    /// forgery.
+    #[test]
+    fn what_a_file_was_is_found_by_its_hash_wherever_one_bit_is_wrong() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut batch = Batch::default();
+        let content: Vec<u8> = (0..150_000_u64).map(|n| (n.pow(2) >> 7) as u8).collect();
+        for n in 0..500_u64 {
+            let size = if n == 250 { content.len() } else { 40 };
+            batch.rows.push((Table(2), n.to_be_bytes().to_vec(), Some(content[..size].to_vec())));
+        }
+        let mut applier = RocksIndex::new(folder.path()).try_applier().unwrap().unwrap();
+        applier.write(batch).unwrap();
+        applier.publish(1).unwrap();
+        let is_table =
+            |path: &PathBuf| path.extension().is_some_and(|extension| extension == "sst");
+        let mut files =
+            fs::read_dir(newest(folder.path())).unwrap().map(|file| file.unwrap().path());
+        let right = fs::read(files.find(is_table).unwrap()).unwrap();
+        let hash = blake3::hash(&right);
+        let end = right.len();
+        let behind_rows = (end - 3000..end - 100).step_by(97).chain(end - 100..end);
+        for place in [0, 7000, 20_000].into_iter().chain(behind_rows) {
+            let mut bytes = right.clone();
+            bytes[place] ^= 1 << (place % 8);
+            assert!(mend_file(&mut bytes, &hash), "{place} of {end}");
+            assert!(bytes == right, "{place} of {end}");
+        }
     }
 }
