@@ -180,18 +180,21 @@ impl Session {
         let mut texts = BTreeSet::new();
         let undone = self.store.engine.commit(Durability::Now, &mut |desk| {
             let view = desk.view()?;
+            let rows = self.operation_rows(&view, usize::MAX)?;
             let target = match way {
-                Way::Undo => self.undoable(&view, named)?,
-                Way::Redo => self.redoable(&view)?,
+                Way::Undo => undoable(&rows, named)?,
+                Way::Redo => redoable(&view, &rows)?,
             };
-            let (changes, planned) = self.counter(desk, &view, &operation, &target)?;
+            let done_by = last_done_by(&rows, target);
+            let (changes, planned) = self.counter(desk, &view, &operation, target, done_by)?;
             texts = target.effects.iter().filter_map(texts_of).collect();
             let revision = planned.map(|planned| planned.head.sequence);
             // What is in force again after a redo is what the undo had taken back.
             let shown = match (way, target.takes_back) {
-                (Way::Redo, Some(first)) => find_operation(&view, &first)?.unwrap_or(target),
-                _ => target,
+                (Way::Redo, Some(first)) => find_operation(&view, &first)?,
+                _ => None,
             };
+            let shown = shown.unwrap_or_else(|| target.clone());
             let undone = Undone { operation: operation.id, target: shown.into(), revision };
             let record = Record { operation: operation.clone(), changes };
             Ok((Some(record), undone))
@@ -200,82 +203,22 @@ impl Session {
         Ok(undone)
     }
 
-    fn undoable(&self, view: &View, named: Option<&str>) -> Result<OperationRow> {
-        let rows = self.operation_rows(view, usize::MAX)?;
-        if let Some(prefix) = named {
-            let prefix = prefix.to_ascii_lowercase();
-            let mut found: Vec<_> = rows
-                .into_iter()
-                .filter(|row| row.operation.id.to_string().starts_with(&prefix))
-                .collect();
-            return match (found.len(), found.pop()) {
-                (1, Some(row)) if row.taken_back_by.is_some() => Err(Error::Conflict(format!(
-                    "'{}' ({}) was taken back already",
-                    row.operation.verb,
-                    row.operation.id.short()
-                ))),
-                (1, Some(row)) => Ok(row),
-                (_, None) => Err(Error::not_found("operation", prefix)),
-                (_, Some(last)) => Err(Error::Ambiguous {
-                    prefix,
-                    matches: found
-                        .iter()
-                        .chain([&last])
-                        .map(|row| format!("{} ({})", row.operation.id.short(), row.operation.verb))
-                        .collect(),
-                }),
-            };
-        }
-        rows.into_iter()
-            .find(|row| {
-                row.operation.author == Author::Asked
-                    && row.takes_back.is_none()
-                    && row.taken_back_by.is_none()
-                    && !row.effects.is_empty()
-                    && !row.effects.iter().any(is_final)
-            })
-            .ok_or_else(|| Error::not_found("operation", "to take back"))
-    }
-
-    fn redoable(&self, view: &View) -> Result<OperationRow> {
-        // Redos are passed over on the way to the undo before them; any other verb ends what can be redone.
-        for row in self.operation_rows(view, usize::MAX)? {
-            let Some(first) = row.takes_back else {
-                let purged = |effect: &Effect| matches!(effect, Effect::Purged { .. });
-                if row.operation.author == Author::Hook || row.effects.iter().all(purged) {
-                    continue;
-                }
-                break;
-            };
-            let is_redo =
-                find_operation(view, &first)?.is_some_and(|first| first.takes_back.is_some());
-            if !is_redo && row.taken_back_by.is_none() {
-                return Ok(row);
-            }
-        }
-        Err(Error::not_found("undo", "to take back"))
-    }
-
-    /// The changes that take an operation's effects back, newest first.
+    /// The changes that take an operation's effects back, newest first. Its claims are as `done_by` left them.
     fn counter(
         &self,
         desk: &Desk<'_>,
         view: &View,
         operation: &Operation,
         target: &OperationRow,
+        done_by: &OperationRow,
     ) -> Result<(Vec<RecordChange>, Option<Planned>)> {
         let session = self.number;
         let mut changes = Vec::new();
-        let mut revisions: BTreeMap<BranchNumber, (u64, u64)> = BTreeMap::new();
         let mut hidden = BTreeSet::new();
         let is_swept = retain::is_swept(view, target)?;
         for effect in target.effects.iter().rev() {
             match effect {
-                Effect::Revision { branch, sequence } => {
-                    let known = revisions.entry(*branch).or_insert((*sequence, *sequence));
-                    known.0 = known.0.min(*sequence);
-                    known.1 = known.1.max(*sequence);
-                }
+                Effect::Revision { .. } | Effect::Facts { .. } => {}
                 Effect::CheckpointMade { id } => {
                     if checkpoint::by_id(view, session, id)?.is_some() {
                         hidden.insert(*id);
@@ -322,7 +265,6 @@ impl Session {
                     branch: *old,
                     time: operation.time,
                 }),
-                Effect::Facts { .. } => {}
                 Effect::Bookmark { source, old, bytes } => {
                     let known = self.bookmark(source)?.map_or(0, |bookmark| bookmark.bytes);
                     if known != *bytes && !seen_later(&target.effects, source, *bytes) {
@@ -396,7 +338,7 @@ impl Session {
             last,
         }));
         let mut planned = None;
-        for (branch, (first, last)) in revisions {
+        for (branch, (first, last)) in revisions(done_by) {
             let place = Place { session, branch, time: operation.time, operation };
             if let Some(plan) = self.counter_revision(desk, view, place, first, last)? {
                 changes.extend(plan.changes.iter().cloned());
@@ -526,6 +468,83 @@ impl Session {
             .collect::<Result<_>>()?;
         revise::plan(desk, place, &opposite, &mut None)
     }
+}
+
+/// The newest operation that somebody asked for and that is in force, or the one whose id begins with `named`. All of these
+/// have their rows newest first.
+fn undoable<'a>(rows: &'a [OperationRow], named: Option<&str>) -> Result<&'a OperationRow> {
+    if let Some(prefix) = named {
+        let prefix = prefix.to_ascii_lowercase();
+        let mut found: Vec<_> =
+            rows.iter().filter(|row| row.operation.id.to_string().starts_with(&prefix)).collect();
+        return match (found.len(), found.pop()) {
+            (1, Some(row)) if row.taken_back_by.is_some() => Err(Error::Conflict(format!(
+                "'{}' ({}) was taken back already",
+                row.operation.verb,
+                row.operation.id.short()
+            ))),
+            (1, Some(row)) => Ok(row),
+            (_, None) => Err(Error::not_found("operation", prefix)),
+            (_, Some(last)) => Err(Error::Ambiguous {
+                prefix,
+                matches: found
+                    .iter()
+                    .chain([&last])
+                    .map(|row| format!("{} ({})", row.operation.id.short(), row.operation.verb))
+                    .collect(),
+            }),
+        };
+    }
+    rows.iter()
+        .find(|row| {
+            row.operation.author == Author::Asked
+                && row.takes_back.is_none()
+                && row.taken_back_by.is_none()
+                && !row.effects.is_empty()
+                && !row.effects.iter().any(is_final)
+        })
+        .ok_or_else(|| Error::not_found("operation", "to take back"))
+}
+
+/// The last undo, if nothing but hooks, purges and other redos came after it.
+fn redoable<'a>(view: &View, rows: &'a [OperationRow]) -> Result<&'a OperationRow> {
+    for row in rows {
+        let Some(first) = row.takes_back else {
+            let purged = |effect: &Effect| matches!(effect, Effect::Purged { .. });
+            if row.operation.author == Author::Hook || row.effects.iter().all(purged) {
+                continue;
+            }
+            break;
+        };
+        let is_redo = find_operation(view, &first)?.is_some_and(|first| first.takes_back.is_some());
+        if !is_redo && row.taken_back_by.is_none() {
+            return Ok(row);
+        }
+    }
+    Err(Error::not_found("undo", "to take back"))
+}
+
+/// The operation that did last what this one did: itself, or the last redo of it.
+fn last_done_by<'a>(rows: &'a [OperationRow], target: &'a OperationRow) -> &'a OperationRow {
+    let newer = || rows.iter().take_while(|row| row.operation.id != target.operation.id);
+    let takes_target_back = |id: &OperationId| {
+        newer().any(|row| row.operation.id == *id && row.takes_back == Some(target.operation.id))
+    };
+    let redo = newer().find(|row| row.takes_back.as_ref().is_some_and(takes_target_back));
+    redo.unwrap_or(target)
+}
+
+/// The first and the last revision that an operation made on each branch.
+fn revisions(row: &OperationRow) -> BTreeMap<BranchNumber, (u64, u64)> {
+    let mut revisions = BTreeMap::new();
+    for effect in &row.effects {
+        if let Effect::Revision { branch, sequence } = effect {
+            let known = revisions.entry(*branch).or_insert((*sequence, *sequence));
+            known.0 = known.0.min(*sequence);
+            known.1 = known.1.max(*sequence);
+        }
+    }
+    revisions
 }
 
 /// A session that was dropped can come back while no other one has its name or its agent's id.

@@ -5,7 +5,8 @@ use super::verify::claims;
 use forge_store::error::Error;
 use forge_store::model::{Author, BranchStatus, Key, Kind, Value};
 use forge_store::store::{
-    Act, BranchSummary, CheckpointFilter, ClaimChange, NewCheckpoint, NewSession,
+    Act, BranchSummary, CheckpointFilter, ClaimChange, MergeResult, Merging, NewCheckpoint,
+    NewSession,
 };
 
 fn note(id: &str, text: &str) -> ClaimChange {
@@ -76,6 +77,34 @@ fn a_branch_that_is_checked_out_is_not_taken_back() {
     session.undo(&act(4), None).unwrap();
     session.undo(&act(5), None).unwrap();
     assert_eq!(session.branches(&session.head().unwrap()).unwrap().len(), 1);
+}
+
+/// What a redo had brought back was taken back by the opposite change, as if others had come in between, and not by beginning where
+/// it began. So a branch went on from what it had left, and a merge took that for what both had: what was done since on one side
+/// was lost on the other.
+#[test]
+fn what_is_undone_redone_and_undone_begins_where_it_began() {
+    for place in [Place::memory(), Place::files()] {
+        let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
+        session.write(&act(1)).change(note("a", "1")).commit().unwrap();
+        let first = session.sequence(1).unwrap();
+        session.undo(&act(2), None).unwrap();
+        session.create_branch(&act(3), "side", Some(&first), Default::default()).unwrap();
+        session.switch(&act(4), "side", true).unwrap();
+        session.restore(&act(5), &session.sequence(2).unwrap()).unwrap();
+        session.undo(&act(6), None).unwrap();
+        session.redo(&act(7)).unwrap();
+        session.undo(&act(8), None).unwrap();
+        let merging = |source: &str, target: &str| {
+            let (source, target) = (source.to_owned(), Some(target.to_owned()));
+            session.merge_preview(&Merging { source, target, ..Merging::default() }).unwrap()
+        };
+        // As after the first undo: what side has is the first revision's, which main has taken back since.
+        let into_side = merging("main", "side");
+        assert_eq!((into_side.bases, into_side.result), (vec![1], MergeResult::Merged));
+        let into_main = merging("side", "main");
+        assert_eq!((into_main.bases, into_main.result), (vec![1], MergeResult::Merged));
+    }
 }
 
 /// A change that a later one of the same write replaced was asked for its references all the same.
