@@ -115,6 +115,23 @@ pub(crate) fn next_run(
     }
 }
 
+/// The first revision that a run would fold though it is one of these.
+pub(crate) fn first_named(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    run: &Run,
+    named: &BTreeSet<u64>,
+) -> Result<Option<u64>> {
+    for sequence in named.range(run.first..run.last) {
+        // Their count is one over all branches.
+        let at = At { branch: run.branch, sequence: *sequence };
+        if lineage::find(view, number, at)?.is_some() {
+            return Ok(Some(*sequence));
+        }
+    }
+    Ok(None)
+}
+
 /// Folds a run, as part of this pruning.
 pub(crate) fn fold(
     view: &dyn Snapshot,

@@ -223,7 +223,7 @@ impl Session {
     }
 
     /// The revisions that something names, with these checkpoints.
-    fn named<'a>(
+    pub(super) fn named<'a>(
         &self,
         view: &View,
         checkpoints: impl Iterator<Item = &'a Checkpoint>,

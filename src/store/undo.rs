@@ -214,7 +214,7 @@ impl Session {
     ) -> Result<(Vec<RecordChange>, Option<Planned>)> {
         let session = self.number;
         let mut changes = Vec::new();
-        let mut hidden = BTreeSet::new();
+        let (mut hidden, mut folded) = (BTreeSet::new(), Vec::new());
         let is_swept = retain::is_swept(view, target)?;
         for effect in target.effects.iter().rev() {
             match effect {
@@ -291,6 +291,7 @@ impl Session {
                     let pruning = target.takes_back.unwrap_or(target.operation.id);
                     retain::check_pruning(view, &pruning)?;
                     changes.push(retain::fold(view, session, &run, pruning)?.change);
+                    folded.push(run);
                 }
                 Effect::SessionDropped { of } => {
                     check_session_free(desk, *of)?;
@@ -331,6 +332,7 @@ impl Session {
                 Effect::Swept { .. } => return Err(swept(target)),
             }
         }
+        self.check_unnamed(view, &folded, &hidden)?;
         let last = self.last_checkpoint_without(view, &hidden)?;
         changes.extend(hidden.into_iter().map(|id| RecordChange::CheckpointHidden {
             session,
@@ -377,6 +379,29 @@ impl Session {
         let newest =
             checkpoint::list(view, self.number, &CheckpointFilter { limit, ..Default::default() })?;
         Ok(newest.into_iter().find(|one| !hidden.contains(&one.id)).map(|one| one.time))
+    }
+
+    /// A pruning can be done again while nothing has come to name what it folds, with these checkpoints out of sight.
+    fn check_unnamed(
+        &self,
+        view: &View,
+        runs: &[retain::Run],
+        hidden: &BTreeSet<CheckpointId>,
+    ) -> Result<()> {
+        if runs.is_empty() {
+            return Ok(());
+        }
+        let checkpoints = checkpoint::list(view, self.number, &CheckpointFilter::default())?;
+        let stay = checkpoints.iter().filter(|one| !hidden.contains(&one.id));
+        let named = self.named(view, stay)?;
+        for run in runs {
+            if let Some(sequence) = retain::first_named(view, self.number, run, &named)? {
+                return Err(Error::Conflict(format!(
+                    "#{sequence} is needed since it was brought back: prune anew instead"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// A branch that was taken back can come back while no other one has its name.

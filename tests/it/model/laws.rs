@@ -3,7 +3,7 @@
 use super::run::{Place, act};
 use super::verify::claims;
 use forge_store::error::Error;
-use forge_store::model::{Author, BranchStatus, Key, Kind, Value};
+use forge_store::model::{Author, BranchStatus, Key, Kind, Retention, Value};
 use forge_store::store::{
     Act, BranchSummary, CheckpointFilter, ClaimChange, MergeResult, Merging, NewCheckpoint,
     NewSession,
@@ -176,5 +176,29 @@ fn restoring_twice_over_gives_the_same_state_and_the_second_time_no_revision() {
         let before = place.store.tail_bytes().unwrap();
         assert_eq!(session.restore(&act(4), &first).unwrap().revision, None);
         assert_eq!(place.store.tail_bytes().unwrap(), before);
+    }
+}
+
+/// A revision that an undo had gone back to since was folded all the same when a pruning was done again, so that what stood on it
+/// could no longer be read.
+#[test]
+fn a_pruning_is_not_done_again_over_what_something_has_come_to_name() {
+    for place in [Place::memory(), Place::files()] {
+        let session = place.store.create_session(&act(0), NewSession::named("s")).unwrap();
+        session.write(&act(1)).change(note("a", "1")).commit().unwrap();
+        session.write(&act(2)).change(note("a", "2")).commit().unwrap();
+        let all =
+            Retention { manual: false, significant: false, revisions: 0, ..Retention::none() };
+        assert_eq!(session.prune(&act(3), &all).unwrap().folds.len(), 1);
+        session.undo(&act(4), None).unwrap();
+        session.undo(&act(5), None).unwrap();
+        session.redo(&act(6)).unwrap();
+        let error = session.redo(&act(7)).unwrap_err();
+        assert!(matches!(&error, Error::Conflict(why) if why.contains("#1")), "{error}");
+        for number in 1..=4 {
+            session.check(&session.sequence(number).unwrap()).unwrap();
+        }
+        // A new pruning leaves it alone too.
+        assert_eq!(session.prune(&act(8), &all).unwrap().folds, []);
     }
 }

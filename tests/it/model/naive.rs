@@ -323,11 +323,28 @@ impl Naive {
             self.revisions.extract_if(.., |number, _| self.now.gone.contains(number)).collect();
     }
 
+    /// Whether the next redo would fold what something has come to name since.
+    pub(super) fn redo_folds_what_is_named(&self) -> bool {
+        let Some(done) = self.redo.last() else { return false };
+        let mut named = self.named_with(&done.other);
+        for (number, one) in self.revisions.iter().chain(&self.folded) {
+            if let Claims::Reset(to) = one.claims {
+                named.insert(*number);
+                named.extend(to);
+            }
+        }
+        done.other.gone.difference(&self.now.gone).any(|number| named.contains(number))
+    }
+
     /// The revisions that heads, forks, merges and checkpoints name.
     pub(super) fn named(&self) -> BTreeSet<u64> {
+        self.named_with(&self.now)
+    }
+
+    fn named_with(&self, visible: &Visible) -> BTreeSet<u64> {
         let branches = self.branches.iter();
         let ends = branches.flat_map(|one| [one.head, one.base.map(|(_, from)| from)]).flatten();
-        let checkpoints = self.now.checkpoints.values().filter_map(|one| one.revision);
+        let checkpoints = visible.checkpoints.values().filter_map(|one| one.revision);
         let merges = self.merges.iter().flat_map(|(made, source)| [*made, *source]);
         ends.chain(checkpoints).chain(merges).collect()
     }

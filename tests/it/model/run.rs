@@ -163,6 +163,10 @@ impl Doing<'_> {
             Step::Redo => match self.session.redo(&act) {
                 Ok(_) => self.naive.redo(now),
                 Err(Error::NotFound { .. }) => assert!(!self.naive.can_redo(), "redo lost"),
+                // Nothing is changed by that, and it stays what would be done again.
+                Err(Error::Conflict(why)) => {
+                    assert!(self.naive.redo_folds_what_is_named(), "{why}");
+                }
                 Err(error) => panic!("{error}"),
             },
             Step::Prune { last, manual, seconds } => {
