@@ -31,13 +31,15 @@ pub(super) fn objects(view: &View, findings: &mut Findings) -> Result<()> {
         findings.checked.objects += 1;
         if !is_whole(sealed) {
             findings.stored(format!("the object number {number}"), &"its hash differs");
-        } else if sealed_kind(sealed).is_ok_and(|kind| kind == ObjectKind::Blob)
+        } else if sealed_kind(sealed)
+            .is_ok_and(|kind| matches!(kind, ObjectKind::Blob | ObjectKind::Chunk))
             && stands_alone(sealed).is_ok_and(|alone| alone)
             && !segments.contains(&number)
             && let Ok(id) = sealed_id(sealed)
             && object::number(view, &id)?.is_none()
         {
-            // A large value is found by its name alone, a part of a growing blob by its number.
+            // A large value is found by its name alone, and so is a chunk that the next full state has as well; a part of a growing
+            // blob by its number.
             findings.derived(format!("the name of the object {number}"), &"it is missing");
         }
         Ok(())
