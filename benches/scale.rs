@@ -9,6 +9,8 @@
 //!   the same on ten thousand; and create by a process that has not written the state.
 //! * `writers`: eight processes creating at once, beside one.
 //! * `killed` SIZE FOLDER: leaves a store of SIZE revisions whose writer was killed.
+//! * `made` SIZE FOLDER: leaves the two stores that `history` looks at, and `visits` SIZE FOLDER times them as it does: so that
+//!   several builds can look at the same ones in turns.
 //! * `visitor` STEP FOLDER SESSION ROUND: one process of those that `history` times.
 #![expect(
     clippy::print_stdout,
@@ -172,18 +174,36 @@ fn make(path: &Path, sessions: usize) -> (Store, Vec<Session>) {
     (store, sessions)
 }
 
+/// How many sessions have so many revisions together.
+fn sessions_of(size: usize) -> usize {
+    (size / REVISIONS).max(1)
+}
+
+/// The names of the store of one session and of the one of many.
+const STORES: [&str; 2] = ["thousand", "all"];
+
+fn made(folder: &Path, size: usize) -> (Store, Vec<Session>) {
+    let [thousand, all] = STORES.map(|name| folder.join(name));
+    drop(make(&thousand, 1));
+    make(&all, sessions_of(size))
+}
+
+fn visits(folder: &Path, size: usize) -> Json {
+    let [thousand, all] = STORES.map(|name| folder.join(name));
+    let stores = [(&*thousand, REVISIONS), (&*all, sessions_of(size) * REVISIONS)];
+    let visits = visit(&stores, "s0");
+    STORES.into_iter().map(str::to_owned).zip(visits).collect()
+}
+
 fn history(size: usize) {
     let folder = tempfile::tempdir().expect("a folder");
-    let count = (size / REVISIONS).max(1);
-    let mut result = json!({ "part": "history", "revisions": size, "sessions": count });
-    let (thousand, all) = (folder.path().join("thousand"), folder.path().join("all"));
-    drop(make(&thousand, 1));
-    let (building, (store, sessions)) = timed(|| make(&all, count));
+    let count = sessions_of(size);
+    let (building, (store, sessions)) = timed(|| made(folder.path(), size));
+    let mut result = visits(folder.path(), size);
+    result["part"] = json!("history");
+    result["revisions"] = json!(size);
+    result["sessions"] = json!(count);
     result["built_ms"] = json!(building.round());
-    let visits = visit(&[(&thousand, REVISIONS), (&all, count * REVISIONS)], "s0");
-    for (name, visit) in ["thousand", "all"].into_iter().zip(visits) {
-        result[name] = visit;
-    }
     let maintainer = store.maintainer();
     let session = &sessions[1 % sessions.len()];
     let beside = (0..2000)
@@ -377,9 +397,13 @@ fn main() {
             }
             _ => eprintln!("scale: visitor STEP FOLDER SESSION ROUND"),
         },
-        Some("killed") => match arguments.get(2) {
-            Some(folder) => killed(Path::new(folder), size),
-            None => eprintln!("scale: killed SIZE FOLDER"),
+        Some(part @ ("killed" | "made" | "visits")) => match arguments.get(2).map(Path::new) {
+            Some(folder) => match part {
+                "killed" => killed(folder, size),
+                "made" => drop(made(folder, size)),
+                _ => println!("{}", visits(folder, size)),
+            },
+            None => eprintln!("scale: {part} SIZE FOLDER"),
         },
         _ => eprintln!("scale: name a part: history, state, writers or killed"),
     }
