@@ -217,11 +217,14 @@ pub const OBJECTS: Table = Table(0);
 
 /// Where an index keeps rows of its own.
 const RESERVED: Table = Table(255);
+/// The number at which an index may store the rows of several tables together; see [`rocks::Clustered`].
+const CLUSTERS: Table = Table(254);
 
-/// Refuses rows of the table that belongs to the index itself.
+/// Refuses rows of the tables that belong to the index itself.
 fn check_tables(batch: &Batch) -> Result<(), Error> {
-    if batch.rows.iter().any(|(table, ..)| *table == RESERVED) {
-        let source = "table 255 belongs to the index itself".into();
+    let own = |table: &Table| matches!(*table, RESERVED | CLUSTERS);
+    if let Some((Table(number), ..)) = batch.rows.iter().find(|(table, ..)| own(table)) {
+        let source = format!("table {number} belongs to the index itself").into();
         return Err(Error::Index { action: "write to", source });
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use crate::backend::encrypted::EncryptedIndex;
 use crate::backend::journal::Journal;
-use crate::backend::rocks::RocksIndex;
+use crate::backend::rocks::{Clustered, RocksIndex};
 use crate::backend::{self, CIPHER_BYTES, Cipher, Index, Log, Seals, files};
 use crate::engine::maintain::refs_record;
 use crate::error::{Error, Result};
@@ -31,7 +31,9 @@ const UNFINISHED_FILE: &str = "FORMAT.new";
 
 /// The index in the folder of a store.
 pub(super) fn index(path: &Path, seals: &Seals, checked: Option<PathBuf>) -> RocksIndex {
-    RocksIndex::new(path.join(INDEX_FOLDER)).with_seals(seals, checked)
+    // Whoever asks, asks about one session.
+    let clustered = Clustered::new(key::begins_with_session);
+    RocksIndex::new(path.join(INDEX_FOLDER)).with_clustered(clustered).with_seals(seals, checked)
 }
 
 /// The same, with its rows as they were written.

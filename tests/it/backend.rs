@@ -5,7 +5,7 @@ mod spread;
 use forge_store::backend::encrypted::{EncryptedIndex, Hidden};
 use forge_store::backend::journal::Journal;
 use forge_store::backend::memory::{MemoryIndex, MemoryLog};
-use forge_store::backend::rocks::RocksIndex;
+use forge_store::backend::rocks::{Clustered, RocksIndex};
 use forge_store::backend::{Batch, Cipher, Direction, Index, Log, OBJECTS, Table};
 use forge_testkit::conformance;
 use std::process::{Command, Stdio};
@@ -44,6 +44,16 @@ fn rocks_index_conforms() {
     conformance::index(1_000, || {
         let folder = tempfile::tempdir().unwrap();
         move || Box::new(RocksIndex::new(folder.path().join("index"))) as Box<dyn Index>
+    });
+}
+
+#[test]
+fn clustered_rocks_index_conforms() {
+    conformance::index(1_000, || {
+        let folder = tempfile::tempdir().unwrap();
+        let clustered = Clustered::new(|table| table != OBJECTS);
+        let index = move || RocksIndex::new(folder.path().join("index")).with_clustered(clustered);
+        move || Box::new(spread::Spread(index())) as Box<dyn Index>
     });
 }
 

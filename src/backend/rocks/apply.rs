@@ -2,17 +2,17 @@
 
 use super::folder::{Folder, Generation};
 use super::options::{self, OBJECTS, ROWS};
-use super::read::{Database, family_of, stored_key};
+use super::read::{Database, family_of};
 use super::sealed::{Guard, List};
-use super::{POSITION_KEY, refused};
+use super::{POSITION_KEY, RocksIndex, refused};
 use crate::backend::files::Locked;
 use crate::backend::{
     self, Applier, Batch, Direction, Error, Position, Snapshot, Table, check_tables,
 };
 use rocksdb::properties::BACKGROUND_ERRORS;
 use rocksdb::{
-    BottommostLevelCompaction, Cache, CompactOptions, FlushOptions, WaitForCompactOptions,
-    WriteBatch, WriteOptions,
+    BottommostLevelCompaction, CompactOptions, FlushOptions, WaitForCompactOptions, WriteBatch,
+    WriteOptions,
 };
 use std::collections::HashMap;
 use std::fs;
@@ -54,12 +54,11 @@ pub(super) struct RocksApplier {
 impl RocksApplier {
     /// Opens a working copy of the newest generation, or an empty one to take its place. `lock` is the right to do so.
     pub(super) fn open(
-        folder: &Folder,
+        index: &RocksIndex,
         lock: Locked,
         (compaction, copied): (Compaction, bool),
-        cache: &Cache,
-        guard: Option<Guard>,
     ) -> Result<Self, Error> {
+        let (folder, guard) = (&index.folder, index.guard.clone());
         let base = folder.newest()?;
         let sealed = match (&guard, base) {
             (Some(guard), Some(base)) => guard.check(&folder.path(base), base)?,
@@ -83,8 +82,9 @@ impl RocksApplier {
         folder.copy_to_work(copy)?;
         let position = copy.map(|generation| generation.position);
         let compacted = compaction != Compaction::Never;
-        let families = options::families(cache, object_file_bytes, compacted);
-        applier.database = Some(Database::open_work(&folder.work(), position, families)?);
+        let families = options::families(&index.cache, object_file_bytes, compacted);
+        let (work, clustered) = (folder.work(), index.clustered);
+        applier.database = Some(Database::open_work(&work, position, families, clustered)?);
         Ok(applier)
     }
 
@@ -186,7 +186,8 @@ impl RocksApplier {
 
     fn finish(&mut self, position: Position) -> Result<(), Error> {
         let mut batch = WriteBatch::default();
-        batch.put_cf(self.database().family(ROWS)?, POSITION_KEY, position.to_be_bytes());
+        let bytes = self.database().position_bytes(position);
+        batch.put_cf(self.database().family(ROWS)?, POSITION_KEY, bytes);
         self.put(batch)?;
         self.flush()?;
         self.compact()?;
@@ -221,12 +222,14 @@ impl Applier for RocksApplier {
         check_tables(&batch)?;
         let database = self.database();
         let (rows, objects) = (database.family(ROWS)?, database.family(OBJECTS)?);
+        let clustered = database.clustered();
+        clustered.check(&batch)?;
         let mut writes = WriteBatch::default();
         for (table, key, value) in &batch.rows {
             let family = if family_of(*table) == OBJECTS { objects } else { rows };
             match value {
-                Some(value) => writes.put_cf(family, stored_key(*table, key), value),
-                None => writes.delete_cf(family, stored_key(*table, key)),
+                Some(value) => writes.put_cf(family, clustered.stored_key(*table, key), value),
+                None => writes.delete_cf(family, clustered.stored_key(*table, key)),
             }
         }
         self.put(writes)?;

@@ -9,6 +9,7 @@ mod apply;
 mod blocks;
 mod copy;
 mod folder;
+mod layout;
 mod manifest;
 mod mend;
 mod options;
@@ -19,6 +20,7 @@ mod sealed;
 mod tests;
 
 pub use copy::copy;
+pub use layout::Clustered;
 pub use rescue::{Mending, Placed, Rescued, first_rows, mending, rescue, rescue_mended};
 
 use super::{
@@ -44,6 +46,8 @@ pub struct RocksIndex {
     /// The last generation opened here: opened once for all that read it at the same time.
     open: Mutex<Option<(Generation, Weak<Held>)>>,
     cache: Cache,
+    /// The tables that are clustered in an index made anew.
+    clustered: Clustered,
     /// How its generations are sealed, if they are.
     guard: Option<Guard>,
 }
@@ -51,8 +55,19 @@ pub struct RocksIndex {
 impl RocksIndex {
     /// The index in this folder. Touches nothing: the folder is made by the first applier.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        let (folder, cache) = (Folder::new(path.into()), options::cache());
-        Self { folder, open: Mutex::default(), cache, guard: None }
+        Self {
+            folder: Folder::new(path.into()),
+            open: Mutex::default(),
+            cache: options::cache(),
+            clustered: Clustered::default(),
+            guard: None,
+        }
+    }
+
+    /// With these tables clustered where it is made anew; one that is there stays as it is.
+    #[must_use]
+    pub fn with_clustered(self, clustered: Clustered) -> Self {
+        Self { clustered, ..self }
     }
 
     /// With these seals; which files were found right is noted in the file `checked`.
@@ -124,8 +139,7 @@ impl RocksIndex {
         compaction: Compaction,
         copied: bool,
     ) -> Result<RocksApplier, Error> {
-        let guard = self.guard.clone();
-        RocksApplier::open(&self.folder, lock, (compaction, copied), &self.cache, guard)
+        RocksApplier::open(self, lock, (compaction, copied))
     }
 }
 

@@ -1,16 +1,20 @@
 //! Reading an open database.
 
+use super::layout::{self, Cluster, Clustered, Range};
 use super::options::{self, OBJECTS, ROWS};
 use super::{POSITION_KEY, manifest, refused};
-use crate::backend::{self, Direction, Error, Position, Row, Snapshot, Table};
+use crate::backend::{self, CLUSTERS, Direction, Error, Position, Row, Snapshot, Table};
 use rocksdb::{Cache, ColumnFamily, ColumnFamilyDescriptor, DB, ReadOptions};
-use std::borrow::Cow;
 use std::path::Path;
+
+/// The first stored key, and the one behind the last unless nothing can be behind it.
+type Ends<'a> = (&'a [u8], Option<&'a [u8]>);
 
 /// An open database and the position it was opened at.
 pub(super) struct Database {
     db: DB,
     position: Position,
+    clustered: Clustered,
 }
 
 impl Database {
@@ -25,27 +29,33 @@ impl Database {
         let families = options::families_to_read(cache);
         let db = DB::open_cf_descriptors_read_only(&options, path, families, false)
             .map_err(refused("open"))?;
-        Self::checked(db, Some(position))
+        Self::checked(db, Some(position), Clustered::default())
     }
 
-    /// Opens a working copy of the generation at `position`; makes an empty one if there is no generation yet.
+    /// Opens a working copy of the generation at `position`; makes an empty one, with these tables clustered, if there is no
+    /// generation yet.
     pub(super) fn open_work(
         path: &Path,
         position: Option<Position>,
         families: [ColumnFamilyDescriptor; 2],
+        clustered: Clustered,
     ) -> Result<Self, Error> {
         manifest::check(path)?;
         let mut options = options::database();
         options.create_if_missing(position.is_none());
         options.create_missing_column_families(position.is_none());
         let db = DB::open_cf_descriptors(&options, path, families).map_err(refused("open"))?;
-        Self::checked(db, position)
+        Self::checked(db, position, clustered)
     }
 
-    /// Checks that the rows are those that the folder's name promises.
-    fn checked(db: DB, expected: Option<Position>) -> Result<Self, Error> {
-        let database = Self { db, position: expected.unwrap_or(0) };
-        let found = database.position_row()?;
+    /// Checks that the rows are those that the folder's name promises. If there are none the tables are clustered that way.
+    fn checked(db: DB, expected: Option<Position>, clustered: Clustered) -> Result<Self, Error> {
+        let mut database = Self { db, position: expected.unwrap_or(0), clustered };
+        let row = database.position_row()?;
+        if let Some((_, clustered)) = row {
+            database.clustered = clustered;
+        }
+        let found = row.map(|(position, _)| position);
         if found != expected {
             let text = |p: Option<Position>| p.map_or("none".to_owned(), |p| p.to_string());
             let (found, expected) = (text(found), text(expected));
@@ -55,13 +65,34 @@ impl Database {
         Ok(database)
     }
 
-    fn position_row(&self) -> Result<Option<Position>, Error> {
+    /// The position, and which tables are clustered: none if it does not say so.
+    fn position_row(&self) -> Result<Option<(Position, Clustered)>, Error> {
         let row = self.db.get_pinned_cf(self.family(ROWS)?, POSITION_KEY);
         let Some(row) = row.map_err(refused("read"))? else { return Ok(None) };
-        let bytes: [u8; 8] = row.as_ref().try_into().map_err(|_| Error::DamagedIndex {
-            what: "its position row is not 8 bytes long".to_owned(),
-        })?;
-        Ok(Some(u64::from_be_bytes(bytes)))
+        let (numbers, rest) = row.as_chunks();
+        match (numbers, rest) {
+            ([position], []) => Ok(Some((u64::from_be_bytes(*position), Clustered::default()))),
+            ([position, clustered], []) => {
+                let clustered = Clustered(u64::from_be_bytes(*clustered));
+                Ok(Some((u64::from_be_bytes(*position), clustered)))
+            }
+            _ => Err(Error::DamagedIndex {
+                what: "its position row is neither 8 nor 16 bytes long".to_owned(),
+            }),
+        }
+    }
+
+    /// What the position's row says at this position.
+    pub(super) fn position_bytes(&self, position: Position) -> Vec<u8> {
+        let mut bytes = position.to_be_bytes().to_vec();
+        if self.clustered != Clustered::default() {
+            bytes.extend(self.clustered.0.to_be_bytes());
+        }
+        bytes
+    }
+
+    pub(super) const fn clustered(&self) -> Clustered {
+        self.clustered
     }
 
     pub(super) const fn rocks(&self) -> &DB {
@@ -80,25 +111,6 @@ pub(super) const fn family_of(table: Table) -> &'static str {
     if table.0 == backend::OBJECTS.0 { OBJECTS } else { ROWS }
 }
 
-/// A key as the family stores it.
-pub(super) fn stored_key(table: Table, key: &[u8]) -> Cow<'_, [u8]> {
-    if table == backend::OBJECTS {
-        return Cow::Borrowed(key);
-    }
-    let mut stored = Vec::with_capacity(key.len() + 1);
-    stored.push(table.0);
-    stored.extend_from_slice(key);
-    Cow::Owned(stored)
-}
-
-/// The first key that no longer belongs to the range, if there can be one behind it.
-fn stored_end(table: Table, to: &[u8]) -> Option<Vec<u8>> {
-    if !to.is_empty() {
-        return Some(stored_key(table, to).into_owned());
-    }
-    if table == backend::OBJECTS { None } else { table.0.checked_add(1).map(|next| vec![next]) }
-}
-
 /// How a table is read. Objects stay out of the cache: whoever opens one keeps it, and of most of their blocks one is asked for. What
 /// is freed at once goes to the next block, where the cache would take memory that the process has never touched, page by page.
 fn reading(table: Table) -> ReadOptions {
@@ -114,12 +126,13 @@ impl Snapshot for Database {
 
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let family = self.family(family_of(table))?;
-        self.db.get_cf_opt(family, stored_key(table, key), &reading(table)).map_err(refused("read"))
+        let stored = self.clustered.stored_key(table, key);
+        self.db.get_cf_opt(family, stored, &reading(table)).map_err(refused("read"))
     }
 
     fn get_many(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>, Error> {
         let family = self.family(family_of(table))?;
-        let stored: Vec<_> = keys.iter().map(|key| stored_key(table, key)).collect();
+        let stored: Vec<_> = keys.iter().map(|key| self.clustered.stored_key(table, key)).collect();
         let places = stored.iter().map(AsRef::<[u8]>::as_ref);
         self.db
             .batched_multi_get_cf_opt(family, places, false, &reading(table))
@@ -139,23 +152,94 @@ impl Snapshot for Database {
         if limit == 0 || (!to.is_empty() && from >= to) {
             return Ok(Vec::new());
         }
+        let range = Range { table, from, to };
+        if !self.clustered.holds(table) {
+            let (first, end) = range.stored();
+            return self.rows(table, (&first, end.as_deref()), direction, limit);
+        }
+        match range.only_cluster() {
+            Some(cluster) => {
+                let (first, end) = range.stored_in(cluster);
+                self.rows(table, (&first, Some(&end)), direction, limit)
+            }
+            None => self.rows_of_clusters(range, direction, limit),
+        }
+    }
+}
+
+impl Database {
+    /// Rows of one table, by the ends of their stored keys.
+    fn rows(
+        &self,
+        table: Table,
+        ends: Ends<'_>,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Row>, Error> {
+        let mut rows = Vec::new();
+        self.each(table, ends, direction, |stored, value| {
+            rows.push((layout::key_in(table, stored), value.to_vec()));
+            rows.len() < limit
+        })?;
+        Ok(rows)
+    }
+
+    /// The rows of a clustered table, cluster by cluster.
+    fn rows_of_clusters(
+        &self,
+        range: Range<'_>,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Row>, Error> {
+        let mut rows = Vec::new();
+        // What is still to be looked through.
+        let (mut first, mut end) = range.clusters();
+        while rows.len() < limit
+            && let Some(cluster) = self.next_cluster((&first, Some(&end)), direction)?
+        {
+            let (begin, behind) = layout::around(cluster);
+            match direction {
+                Direction::Ascending => first = behind,
+                Direction::Descending => end = begin,
+            }
+            let (first, end) = range.stored_in(cluster);
+            let left = limit - rows.len();
+            rows.extend(self.rows(range.table, (&first, Some(&end)), direction, left)?);
+        }
+        Ok(rows)
+    }
+
+    /// The next cluster that holds anything.
+    fn next_cluster(&self, ends: Ends<'_>, direction: Direction) -> Result<Option<Cluster>, Error> {
+        let mut found = None;
+        self.each(CLUSTERS, ends, direction, |stored, _| {
+            found = layout::cluster_of(stored);
+            false
+        })?;
+        Ok(found)
+    }
+
+    /// Calls for each stored row between these ends until that says no.
+    fn each(
+        &self,
+        table: Table,
+        (first, end): Ends<'_>,
+        direction: Direction,
+        mut row: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), Error> {
         let family = self.family(family_of(table))?;
-        let prefix = if table == backend::OBJECTS { 0 } else { 1 };
         let mut bounds = reading(table);
-        let first = stored_key(table, from).into_owned();
-        bounds.set_iterate_lower_bound(first.clone());
-        if let Some(end) = stored_end(table, to) {
+        bounds.set_iterate_lower_bound(first);
+        if let Some(end) = end {
             bounds.set_iterate_upper_bound(end);
         }
-        let mut rows = Vec::new();
         let mut iterator = self.db.raw_iterator_cf_opt(family, bounds);
         match direction {
-            Direction::Ascending => iterator.seek(&first),
+            Direction::Ascending => iterator.seek(first),
             Direction::Descending => iterator.seek_to_last(),
         }
         while let Some((key, value)) = iterator.item() {
-            rows.push((key[prefix..].to_vec(), value.to_vec()));
-            if rows.len() == limit {
+            if !row(key, value) {
                 break;
             }
             match direction {
@@ -164,7 +248,6 @@ impl Snapshot for Database {
             }
         }
         // A damaged file only ends the iterator: without this the answer would be shorter, not an error.
-        iterator.status().map_err(refused("scan"))?;
-        Ok(rows)
+        iterator.status().map_err(refused("scan"))
     }
 }

@@ -2,10 +2,11 @@
 
 use super::blocks::entries;
 use super::folder::{Folder, Generation};
+use super::layout::row_key;
 use super::options;
-use super::read::{Database, family_of};
+use super::read::Database;
 use super::sealed::{Guard, Mended};
-use crate::backend::{Direction, Error, OBJECTS, Position, Seals, Snapshot, Table};
+use crate::backend::{CLUSTERS, Direction, Error, Position, Seals, Snapshot, Table};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
@@ -76,7 +77,7 @@ pub fn rescue_mended(path: &Path, seals: &Seals, known: Option<Mending>) -> Resu
     let read = opened.and_then(|database| {
         // Each table has its turn, also behind one that ends badly.
         let read = |table| table_of(&database, table, &mut rescued);
-        (0..u8::MAX).map(read).fold(Ok(()), Result::and)
+        (0..CLUSTERS.0).map(read).fold(Ok(()), Result::and)
     });
     if let Err(error) = read {
         rescued.problem = Some(said(&error));
@@ -99,7 +100,7 @@ pub fn first_rows(path: &Path, most: usize) -> Option<Vec<Placed>> {
     let place = folder.path(generation);
     let database = Database::open_read_only(&place, generation.position, &options::cache()).ok()?;
     let mut found = Vec::new();
-    for table in (0..u8::MAX).map(Table) {
+    for table in (0..CLUSTERS.0).map(Table) {
         let rows = database.scan(table, &[], &[], Direction::Ascending, most).ok()?;
         found.extend(rows.into_iter().map(|(key, value)| ((table, key), value)));
     }
@@ -184,28 +185,18 @@ fn raw(place: &Path, known: &Mended) -> Result<(Live, u64), Error> {
     Ok((live, mended))
 }
 
-/// The table and key of a stored key. Keys of objects are numbers far below 2^56, so they begin with a zero, which is no
-/// other table's number.
-fn row_key(stored: &[u8]) -> Option<(Table, Vec<u8>)> {
-    match stored.split_first()? {
-        (0, _) if stored.len() == 8 => Some((OBJECTS, stored.to_vec())),
-        (&number, key) if number > 0 => {
-            let table = Table(number);
-            (family_of(table) != options::OBJECTS).then(|| (table, key.to_vec()))
-        }
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::backend::rocks::blocks::mend_file;
-    use crate::backend::rocks::{RocksIndex, manifest};
-    use crate::backend::{Batch, Index};
+    use crate::backend::rocks::{Clustered, RocksIndex, manifest};
+    use crate::backend::{Batch, Index, OBJECTS};
 
     fn written(path: &Path) -> Live {
-        let index = RocksIndex::new(path);
+        written_by(&RocksIndex::new(path))
+    }
+
+    fn written_by(index: &RocksIndex) -> Live {
         let mut all = Live::new();
         for round in 0_u64..3 {
             let mut applier = index.try_applier().unwrap().unwrap();
@@ -229,9 +220,15 @@ mod tests {
             applier.write(batch).unwrap();
             applier.publish(round + 1).unwrap();
         }
-        let position = super::super::POSITION_KEY;
-        all.insert((Table(position[0]), Vec::new()), 3_u64.to_be_bytes().to_vec());
+        all.insert((Table(super::super::POSITION_KEY[0]), Vec::new()), position_row(index));
         all
+    }
+
+    fn position_row(index: &RocksIndex) -> Vec<u8> {
+        let generation = index.folder.newest().unwrap().unwrap();
+        let path = index.folder.path(generation);
+        let database = Database::open_read_only(&path, generation.position, &index.cache).unwrap();
+        database.position_bytes(generation.position)
     }
 
     fn newest(path: &Path) -> PathBuf {
@@ -240,11 +237,15 @@ mod tests {
 
     #[test]
     fn the_files_alone_hold_the_rows_that_rocksdb_reads() {
-        let folder = tempfile::tempdir().unwrap();
-        let all = written(folder.path());
-        assert_eq!(raw(&newest(folder.path()), &Mended::new()).unwrap(), (all, 0));
-        let rescued = rescue(folder.path(), &Seals::Absent).unwrap();
-        assert_eq!((rescued.position, rescued.problem), (3, None));
+        for clustered in [Clustered::default(), Clustered::new(|table| table == Table(2))] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut all = written_by(&RocksIndex::new(folder.path()).with_clustered(clustered));
+            assert_eq!(raw(&newest(folder.path()), &Mended::new()).unwrap(), (all.clone(), 0));
+            let rescued = rescue(folder.path(), &Seals::Absent).unwrap();
+            assert_eq!((rescued.position, rescued.problem), (3, None));
+            all.retain(|(table, _), _| table.0 != super::super::POSITION_KEY[0]);
+            assert_eq!(rescued.rows, all);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 use super::*;
 use crate::backend::{Batch, OBJECTS};
-use std::collections::BTreeSet;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -48,6 +49,91 @@ fn index() -> (tempfile::TempDir, RocksIndex) {
     let folder = tempfile::tempdir().unwrap();
     let index = RocksIndex::new(folder.path().join("index"));
     (folder, index)
+}
+
+fn clustered() -> Clustered {
+    Clustered::new(|table| table != OBJECTS)
+}
+
+/// One of few keys, so that many have a cluster or an end in common.
+fn some_key(bytes: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(prop::sample::select(vec![0, 1, 0xff]), bytes)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn clustered_rows_are_found_as_if_they_were_not(
+        written in prop::collection::vec((1..3_u8, some_key(4..7), any::<bool>()), 1..80),
+        asked in prop::collection::vec(
+            (1..4_u8, some_key(0..7), some_key(0..7), any::<bool>(), 0..12_usize), 1..60
+        ),
+    ) {
+        let (_folder, index) = index();
+        let index = index.with_clustered(clustered());
+        let mut known = BTreeMap::new();
+        // Half of them stand in one generation, the rest in the next.
+        for (position, part) in (1..).zip(written.chunks(written.len().div_ceil(2))) {
+            let mut batch = Batch::default();
+            for (table, key, is_put) in part {
+                let value = is_put.then(|| [&[*table], key.as_slice()].concat());
+                batch.rows.push((Table(*table), key.clone(), value.clone()));
+                match value {
+                    Some(value) => known.insert((*table, key.clone()), value),
+                    None => known.remove(&(*table, key.clone())),
+                };
+            }
+            let mut applier = index.try_applier().unwrap().unwrap();
+            applier.write(batch).unwrap();
+            applier.publish(position).unwrap();
+        }
+        let snapshot = index.snapshot().unwrap();
+        for (table, from, to, ascending, limit) in &asked {
+            // One of twelve asks for all.
+            let limit = if *limit == 0 { usize::MAX } else { *limit };
+            let is_asked_for = |key: &[u8]| *key >= **from && (to.is_empty() || *key < **to);
+            let rows = known.iter().filter(|((of, key), _)| of == table && is_asked_for(key));
+            let rows = rows.map(|((_, key), value)| (key.clone(), value.clone()));
+            let (direction, rows): (_, Vec<Row>) = match ascending {
+                true => (Direction::Ascending, rows.take(limit).collect()),
+                false => (Direction::Descending, rows.rev().take(limit).collect()),
+            };
+            let found = snapshot.scan(Table(*table), from, to, direction, limit).unwrap();
+            prop_assert_eq!(found, rows, "{:?} from {:?} to {:?}", direction, from, to);
+            let one = known.get(&(*table, from.clone())).cloned();
+            prop_assert_eq!(snapshot.get(Table(*table), from).unwrap(), one);
+        }
+    }
+}
+
+/// What an earlier version wrote is read, and goes on as it is until all of it is made anew.
+#[test]
+fn an_index_is_clustered_as_it_was_made() {
+    let (_folder, index) = index();
+    let of = |index: &RocksIndex| {
+        let generation = index.folder.newest().unwrap().unwrap();
+        let path = index.folder.path(generation);
+        let database = Database::open_read_only(&path, generation.position, &index.cache).unwrap();
+        database.clustered()
+    };
+    publish(&index, 0, 100);
+    let index = index.with_clustered(clustered());
+    publish(&index, 100, 200);
+    assert_eq!(of(&index), Clustered::default());
+    assert_eq!(count(&*index.snapshot().unwrap(), TABLE), 200);
+    let mut anew = index.anew(Duration::ZERO).unwrap();
+    anew.write(rows(0, 300)).unwrap();
+    anew.publish(300).unwrap();
+    assert_eq!(of(&index), clustered());
+    // Whoever knows nothing of it reads and writes it as it is.
+    let other = RocksIndex::new(index.folder.path("").as_path());
+    publish(&other, 300, 400);
+    assert_eq!(of(&other), clustered());
+    for table in [TABLE, OBJECTS] {
+        assert_eq!(count(&*other.snapshot().unwrap(), table), 400);
+    }
+    assert!(other.compact().unwrap());
+    assert_eq!(count(&*other.snapshot().unwrap(), TABLE), 400);
 }
 
 #[test]

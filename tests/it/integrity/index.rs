@@ -33,10 +33,14 @@ fn edit(place: &Place, change: impl FnOnce(&DB, &WriteOptions)) {
     edit_generation(&place.generation(), change);
 }
 
-/// The rows of a table.
+/// The rows of a table, by their keys on disk.
 pub(crate) fn rows(database: &DB, table: u8) -> Vec<(Vec<u8>, Vec<u8>)> {
     let all = database.iterator(IteratorMode::Start).map(|row| row.unwrap());
-    all.filter(|(key, _)| key[0] == table).map(|(key, value)| (key.into(), value.into())).collect()
+    // Rows of one session lie together: behind `fe` and the session stands the table.
+    let table_of = |key: &[u8]| if key[0] == 0xfe { key[5] } else { key[0] };
+    all.filter(|(key, _)| table_of(key) == table)
+        .map(|(key, value)| (key.into(), value.into()))
+        .collect()
 }
 
 const CHECKPOINTS: u8 = 6;

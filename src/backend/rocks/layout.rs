@@ -1,0 +1,222 @@
+//! Where rows lie on disk.
+//!
+//! Rows lie table by table, but those of *clustered* tables lie together by the first four bytes of their keys, and table by table
+//! within: of a store, all rows of one session. Whoever looks at one of a thousand sessions so reads what lies side by side in a
+//! file or two, instead of a block here and there in every table. Each generation says which of its tables are clustered.
+
+use crate::backend::{Batch, CLUSTERS, Error, OBJECTS, Table};
+use std::borrow::Cow;
+
+/// By so many bytes at the beginning of their keys rows are clustered.
+const CLUSTER_BYTES: usize = 4;
+/// In front of a row's key within its table: the number that stands for all clusters, the cluster, the table.
+const LEAD_BYTES: usize = 1 + CLUSTER_BYTES + 1;
+
+/// What rows are clustered by.
+pub(super) type Cluster = [u8; CLUSTER_BYTES];
+
+/// The tables whose rows are clustered, a bit each; none from number 64 on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clustered(pub(super) u64);
+
+impl Clustered {
+    /// The tables of which this is true. Their keys are of four bytes at least.
+    pub fn new(is_clustered: impl Fn(Table) -> bool) -> Self {
+        let bit = |number: u8| u64::from(is_clustered(Table(number))) << number;
+        Self((0..64).map(bit).fold(0, |bits, bit| bits | bit))
+    }
+
+    /// Whether the rows of this table are clustered.
+    pub(super) const fn holds(self, table: Table) -> bool {
+        table.0 < 64 && self.0 >> table.0 & 1 == 1
+    }
+
+    /// Refuses rows of clustered tables that no scan would find, since they belong to no cluster.
+    pub(super) fn check(self, batch: &Batch) -> Result<(), Error> {
+        let lost = |table: Table, key: &[u8]| self.holds(table) && key.len() < CLUSTER_BYTES;
+        match batch.rows.iter().find(|(table, key, _)| lost(*table, key)) {
+            None => Ok(()),
+            Some((table, key, _)) => {
+                let (table, bytes) = (table.0, key.len());
+                let source = format!("a key of table {table} has {bytes} bytes").into();
+                Err(Error::Index { action: "write to", source })
+            }
+        }
+    }
+
+    /// The key at which a row is stored.
+    pub(super) fn stored_key(self, table: Table, key: &[u8]) -> Cow<'_, [u8]> {
+        if table == OBJECTS {
+            return Cow::Borrowed(key);
+        }
+        let mut stored = Vec::with_capacity(LEAD_BYTES + key.len());
+        match key.split_first_chunk() {
+            Some((cluster, rest)) if self.holds(table) => {
+                stored.extend_from_slice(&lead(*cluster, table));
+                stored.extend_from_slice(rest);
+            }
+            _ => {
+                stored.push(table.0);
+                stored.extend_from_slice(key);
+            }
+        }
+        Cow::Owned(stored)
+    }
+}
+
+/// What the stored keys of a table's rows in a cluster begin with.
+pub(super) fn lead(cluster: Cluster, table: Table) -> [u8; LEAD_BYTES] {
+    let [a, b, c, d] = cluster;
+    [CLUSTERS.0, a, b, c, d, table.0]
+}
+
+/// What is stored of a cluster begins with this, and nothing of it comes behind the other.
+pub(super) fn around(cluster: Cluster) -> (Vec<u8>, Vec<u8>) {
+    let first = [&[CLUSTERS.0], &cluster[..]].concat();
+    let end = match u32::from_be_bytes(cluster).checked_add(1) {
+        Some(next) => [&[CLUSTERS.0], &next.to_be_bytes()[..]].concat(),
+        None => vec![CLUSTERS.0 + 1],
+    };
+    (first, end)
+}
+
+/// The cluster that a stored key belongs to.
+pub(super) fn cluster_of(stored: &[u8]) -> Option<Cluster> {
+    let (&number, rest) = stored.split_first()?;
+    rest.first_chunk().copied().filter(|_| number == CLUSTERS.0)
+}
+
+/// The table and key of a stored key. Keys of objects are numbers far below 2^56, so they begin with a zero, which is no
+/// other table's number.
+pub(super) fn row_key(stored: &[u8]) -> Option<(Table, Vec<u8>)> {
+    let (&number, key) = stored.split_first()?;
+    if Table(number) == CLUSTERS {
+        let (cluster, rest) = key.split_first_chunk::<CLUSTER_BYTES>()?;
+        let (&table, rest) = rest.split_first()?;
+        return Some((Table(table), [cluster, rest].concat()));
+    }
+    match number {
+        0 => (stored.len() == 8).then(|| (OBJECTS, stored.to_vec())),
+        _ => Some((Table(number), key.to_vec())),
+    }
+}
+
+/// The key, within its table, of a stored key.
+pub(super) fn key_in(table: Table, stored: &[u8]) -> Vec<u8> {
+    match row_key(stored) {
+        Some((_, key)) if table != OBJECTS => key,
+        _ => stored.to_vec(),
+    }
+}
+
+/// The rows of a table with `from <= key < to` (no end if `to` is empty).
+#[derive(Clone, Copy)]
+pub(super) struct Range<'a> {
+    pub(super) table: Table,
+    pub(super) from: &'a [u8],
+    pub(super) to: &'a [u8],
+}
+
+impl Range<'_> {
+    /// The ends of the stored keys of a table that is not clustered.
+    pub(super) fn stored(&self) -> (Vec<u8>, Option<Vec<u8>>) {
+        let stored = |key| Clustered::default().stored_key(self.table, key).into_owned();
+        let end = match self.to {
+            // There can be something behind the last table, and nothing behind the last object.
+            [] if self.table == OBJECTS => None,
+            [] => self.table.0.checked_add(1).map(|next| vec![next]),
+            to => Some(stored(to)),
+        };
+        (stored(self.from), end)
+    }
+
+    /// The ends of what is stored of the clusters that can hold some of them.
+    pub(super) fn clusters(&self) -> (Vec<u8>, Vec<u8>) {
+        let begin = |key: &[u8]| [&[CLUSTERS.0], key].concat();
+        let end = match self.to.split_first_chunk() {
+            Some((cluster, [_, ..])) => around(*cluster).1,
+            _ if self.to.is_empty() => vec![CLUSTERS.0 + 1],
+            _ => begin(self.to),
+        };
+        (begin(self.from.get(..CLUSTER_BYTES).unwrap_or(self.from)), end)
+    }
+
+    /// The one cluster that can hold some, if there is but one.
+    pub(super) fn only_cluster(&self) -> Option<Cluster> {
+        let cluster = *self.from.first_chunk()?;
+        (self.clusters().1 <= around(cluster).1).then_some(cluster)
+    }
+
+    /// The ends of the stored keys of those in one cluster.
+    pub(super) fn stored_in(&self, cluster: Cluster) -> (Vec<u8>, Vec<u8>) {
+        let begins = lead(cluster, self.table);
+        let rest = |key: &[u8]| key.strip_prefix(&cluster).map(<[u8]>::to_vec);
+        let first = [&begins[..], &rest(self.from).unwrap_or_default()].concat();
+        let end = match rest(self.to) {
+            Some(rest) => [&begins[..], &rest].concat(),
+            None => lead(cluster, Table(self.table.0 + 1)).to_vec(),
+        };
+        (first, end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn clustered() -> Clustered {
+        Clustered::new(|table| [2, 3, 63, 64].contains(&table.0))
+    }
+
+    fn row() -> impl Strategy<Value = (Table, Vec<u8>)> {
+        let table = prop::sample::select(vec![1, 2, 3, 4, 63, 64, 253]).prop_map(Table);
+        let cluster = prop::sample::select(vec![0, 1, 0xff, 0x100, u32::MAX - 1, u32::MAX]);
+        let rest = prop::collection::vec(prop::sample::select(vec![0, 1, 2, 3, 63, 0xff]), 0..5);
+        let key = (cluster, rest);
+        (table, key.prop_map(|(cluster, rest)| [&cluster.to_be_bytes()[..], &rest].concat()))
+    }
+
+    proptest! {
+        #[test]
+        fn rows_have_places_of_their_own_in_order_and_those_of_a_cluster_together(
+            rows in prop::collection::btree_set(row(), 0..60)
+        ) {
+            let stored: BTreeMap<Vec<u8>, (Table, Vec<u8>)> = rows
+                .iter()
+                .map(|(table, key)| (clustered().stored_key(*table, key).into_owned(), (*table, key.clone())))
+                .collect();
+            prop_assert_eq!(stored.len(), rows.len());
+            let mut last = BTreeMap::new();
+            let mut clusters = Vec::new();
+            for (stored, (table, key)) in &stored {
+                prop_assert_eq!(row_key(stored), Some((*table, key.clone())));
+                prop_assert_eq!(&key_in(*table, stored), key);
+                prop_assert_eq!(cluster_of(stored).is_some(), [2, 3, 63].contains(&table.0));
+                let before = last.insert(*table, key);
+                prop_assert!(before.is_none_or(|before| before < key));
+                clusters.extend(cluster_of(stored));
+            }
+            prop_assert!(clusters.is_sorted(), "none comes back");
+        }
+    }
+
+    #[test]
+    fn a_row_of_no_cluster_is_refused() {
+        let batch = |table, key: &[u8]| Batch { rows: vec![(Table(table), key.to_vec(), None)] };
+        assert!(clustered().check(&batch(2, &[0, 0, 0])).is_err());
+        assert!(clustered().check(&batch(2, &[0, 0, 0, 0])).is_ok());
+        assert!(clustered().check(&batch(1, &[])).is_ok());
+        assert!(Clustered::default().check(&batch(2, &[])).is_ok());
+    }
+
+    /// These bytes are on disks: they stay what they are.
+    #[test]
+    fn stored_keys_and_the_list_of_clustered_tables_are_those_of_the_format() {
+        let key = |table| clustered().stored_key(Table(table), &[1, 2, 3, 4, 5]).into_owned();
+        assert_eq!(key(2), [0xfe, 1, 2, 3, 4, 2, 5]);
+        assert_eq!(key(1), [1, 1, 2, 3, 4, 5]);
+        assert_eq!(clustered(), Clustered(1 << 63 | 0b1100));
+    }
+}
