@@ -211,6 +211,31 @@ fn code_is_captured_and_the_checkout_stays_as_it_is() {
     assert_eq!(clean["checkpoint"], serde_json::Value::Null);
 }
 
+/// What was changed to the same size in the second in which git wrote its index was not captured once that second was over: git tells
+/// such changes by the time of its index, and the private copy was younger.
+#[test]
+fn what_was_changed_in_the_second_of_the_index_is_captured() {
+    let environment = project();
+    let second = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_760_000_000);
+    let set = |path: &str| {
+        let file = std::fs::File::options().append(true).open(environment.path(path)).unwrap();
+        file.set_modified(second).unwrap();
+    };
+    environment.write("project/a", "one\n");
+    set("project/a");
+    git(&environment, &["init", "--quiet"]);
+    // Nobody can set the time at which a file's time was set.
+    git(&environment, &["config", "core.trustctime", "false"]);
+    git(&environment, &["add", "a"]);
+    git(&environment, &["commit", "--quiet", "-m", "first"]);
+    set("project/.git/index");
+    environment.write("project/a", "two\n");
+    set("project/a");
+    let captured = environment.forge(["code", "capture", "--json"]).json();
+    let patch = captured["changed"][0]["value"]["patches"][0].as_str().unwrap_or_default();
+    assert!(patch.ends_with("-one\n+two\n"), "{captured}");
+}
+
 #[test]
 fn facts_that_were_taken_back_are_not_counted_until_they_are_done_again() {
     let environment = Environment::new();
