@@ -4,7 +4,7 @@ use super::Error;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
 use std::ops::Deref;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -118,9 +118,71 @@ pub(crate) fn remove(path: &Path) -> Result<bool, Error> {
     }
 }
 
+/// Of a file so much is given back at once.
+const FREED_BYTES: u64 = 64 << 10;
+
+/// As [`remove`], for what may be large: it is given back in pieces. A kernel that does not displace itself does nothing else on
+/// this core meanwhile, what another core's sync waits for included: 3 MB at once, and the syncs beside took 1.1 ms, not 0.2.
+///
+/// Whoever has it open reads on to where it ends by then, so a reader must look whether the file still has a name.
+pub(crate) fn remove_large(path: &Path) -> Result<bool, Error> {
+    // Once its last name is gone nobody can open it.
+    let file = OpenOptions::new().write(true).open(path);
+    let removed = remove(path)?;
+    if let (true, Ok(file)) = (removed, file) {
+        give_back(&file);
+    }
+    Ok(removed)
+}
+
+/// Removes a folder with its files, large ones as [`remove_large`] does. What stays, stays.
+pub(crate) fn remove_large_in(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            let _ = remove_large(&entry.path());
+        }
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+fn give_back(file: &File) {
+    // What has another name is another generation's as well.
+    let Ok(metadata) = file.metadata() else { return };
+    if metadata.nlink() > 0 {
+        return;
+    }
+    let mut left = metadata.len();
+    while left > FREED_BYTES {
+        left = (left - 1) / FREED_BYTES * FREED_BYTES;
+        if file.set_len(left).is_err() {
+            return;
+        }
+        thread::yield_now();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_removed_in_pieces_is_gone_and_what_has_another_name_stays_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = folder.path().join("folder");
+        create_private_folder(&inside).unwrap();
+        let (one, other) = (inside.join("one"), folder.path().join("other"));
+        let bytes: Vec<u8> = (0..300_001_u32).map(|number| number as u8).collect();
+        std::fs::write(&one, &bytes).unwrap();
+        std::fs::hard_link(&one, &other).unwrap();
+        let held = File::open(&one).unwrap();
+        remove_large_in(&inside);
+        assert!(!inside.exists());
+        assert_eq!(std::fs::read(&other).unwrap(), bytes);
+        assert!(remove_large(&other).unwrap() && !other.exists());
+        assert_eq!(held.metadata().unwrap().nlink(), 0);
+        assert!(held.metadata().unwrap().len() <= FREED_BYTES);
+        assert!(!remove_large(&other).unwrap());
+    }
 
     /// Where other threads started programs, a generation could not be applied or removed for a moment: each child had the
     /// locks' files open until its program began.

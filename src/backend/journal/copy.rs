@@ -5,6 +5,7 @@ use super::{Journal, layout, lock, segment};
 use crate::backend::{Error, Log, Position, Seals, files};
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// So much is read at once.
@@ -68,9 +69,17 @@ fn between(
 
 /// The first bytes of a file, durably, for its owner only.
 fn part(from: &Path, to: &Path, bytes: u64) -> io::Result<()> {
-    let mut source = File::open(from)?.take(bytes);
+    part_of(File::open(from)?, to, bytes)
+}
+
+fn part_of(source: File, to: &Path, bytes: u64) -> io::Result<()> {
     let mut copy = files::create_private(to)?;
-    if io::copy(&mut source, &mut copy)? < bytes && bytes < u64::MAX {
+    let copied = io::copy(&mut (&source).take(bytes), &mut copy)?;
+    // One that was removed meanwhile is given back piece by piece: nobody knows how much of it was still there.
+    if source.metadata()?.nlink() == 0 {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    if copied < bytes && bytes < u64::MAX {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     copy.sync_all()
@@ -86,6 +95,17 @@ mod tests {
     fn a_segment_that_was_removed_after_it_was_read_is_gone() {
         let gone = between(&[200, 300], 100, 400).map(Iterator::collect::<Vec<_>>);
         assert!(matches!(gone, Err(Error::Gone { position: 100, start: 200 })), "{gone:?}");
+    }
+
+    #[test]
+    fn a_segment_that_is_removed_while_it_is_copied_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        std::fs::write(&from, vec![1; 300_000]).unwrap();
+        let source = File::open(&from).unwrap();
+        files::remove_large(&from).unwrap();
+        let error = part_of(source, &to, u64::MAX).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

@@ -5,6 +5,8 @@ use super::scan::{self, Cursor, Walk};
 use super::segment::{self, Segment};
 use super::{Journal, held};
 use crate::backend::{Appended, Error, Position, RecordHash, Tail};
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,9 +31,7 @@ impl Journal {
             self.flush_or_write_again(&tip)?;
             return Ok(Some(appended));
         }
-        self.flush_or_write_again(&tip)?;
-        let (_, tip) = self.catch_up(tip.end)?;
-        self.link_next(&tip, &payload).map(Some)
+        self.link_next(tip, &payload).map(Some)
     }
 
     /// Syncs what is known to be there, so that whoever waits for the lock waits less. What comes of it is seen under the
@@ -59,7 +59,7 @@ impl Journal {
 
     /// Writes the next segment's first record, then the end of this one that links to it: before
     /// the link is written nobody counts the new file, after that everybody does.
-    fn link_next(&self, tip: &Cursor, payload: &[u8]) -> Result<Appended, Error> {
+    fn link_next(&self, tip: Cursor, payload: &[u8]) -> Result<Appended, Error> {
         let position = tip.end;
         let path = self.folder.join(layout::segment_name(position));
         segment::remove(&path)?;
@@ -67,15 +67,15 @@ impl Journal {
         let (frame, hash) = self.frame_of(position, position, &previous, payload);
         let (end_frame, _) =
             layout::encode(Kind::End, position, position, &previous, &hash, &self.seals);
-        let begun = self.write_first(position, &frame).and_then(|next| {
+        let begun = self.write_next_first(tip, &path, &frame).and_then(|(tip, next)| {
             tip.segment.write_or_cut(position, &end_frame)?;
-            Ok(next)
+            Ok((tip, next))
         });
-        let next = match begun {
-            Ok(next) => Arc::new(next),
+        let (tip, next) = match begun {
+            Ok((tip, next)) => (tip, Arc::new(next)),
             Err(error) => {
                 // It does not count, so it does not matter if it stays.
-                let _ = segment::remove(&path);
+                let _ = segment::remove(&path).and(segment::remove(&self.next_path()));
                 *held(&self.tip) = None;
                 return Err(error);
             }
@@ -92,37 +92,50 @@ impl Journal {
         Ok(Appended { position, end, hash })
     }
 
+    /// The next segment with its first record, durable under its name, as is all that stands before it.
+    fn write_next_first(
+        &self,
+        tip: Cursor,
+        path: &Path,
+        frame: &[u8],
+    ) -> Result<(Cursor, Segment), Error> {
+        let draft = self.next_path();
+        let file = match self.take_next() {
+            Some(file) => file,
+            None => {
+                // What is there was left by a crash: only who rotates makes it.
+                segment::remove(&draft)?;
+                segment::create_private(&draft).map_err(Error::io("create", &draft))?
+            }
+        };
+        let next = Segment::in_room(tip.end, path.to_owned(), file)?;
+        next.write_or_cut(tip.end, frame)?;
+        // Others wait meanwhile: it goes to the disk beside the two syncs that must come first.
+        next.write_out(tip.end, frame.len() as u64);
+        self.flush_or_write_again(&tip)?;
+        // A sync that failed has had the records written again, to another file.
+        let (_, tip) = self.catch_up(tip.end)?;
+        // Not before: a file that stands behind where a crash lets the journal end would be in the way of what is written then.
+        fs::rename(&draft, path).map_err(Error::io("rename", path))?;
+        segment::sync_folder(&self.folder)?;
+        self.progress.sync(&next.file).map_err(Error::io("sync", path))?;
+        Ok((tip, next))
+    }
+
     /// Writes the first record of a journal that begins at a position.
     pub(super) fn begin_at(&self, start: Position, payload: &[u8]) -> Result<(), Error> {
         self.check_size(payload).map_err(Error::io("begin", &self.folder))?;
         let none = RecordHash::default();
         let (frame, hash) = self.frame_of(start, start, &none, payload);
-        let segment = Arc::new(self.write_first(start, &frame)?);
+        let path = self.folder.join(layout::segment_name(start));
+        let segment = Segment::create(&self.folder, start).map_err(Error::io("create", &path))?;
+        segment.write_or_cut(start, &frame)?;
+        self.progress.sync(&segment.file).map_err(Error::io("sync", &path))?;
+        segment::sync_folder(&self.folder)?;
+        let segment = Arc::new(segment);
         let end = start + frame.len() as u64;
         self.note(&Cursor { segment, end, previous: Some(hash) });
         Ok(())
-    }
-
-    /// A new segment with its first record, durable under its name.
-    fn write_first(&self, position: Position, frame: &[u8]) -> Result<Segment, Error> {
-        let path = self.folder.join(layout::segment_name(position));
-        let roomy = self.take_next();
-        let renamed = roomy.is_some();
-        let next = match roomy {
-            Some(file) => Segment::in_room(position, path.clone(), file)?,
-            None => {
-                // What is there was left by a crash: only who rotates makes it.
-                segment::remove(&self.next_path())?;
-                Segment::create(&self.folder, position).map_err(Error::io("create", &path))?
-            }
-        };
-        next.write_or_cut(position, frame)?;
-        self.progress.sync(&next.file).map_err(Error::io("sync", &next.path))?;
-        if renamed {
-            std::fs::rename(self.next_path(), &path).map_err(Error::io("rename", &path))?;
-        }
-        segment::sync_folder(&self.folder)?;
-        Ok(next)
     }
 
     pub(super) fn remove_segments(&self, before: Position) -> Result<(), Error> {
@@ -134,7 +147,7 @@ impl Journal {
             Err(error) => return Err(error),
         };
         for start in segment::list(&self.folder)?.into_iter().take_while(|start| *start < kept) {
-            segment::remove(&self.folder.join(layout::segment_name(start)))?;
+            segment::remove_large(&self.folder.join(layout::segment_name(start)))?;
             // One by one, oldest first: a power cut must not leave a hole between segments.
             segment::sync_folder(&self.folder)?;
         }

@@ -219,6 +219,11 @@ impl Walk {
     /// Ends the walk before a flaw, or says that it is damage.
     fn stop(&mut self, flaw: Flaw) -> Result<(), Error> {
         let at = self.cursor.end;
+        let extent = self.cursor.segment.extent()?;
+        // What was removed, or another file took the place of, says nothing of the journal.
+        if !extent.named {
+            return Err(damaged(at, "the segment was taken away"));
+        }
         // No crash leaves a whole record with a seal that does not fit.
         let breach = match flaw {
             Flaw::Seal => Some(Breach::Altered),
@@ -232,16 +237,12 @@ impl Walk {
         if flaw == Flaw::SealBit {
             return Err(wrong());
         }
-        let extent = self.cursor.segment.extent()?;
         if let Some(seen) = self.known.witnessed.filter(|seen| at < seen.position) {
             let ends = extent.end <= at || self.cursor.segment.is_room(at)?;
             return Err(if ends { set_back(at, seen.position) } else { wrong() });
         }
         if at < self.floor || extent.end < at {
             return Err(wrong());
-        }
-        if !extent.named {
-            return Err(damaged(at, "the segment was taken away"));
         }
         let torn = extent.end > at && !self.cursor.segment.is_room(at)?;
         if torn && marks(&self.cursor.segment, at + 1, &self.known.seals)? > at {

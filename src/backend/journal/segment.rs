@@ -2,7 +2,7 @@
 
 use super::{held, layout};
 pub(crate) use crate::backend::files::{
-    create_private, create_private_folder, remove, sync_folder,
+    create_private, create_private_folder, remove, remove_large, sync_folder,
 };
 use crate::backend::{Error, Position};
 use std::fs::{File, OpenOptions};
@@ -79,6 +79,19 @@ impl Segment {
             let _ = self.file.set_len(offset);
             Error::io("append to", &self.path)(source)
         })
+    }
+
+    /// Has the system begin to write these bytes to the disk, so that the sync that must come yet takes less. It makes nothing
+    /// durable.
+    pub(crate) fn write_out(&self, position: Position, bytes: u64) {
+        #[cfg(target_os = "linux")]
+        {
+            // Linux writes out first what it is told to forget.
+            let (offset, bytes) = (position - self.start, std::num::NonZero::new(bytes));
+            let _ = rustix::fs::fadvise(&self.file, offset, bytes, rustix::fs::Advice::DontNeed);
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = (position, bytes);
     }
 
     /// Whether no frame has been begun at a position: only zeros stand there, or nothing.

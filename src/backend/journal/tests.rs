@@ -237,6 +237,29 @@ fn segments_when_removed_are_gone_and_the_rest_is_read() {
     assert_eq!(all(&journal, more.position), ["more", "two"]);
 }
 
+/// A removed segment is given back from its end on. Who was in the middle of it took that for a journal that had been set back.
+#[test]
+fn a_segment_that_is_removed_under_a_reader_is_gone_and_no_breach() {
+    let place = Place::new();
+    let journal = place.create();
+    let texts = ["one", "two", "three"].map(|word| word.repeat(50_000));
+    let ends = texts.iter().fold(vec![0], |mut ends, text| {
+        ends.push(add(&journal, ends[ends.len() - 1], text).end);
+        ends
+    });
+    let refs = rotate(&journal, ends[3], "refs");
+    let seen = Mark { position: refs.end, hash: refs.hash };
+    let witness = place.root.path().join("witness");
+    Witness::create(&witness, &[7; 16], &seen).unwrap();
+    let witness = Witness::open(&witness, &[7; 16]).unwrap();
+    let reader = place.open().with_seals(Seals::Absent, witness);
+    assert_eq!(reader.read(0, 1).unwrap().end, ends[1]);
+    journal.remove_before(refs.position).unwrap();
+    let read = reader.read(ends[1], u64::MAX);
+    assert!(matches!(read, Err(Error::Gone { start, .. }) if start == refs.position), "{read:?}");
+    assert_eq!(all(&reader, refs.position), ["refs"]);
+}
+
 #[test]
 fn a_segment_left_by_an_interrupted_rotation_does_not_count() {
     let place = Place::new();

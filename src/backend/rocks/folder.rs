@@ -11,7 +11,7 @@
 
 use super::manifest;
 use super::sealed::SEAL;
-use crate::backend::files::Locked;
+use crate::backend::files::{self, Locked};
 use crate::backend::{Error, Holder, INDEX_LOCK, Position};
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -207,7 +207,7 @@ impl Folder {
         for name in &names {
             let path = self.path(name);
             if name.starts_with(RETIRED) || name == WORK {
-                let _ = fs::remove_dir_all(&path);
+                files::remove_large_in(&path);
             } else if let Some(generation) = Generation::parse(name) {
                 if newest != Some(generation) {
                     self.retire(generation);
@@ -257,7 +257,7 @@ impl Folder {
         let retired = self.path(format_args!("{RETIRED}{generation}"));
         if fs::rename(self.path(generation), &retired).is_ok() {
             let _ = fs::remove_file(&lease);
-            let _ = fs::remove_dir_all(&retired);
+            files::remove_large_in(&retired);
         }
     }
 
@@ -306,7 +306,7 @@ pub(super) struct Lease {
     _file: Option<Locked>,
 }
 
-fn is_table(path: &Path) -> bool {
+pub(super) fn is_table(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "sst")
 }
 
