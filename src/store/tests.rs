@@ -122,11 +122,11 @@ fn what_is_behind_a_newer_generation_is_not_read_again() {
     note(&session, "N1");
     assert!(Store::open(&path, Options::default()).unwrap().maintain(0).unwrap());
     let position = live.index.position().unwrap();
-    long("N2");
-    long("N3");
-    long("N4");
+    for id in ["N2", "N3", "N4", "N5", "N6", "N7"] {
+        long(id);
+    }
     let known = live.records_since(0).expect("the tail is short, so it stands on nothing yet");
-    long("N5");
+    long("N8");
     live.refs().unwrap();
     assert!(live.records_since(0).is_none(), "it stands on the generation");
     let behind = live.records_since(position).unwrap();
@@ -136,7 +136,7 @@ fn what_is_behind_a_newer_generation_is_not_read_again() {
     // Who notes it after that changes nothing, and all is there.
     live.published(position);
     assert_eq!(live.records_since(position).unwrap().len(), behind.len());
-    assert_eq!(session.state(&session.head().unwrap()).unwrap().claims().len(), 5);
+    assert_eq!(session.state(&session.head().unwrap()).unwrap().claims().len(), 8);
 }
 
 /// Every row of the tables that an apply takes over as they are.

@@ -2,6 +2,7 @@
 
 use super::folder::{Folder, Generation};
 use super::options::{self, OBJECTS, ROWS};
+use super::paced::paced;
 use super::read::{Database, family_of};
 use super::sealed::{Guard, List};
 use super::{POSITION_KEY, RocksIndex, refused};
@@ -189,8 +190,7 @@ impl RocksApplier {
         let bytes = self.database().position_bytes(position);
         batch.put_cf(self.database().family(ROWS)?, POSITION_KEY, bytes);
         self.put(batch)?;
-        self.flush()?;
-        self.compact()?;
+        paced(&self.folder.work(), || self.flush().and_then(|()| self.compact()))?;
         self.sample.check(self.database())?;
         self.database = None;
         let number = self.base.map_or(1, |base| base.number + 1);

@@ -13,6 +13,7 @@ mod layout;
 mod manifest;
 mod mend;
 mod options;
+mod paced;
 mod read;
 mod rescue;
 mod sealed;

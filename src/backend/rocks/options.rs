@@ -16,7 +16,9 @@ const CACHE_BYTES: usize = 32 * MB;
 /// What an applier holds in memory before RocksDB writes it out by itself.
 const MEMORY_BYTES: usize = 32 * MB;
 /// A file is handed to the disk in pieces of this many bytes: whoever syncs a record meanwhile waits for one, not for all of it.
-const PIECE_BYTES: u64 = 64 << 10;
+pub(super) const PIECE_BYTES: u64 = 64 << 10;
+/// Between two such pieces whoever applies waits this many microseconds, so that who syncs a record meanwhile has its turn: 160 MB/s.
+pub(super) const PIECE_MICROS: i64 = 400;
 /// Files open at once, per generation.
 const OPEN_FILES: i32 = 256;
 /// Files of level 0 that start a compaction. Until then an apply only adds files.
@@ -47,6 +49,15 @@ pub(super) fn database() -> Options {
             tracing::debug!(target: "forge_store::backend::rocks", "{text}");
         }
     }));
+    options
+}
+
+/// As [`database`], to be written to.
+pub(super) fn database_to_write() -> Options {
+    const FAIRNESS: i32 = 10;
+    let mut options = database();
+    let a_second = PIECE_BYTES as i64 * 1_000_000 / PIECE_MICROS;
+    options.set_ratelimiter(a_second, PIECE_MICROS, FAIRNESS);
     options
 }
 

@@ -41,7 +41,7 @@ impl Database {
         clustered: Clustered,
     ) -> Result<Self, Error> {
         manifest::check(path)?;
-        let mut options = options::database();
+        let mut options = options::database_to_write();
         options.create_if_missing(position.is_none());
         options.create_missing_column_families(position.is_none());
         let db = DB::open_cf_descriptors(&options, path, families).map_err(refused("open"))?;
