@@ -3,7 +3,8 @@
 //! `cargo bench --bench session -- STREAM [FOLDER]`: STREAM is what `gen.py` writes. Every checkpoint is durable
 //! before the next (revision and checkpoint in one record, one sync); the index follows in a thread of its own. Times
 //! are milliseconds; `diff_far` is of nine handles, each of which has read fifty states before, as the peers' have. Beyond the peers' keys:
-//! `create_windows` (p50 and p99 of the slowest window of 100), `limit` (one append and fdatasync of each record's bytes),
+//! `create_windows` (p50 and p99 of the slowest window of 100), `limit` and `limit_windows` (the same of one append and fdatasync of
+//! each record's bytes),
 //! `restore_cold` (each in a process that has read nothing yet), `lookup` (one entity at a past moment), `capture` (a whole
 //! snapshot of all entities handed in, of which 25 changed), `syncs` a checkpoint (of the journal, those of the thread beside
 //! included), `disk_killed` (bytes before the clean close).
@@ -88,6 +89,18 @@ fn summary(times: &[f64]) -> Json {
     let mut sorted = times.to_vec();
     sorted.sort_by(f64::total_cmp);
     json!({ "p50": round(at(&sorted, 0.5)), "p99": round(at(&sorted, 0.99)), "max": round(at(&sorted, 1.0)) })
+}
+
+/// The greatest p50 and the greatest p99 of any hundred that follow each other.
+fn slowest_window(times: &[f64]) -> Json {
+    let windows = times.chunks(100).map(|window| {
+        let mut sorted = window.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        (at(&sorted, 0.5), at(&sorted, 0.99))
+    });
+    let (p50, p99) =
+        windows.fold((0.0, 0.0), |(p50, p99): (f64, f64), (a, b)| (p50.max(a), p99.max(b)));
+    json!({ "p50": round(p50), "p99": round(p99) })
 }
 
 fn round(number: f64) -> f64 {
@@ -236,13 +249,6 @@ fn main() {
             .0
         })
         .collect();
-    let windows = creates[1..].chunks(100).map(|window| {
-        let mut sorted = window.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        (at(&sorted, 0.5), at(&sorted, 0.99))
-    });
-    let (slow50, slow99) =
-        windows.fold((0.0, 0.0), |(p50, p99): (f64, f64), (a, b)| (p50.max(a), p99.max(b)));
     let count = steps.len() as f64;
     println!(
         "{}",
@@ -252,8 +258,9 @@ fn main() {
             "entities": entities,
             "create": summary(&creates[1..]),
             "create_first": round(creates[0]),
-            "create_windows": { "p50": round(slow50), "p99": round(slow99) },
+            "create_windows": slowest_window(&creates[1..]),
             "limit": summary(&limits),
+            "limit_windows": slowest_window(&limits),
             "restore": summary(&restores),
             "restore_cold": summary(&cold),
             "lookup": summary(&lookups),
