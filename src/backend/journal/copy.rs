@@ -69,12 +69,12 @@ fn between(
 
 /// The first bytes of a file, durably, for its owner only.
 fn part(from: &Path, to: &Path, bytes: u64) -> io::Result<()> {
-    part_of(File::open(from)?, to, bytes)
+    part_of(&File::open(from)?, to, bytes)
 }
 
-fn part_of(source: File, to: &Path, bytes: u64) -> io::Result<()> {
+fn part_of(source: &File, to: &Path, bytes: u64) -> io::Result<()> {
     let mut copy = files::create_private(to)?;
-    let copied = io::copy(&mut (&source).take(bytes), &mut copy)?;
+    let copied = io::copy(&mut source.take(bytes), &mut copy)?;
     // One that was removed meanwhile is given back piece by piece: nobody knows how much of it was still there.
     if source.metadata()?.nlink() == 0 {
         return Err(io::ErrorKind::NotFound.into());
@@ -104,7 +104,7 @@ mod tests {
         std::fs::write(&from, vec![1; 300_000]).unwrap();
         let source = File::open(&from).unwrap();
         files::remove_large(&from).unwrap();
-        let error = part_of(source, &to, u64::MAX).unwrap_err();
+        let error = part_of(&source, &to, u64::MAX).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 

@@ -31,7 +31,7 @@ impl Journal {
             self.flush_or_write_again(&tip)?;
             return Ok(Some(appended));
         }
-        self.link_next(tip, &payload).map(Some)
+        self.link_next(&tip, &payload).map(Some)
     }
 
     /// Syncs what is known to be there, so that whoever waits for the lock waits less. What comes of it is seen under the
@@ -59,7 +59,7 @@ impl Journal {
 
     /// Writes the next segment's first record, then the end of this one that links to it: before
     /// the link is written nobody counts the new file, after that everybody does.
-    fn link_next(&self, tip: Cursor, payload: &[u8]) -> Result<Appended, Error> {
+    fn link_next(&self, tip: &Cursor, payload: &[u8]) -> Result<Appended, Error> {
         let position = tip.end;
         let path = self.folder.join(layout::segment_name(position));
         segment::remove(&path)?;
@@ -95,7 +95,7 @@ impl Journal {
     /// The next segment with its first record, durable under its name, as is all that stands before it.
     fn write_next_first(
         &self,
-        tip: Cursor,
+        tip: &Cursor,
         path: &Path,
         frame: &[u8],
     ) -> Result<(Cursor, Segment), Error> {
@@ -112,7 +112,7 @@ impl Journal {
         next.write_or_cut(tip.end, frame)?;
         // Others wait meanwhile: it goes to the disk beside the two syncs that must come first.
         next.write_out(tip.end, frame.len() as u64);
-        self.flush_or_write_again(&tip)?;
+        self.flush_or_write_again(tip)?;
         // A sync that failed has had the records written again, to another file.
         let (_, tip) = self.catch_up(tip.end)?;
         // Not before: a file that stands behind where a crash lets the journal end would be in the way of what is written then.
