@@ -5,6 +5,7 @@
 
 use crate::skip::skipped;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
 
@@ -19,7 +20,7 @@ pub fn run(program: &str, arguments: &[&str]) -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-/// Copies a folder with all that is in it.
+/// Copies a folder with all that is in it. A file that goes away meanwhile is left out: others may put it in the place of another.
 ///
 /// # Panics
 /// If it cannot.
@@ -30,7 +31,10 @@ pub fn copy(from: &Path, to: &Path) {
         if entry.file_type().unwrap().is_dir() {
             copy(&entry.path(), &target);
         } else {
-            fs::copy(entry.path(), target).unwrap();
+            match fs::copy(entry.path(), target) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                copied => drop(copied.unwrap()),
+            }
         }
     }
 }
