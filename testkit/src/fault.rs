@@ -5,7 +5,7 @@
 
 use crate::skip::skipped;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::Command;
 
@@ -20,21 +20,30 @@ pub fn run(program: &str, arguments: &[&str]) -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-/// Copies a folder with all that is in it. A file that goes away meanwhile is left out: others may put it in the place of another.
+/// Copies a folder with all that is in it.
 ///
 /// # Panics
 /// If it cannot.
 pub fn copy(from: &Path, to: &Path) {
+    copy_but(from, to, &|_| false);
+}
+
+/// As [`copy`], of a folder in which others put files in the place of others: what is gone when its turn comes is left out.
+///
+/// # Panics
+/// If it cannot.
+pub fn copy_in_use(from: &Path, to: &Path) {
+    copy_but(from, to, &|error| error.kind() == ErrorKind::NotFound);
+}
+
+fn copy_but(from: &Path, to: &Path, may_be: &dyn Fn(&io::Error) -> bool) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
         let target = to.join(entry.file_name());
         if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            match fs::copy(entry.path(), target) {
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                copied => drop(copied.unwrap()),
-            }
+            copy_but(&entry.path(), &target, may_be);
+        } else if let Err(error) = fs::copy(entry.path(), target) {
+            assert!(may_be(&error), "{}: {error}", entry.path().display());
         }
     }
 }

@@ -1,11 +1,10 @@
 //! A copy of a journal that is in use.
 
 use super::mark::MarkFile;
-use super::{Journal, layout, lock, segment};
+use super::segment::{self, Segment};
+use super::{Journal, layout, lock};
 use crate::backend::{Error, Log, Position, Seals, files};
-use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// So much is read at once.
@@ -36,7 +35,8 @@ pub fn copy(from: &Path, to: &Path, position: Position) -> Result<Position, Erro
         let name = layout::segment_name(start);
         // A segment that was gone on from ends with a frame that names the next one.
         let bytes = if next < end { u64::MAX } else { end - start };
-        let copied = part(&from.join(&name), &to.join(&name), bytes);
+        let copied = Segment::open(from, start, false)
+            .and_then(|segment| part(&segment, &to.join(&name), bytes));
         match copied {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(Error::Gone { position, start: next });
@@ -67,16 +67,12 @@ fn between(
     Ok(segments.filter(move |(start, next)| *next > position && *start < end))
 }
 
-/// The first bytes of a file, durably, for its owner only.
-fn part(from: &Path, to: &Path, bytes: u64) -> io::Result<()> {
-    part_of(&File::open(from)?, to, bytes)
-}
-
-fn part_of(source: &File, to: &Path, bytes: u64) -> io::Result<()> {
+/// The first bytes of a segment, durably, for its owner only.
+fn part(segment: &Segment, to: &Path, bytes: u64) -> io::Result<()> {
     let mut copy = files::create_private(to)?;
-    let copied = io::copy(&mut source.take(bytes), &mut copy)?;
+    let copied = io::copy(&mut (&segment.file).take(bytes), &mut copy)?;
     // One that was removed meanwhile is given back piece by piece: nobody knows how much of it was still there.
-    if source.metadata()?.nlink() == 0 {
+    if !segment.extent().map_err(io::Error::other)?.named {
         return Err(io::ErrorKind::NotFound.into());
     }
     if copied < bytes && bytes < u64::MAX {
@@ -100,11 +96,10 @@ mod tests {
     #[test]
     fn a_segment_that_is_removed_while_it_is_copied_is_gone() {
         let folder = tempfile::tempdir().unwrap();
-        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
-        std::fs::write(&from, vec![1; 300_000]).unwrap();
-        let source = File::open(&from).unwrap();
-        files::remove_large(&from).unwrap();
-        let error = part_of(&source, &to, u64::MAX).unwrap_err();
+        let segment = Segment::create(folder.path(), 0).unwrap();
+        std::fs::write(&segment.path, vec![1; 300_000]).unwrap();
+        files::remove_large(&segment.path).unwrap();
+        let error = part(&segment, &folder.path().join("to"), u64::MAX).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 

@@ -75,7 +75,9 @@ impl Journal {
             Ok((tip, next)) => (tip, Arc::new(next)),
             Err(error) => {
                 // It does not count, so it does not matter if it stays.
-                let _ = segment::remove(&path).and(segment::remove(&self.next_path()));
+                for left in [&path, &self.next_path()] {
+                    let _ = segment::remove(left);
+                }
                 *held(&self.tip) = None;
                 return Err(error);
             }

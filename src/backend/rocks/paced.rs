@@ -9,40 +9,29 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
+
+const PAUSE: Duration = Duration::from_micros(PIECE_MICROS.unsigned_abs());
 
 /// Does this work, which makes RocksDB write tables into a folder, and syncs what they hold so far meanwhile. Whether they are
 /// durable is for RocksDB to say: it syncs them once more.
 pub(super) fn paced<T>(folder: &Path, work: impl FnOnce() -> T) -> T {
     let mut tables = Tables::new(folder);
-    let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
-        let begun = thread::Builder::new().spawn_scoped(scope, || {
-            while !is_done.load(Ordering::Acquire) {
+        let (_working, ended) = channel::<()>();
+        // Without a thread for it RocksDB does it all at once.
+        let _ = thread::Builder::new().spawn_scoped(scope, move || {
+            while ended.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
                 for table in tables.due() {
                     // RocksDB is told of an error as well: it has had the file open for longer.
                     let _ = table.sync_data();
                 }
-                thread::park_timeout(Duration::from_micros(PIECE_MICROS.unsigned_abs()));
             }
         });
-        let _done = Done(&is_done, begun.as_ref().ok().map(thread::ScopedJoinHandle::thread));
         work()
     })
-}
-
-/// Says that it is done when it is dropped, after a panic too.
-struct Done<'a>(&'a AtomicBool, Option<&'a thread::Thread>);
-
-impl Drop for Done<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
-        if let Some(thread) = self.1 {
-            thread.unpark();
-        }
-    }
 }
 
 /// The tables in a folder that are being written.

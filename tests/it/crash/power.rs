@@ -5,7 +5,7 @@ use super::kill::{kill_group, listen};
 use super::oracle::Oracle;
 use super::work::Planted;
 use super::{WAIT, create, open};
-use crate::fault::{Breaker, Disk, Numbers, can_strike, copy, count, run};
+use crate::fault::{Breaker, Disk, Numbers, can_strike, copy_in_use, count, run};
 use forge_store::store::{Depth, Standing};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -104,7 +104,7 @@ fn cut(
     }
     let [keys, then] = elsewhere(disk);
     if keys.exists() {
-        copy(&keys, &then);
+        copy_in_use(&keys, &then);
     }
     breaker.cut();
     kill_all();

@@ -5,7 +5,7 @@
 mod disk;
 
 pub(crate) use disk::{Breaker, Disk};
-pub(crate) use forge_testkit::fault::{Numbers, can_strike, copy, count, run};
+pub(crate) use forge_testkit::fault::{Numbers, can_strike, copy, copy_in_use, count, run};
 
 use forge_testkit::skip::skipped;
 use proptest::test_runner::{Config, RngSeed};
