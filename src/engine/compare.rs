@@ -2,9 +2,10 @@
 //! both states.
 
 use super::lineage::{self, At, Stretch};
-use super::materialize::{self, Content, LARGE, Objects, cost, scan};
+use super::materialize::{self, cost};
 use super::object;
 use super::refs::session;
+use super::scanned::{Content, LARGE, Objects, scan};
 use super::state::{Differences, Place};
 use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};

@@ -1,8 +1,8 @@
 //! One claim at a past moment, and the history of one claim, without the rest of the state.
 
 use super::lineage::{self, At, Stretch};
-use super::materialize::{Content, LARGE, Objects, Scanned, scan};
 use super::refs::session;
+use super::scanned::{Content, LARGE, Objects, Scanned, scan};
 use super::{cores, object};
 use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};

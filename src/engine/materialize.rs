@@ -1,35 +1,23 @@
 //! Makes the state of a revision: from the nearest keyframe, with the deltas between replayed.
 
-use super::cores::{self, cores};
+use super::cores;
 use super::keyframe::MIN_REPLAY_COST;
 use super::lineage::{self, At, Stretch};
 use super::object;
-use super::opened::Opened;
-use super::state::{Buffer, Place, State, StateBuilder};
+use super::scanned::{Content, Objects, Scanned, scan};
+use super::state::{Place, State, StateBuilder};
 use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{
-    ChangeRange, Chunk, ChunkEntry, Delta, Header, KeyframeRow, ObjectKind, Refs, RevisionRow,
-    SideRange, open,
+    ChangeRange, ChunkEntry, Header, KeyframeRow, ObjectKind, Refs, RevisionRow, SideRange,
 };
 use crate::model::SessionNumber;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Below this many objects one thread is faster than two.
-const PARALLEL_OBJECTS: usize = 12;
-/// What they must cost to be worth a second thread, as [`cost`] says: a process that answers one question begins its first, whose
-/// memory is new to it, in half a millisecond.
-const PARALLEL_COST: u64 = 1_000_000;
-/// The cost of what is worth it whatever it costs.
-pub(super) const LARGE: u64 = u64::MAX;
 /// Below this many entries one thread lays out two states sooner than two do.
 const PARALLEL_ENTRIES: usize = 8192;
-/// So many are read of the index at once.
-const OBJECTS_AT_ONCE: usize = 16;
-/// More do not help: one core reads while the others decode.
-const MAX_WORKERS: usize = 8;
 
 /// The state of a revision. Every object read is checked against its name, and the number of claims against the
 /// revision's header.
@@ -216,106 +204,6 @@ fn rows_of(
         .collect())
 }
 
-/// A delta or a chunk, decoded no further than to where its entries lie.
-pub(crate) struct Scanned {
-    pub(crate) bytes: Buffer,
-    pub(crate) content: Content,
-}
-
-pub(crate) enum Content {
-    Changes(Vec<ChangeRange>),
-    Entries(Vec<ChunkEntry>),
-}
-
-impl Scanned {
-    /// How many bytes it takes to keep it.
-    pub(crate) fn weight(&self) -> usize {
-        let places = match &self.content {
-            Content::Changes(changes) => size_of_val(changes.as_slice()),
-            Content::Entries(entries) => size_of_val(entries.as_slice()),
-        };
-        self.bytes.len() + places
-    }
-
-    fn open(kind: ObjectKind, number: u64, sealed: &[u8]) -> Result<Self> {
-        let what = format_args!("the object number {number}");
-        let wrong = || Error::corrupt(what);
-        let bytes = open(kind, sealed).map_err(wrong())?;
-        let content = match kind {
-            ObjectKind::Chunk => Chunk::decode(&bytes).map(Content::Entries),
-            _ => Delta::scan(&bytes).map(Content::Changes),
-        };
-        Ok(Self { content: content.map_err(wrong())?, bytes: Arc::new(bytes) })
-    }
-}
-
-/// What objects are read from.
-pub(crate) trait Objects: Snapshot {
-    /// Those that were opened and checked before, if they are kept.
-    fn opened(&self) -> Option<&Opened>;
-}
-
-/// Several objects that cost so much to read, opened and scanned on all cores where that is worth it; in the order asked for.
-/// Each was checked against its name when its bytes came into memory.
-pub(crate) fn scan(
-    view: &dyn Objects,
-    wanted: &[(ObjectKind, u64)],
-    cost: u64,
-) -> Result<Vec<Arc<Scanned>>> {
-    let numbers = wanted.iter().map(|(_, number)| *number);
-    let mut found = match view.opened() {
-        Some(opened) => opened.find(numbers),
-        None => vec![None; wanted.len()],
-    };
-    let missing: Vec<(usize, ObjectKind, u64)> = (0..)
-        .zip(wanted)
-        .zip(&found)
-        .filter(|(_, found)| found.is_none())
-        .map(|((place, (kind, number)), _)| (place, *kind, *number))
-        .collect();
-    let cost = (cost / wanted.len().max(1) as u64).saturating_mul(missing.len() as u64);
-    let is_worth_it = missing.len() >= PARALLEL_OBJECTS && cost >= PARALLEL_COST;
-    let opened = open_all(view, &missing, is_worth_it)?;
-    if let Some(kept) = view.opened() {
-        kept.keep(missing.iter().map(|(_, _, number)| *number).zip(&opened));
-    }
-    for ((place, ..), opened) in missing.iter().zip(opened) {
-        if let Some(slot) = found.get_mut(*place) {
-            *slot = Some(opened);
-        }
-    }
-    Ok(found.into_iter().flatten().collect())
-}
-
-fn open_all(
-    view: &dyn Objects,
-    missing: &[(usize, ObjectKind, u64)],
-    on_all_cores: bool,
-) -> Result<Vec<Arc<Scanned>>> {
-    let some = |wanted: &&[(usize, ObjectKind, u64)]| -> Result<Vec<Arc<Scanned>>> {
-        cores::give_way();
-        let numbers: Vec<u64> = wanted.iter().map(|(_, _, number)| *number).collect();
-        let sealed = object::sealed_many(view, &numbers)?;
-        let one = |((_, kind, number), sealed): (&(usize, ObjectKind, u64), Vec<u8>)| {
-            Scanned::open(*kind, *number, &sealed).map(Arc::new)
-        };
-        wanted.iter().zip(sealed).map(one).collect()
-    };
-    let parts: Vec<Result<_>> = if on_all_cores {
-        // Chunks are larger than deltas by far: whoever is free takes the next few objects.
-        let share = (missing.len() / (4 * cores())).clamp(1, OBJECTS_AT_ONCE);
-        let shares: Vec<_> = missing.chunks(share).collect();
-        cores::map_while(&shares, MAX_WORKERS, some, || ()).0
-    } else {
-        missing.chunks(OBJECTS_AT_ONCE).map(|wanted| some(&wanted)).collect()
-    };
-    let mut opened = Vec::with_capacity(missing.len());
-    for part in parts {
-        opened.extend(part?);
-    }
-    Ok(opened)
-}
-
 /// What became of a key: its place, and its side, in the last delta that says so.
 #[derive(Clone, Copy)]
 struct Override<'a> {
@@ -323,38 +211,6 @@ struct Override<'a> {
     buffer: u32,
     place: &'a Range<u32>,
     side: &'a SideRange,
-}
-
-impl Scanned {
-    /// How many entries it has.
-    fn len(&self) -> usize {
-        match &self.content {
-            Content::Changes(changes) => changes.len(),
-            Content::Entries(entries) => entries.len(),
-        }
-    }
-
-    fn first_key(&self) -> Option<&[u8]> {
-        let key = match &self.content {
-            Content::Changes(changes) => &changes.first()?.key,
-            Content::Entries(entries) => &entries.first()?.key,
-        };
-        Some(self.at(key))
-    }
-
-    fn last_key(&self) -> Option<&[u8]> {
-        let key = match &self.content {
-            Content::Changes(changes) => &changes.last()?.key,
-            Content::Entries(entries) => &entries.last()?.key,
-        };
-        Some(self.at(key))
-    }
-
-    /// What stands there.
-    pub(crate) fn at(&self, range: &Range<u32>) -> &[u8] {
-        let bytes = self.bytes.get(range.start as usize..range.end as usize);
-        bytes.expect("scanned ranges lie inside their object")
-    }
 }
 
 /// Makes the state of a plan from its objects.
@@ -546,7 +402,7 @@ fn push(
 mod tests {
     use super::*;
     use crate::backend::Empty;
-    use crate::format::{DeltaChange, Side};
+    use crate::format::{Chunk, Delta, DeltaChange, Side};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 

@@ -26,6 +26,7 @@ pub(crate) mod retain;
 pub(crate) mod revise;
 pub(crate) mod rows;
 pub(crate) mod salvage;
+pub(crate) mod scanned;
 mod shards;
 pub(crate) mod spool;
 pub(crate) mod state;

@@ -1,7 +1,7 @@
 //! Objects of one generation that were opened and checked lately: moments near each other stand on the same chunks and
 //! mostly on the same deltas.
 
-use super::materialize::Scanned;
+use super::scanned::Scanned;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -65,7 +65,7 @@ impl Opened {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::materialize::Content;
+    use crate::engine::scanned::Content;
 
     fn object(bytes: usize) -> Arc<Scanned> {
         Arc::new(Scanned { bytes: Arc::new(vec![7; bytes]), content: Content::Entries(Vec::new()) })

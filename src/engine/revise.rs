@@ -4,8 +4,8 @@ use super::commit::{Desk, blob, random};
 use super::head::Counted;
 use super::lineage::At;
 use super::lookup;
-use super::materialize::Objects;
 use super::refs::{effective, session};
+use super::scanned::Objects;
 use crate::error::{Error, Result};
 use crate::format::{
     Body, Bytes, Delta, DeltaChange, DeltaPart, EntryBytes, Head, Header, ObjectKind, Parent,

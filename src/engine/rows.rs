@@ -1,7 +1,7 @@
 //! Rows in memory on top of a snapshot: the part of the journal that no generation holds yet.
 
-use super::materialize::Objects;
 use super::opened::Opened;
+use super::scanned::Objects;
 use crate::backend::{self, Batch, Direction, Position, Row, Snapshot, Table};
 use crate::format::key;
 use crate::model::SessionNumber;

@@ -1,6 +1,10 @@
 //! Pruning: checkpoints that no rule keeps go out of sight, revisions that nothing names fold into the next one that stays.
 //! It can be taken back until it is swept.
 
+mod sweep;
+
+pub use sweep::Swept;
+
 use super::Store;
 use super::act::Act;
 use super::ended::{DroppedSession, DroppedSource};
@@ -12,7 +16,7 @@ use crate::engine::lineage::At;
 use crate::engine::live::View;
 use crate::engine::lookup;
 use crate::engine::refs::session as session_refs;
-use crate::engine::retain::{self, Ahead, Going, Planned, Pruning};
+use crate::engine::retain::{self, Going, Planned};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{Record, RecordChange, Refs, decode_entry, encode_key};
@@ -25,13 +29,6 @@ use std::ops::ControlFlow;
 
 /// How long pruning can be taken back, unless somebody says otherwise: 14 days, in microseconds.
 pub const UNDO_MICROS: i64 = 14 * 24 * 3_600_000_000;
-
-/// What was written ahead in the last day is left alone, whatever is said of prunings: who wrote it may be about to name it.
-const AHEAD_MICROS: i64 = 24 * 3_600_000_000;
-
-/// So often what only a pruning names is looked for beside those who write. If they write more each time than is remembered of
-/// it, they wait for the next look.
-const LOOKS: u32 = 3;
 
 /// A checkpoint and why it stays; it goes if there is no reason.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,17 +68,6 @@ pub struct Pruned {
     /// About how many bytes of the index are free once it is swept: of checkpoints, revisions, their full states and large
     /// values, texts and sessions, less what stands for them. What the files of the index add to that is not counted.
     pub bytes: u64,
-}
-
-/// What a sweep dropped for good.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Swept {
-    /// Prunings.
-    pub prunings: u64,
-    /// Large values that nothing named any more.
-    pub values: u64,
-    /// Objects that were written ahead of a record that never came.
-    pub ahead: u64,
 }
 
 /// What was folded at a time.
@@ -439,81 +425,6 @@ impl Folding<'_> {
 }
 
 impl Store {
-    /// Drops for good what was pruned up to `until`, in all sessions: then it cannot be taken back. Headers of revisions
-    /// stay, so that the chain can still be checked. What was written ahead by who was killed before anything named it goes too,
-    /// if it is older than a day.
-    ///
-    /// # Errors
-    /// As every write.
-    pub fn sweep(&self, now: Timestamp, until: Timestamp) -> Result<Swept> {
-        let mut swept = Swept::default();
-        let mut looks = 0;
-        loop {
-            // Without what waits in the spool: that takes no place in the journal yet, and is looked at as it comes there.
-            let view = self.engine.live.written()?;
-            let Some(pruning) = retain::prunings(&view, until)?.into_iter().next() else { break };
-            let Sweep::Done(values) = self.sweep_one(now, &view, &pruning, looks)? else {
-                looks += 1;
-                continue;
-            };
-            looks = 0;
-            swept.values += values;
-            swept.prunings += 1;
-        }
-        swept.ahead = self.sweep_ahead(now, until.min(now.plus_micros(-AHEAD_MICROS)))?;
-        if swept.prunings > 0 || swept.ahead > 0 {
-            self.engine.sync()?;
-        }
-        Ok(swept)
-    }
-
-    /// Drops what was written ahead up to a time and never named. Returns how many objects those were.
-    fn sweep_ahead(&self, now: Timestamp, until: Timestamp) -> Result<u64> {
-        for looks in 0.. {
-            let view = self.engine.live.written()?;
-            let ahead = Ahead::of(&view, until)?;
-            if ahead.is_empty() {
-                break;
-            }
-            if let Some(count) = self.sweep_seen_ahead(now, until, (&view, ahead), looks)? {
-                return Ok(count);
-            }
-        }
-        Ok(0)
-    }
-
-    /// Sweeps what was written ahead as it is seen in a view, after so many looks in vain; `None`: look again.
-    fn sweep_seen_ahead(
-        &self,
-        now: Timestamp,
-        until: Timestamp,
-        (view, ahead): (&View, Ahead),
-        looks: u32,
-    ) -> Result<Option<u64>> {
-        let operation = Act::hook("sweep", now).operation()?;
-        // As for prunings: everything is looked through before the lock is taken, and what came since under it.
-        let found = ahead.look(view)?;
-        let seen = crate::backend::Snapshot::position(view);
-        self.engine.commit(Durability::Later, &mut |desk| {
-            let view = desk.view()?;
-            let still = Ahead::of(&view, until)?;
-            let change = match self.engine.live.records_since(seen) {
-                Some(since) => found.change(&still, since.iter().map(|placed| &placed.record))?,
-                None if looks < LOOKS => return Ok((None, None)),
-                None => still.clone().look(&view)?.change(&still, std::iter::empty())?,
-            };
-            let count = match &change {
-                Some(RecordChange::SweptAhead { objects, parts, .. }) => {
-                    objects.len() + parts.len()
-                }
-                _ => 0,
-            };
-            let changes = Vec::from_iter(change);
-            let record = Record { operation: operation.clone(), changes };
-            Ok(((!record.changes.is_empty()).then_some(record), Some(count as u64)))
-        })
-    }
-
     /// Whether something was pruned after a time that can still be taken back.
     ///
     /// # Errors
@@ -523,68 +434,4 @@ impl Store {
             retain::prunings(&self.engine.live.view()?, Timestamp::from_micros(i64::MAX))?;
         Ok(pending.last().is_some_and(|newest| newest.time > time))
     }
-
-    /// Sweeps a pruning as it is seen in `view`, after so many looks in vain.
-    fn sweep_one(
-        &self,
-        now: Timestamp,
-        view: &View,
-        pruning: &Pruning,
-        looks: u32,
-    ) -> Result<Sweep> {
-        let operation = Act::hook("sweep", now).operation()?;
-        // Looking through all objects takes long: it is done before the lock is taken, and what came since is looked
-        // through under it.
-        let found = retain::loose_blobs(view, pruning)?;
-        let seen = crate::backend::Snapshot::position(view);
-        self.engine.commit(Durability::Later, &mut |desk| {
-            let pending = retain::prunings(&desk.view()?, pruning.time)?;
-            let since = self.engine.live.records_since(seen);
-            let mut changes = since.iter().flatten().flat_map(|placed| &placed.record.changes);
-            let came_back = |change: &RecordChange| {
-                matches!(
-                    change,
-                    RecordChange::Unfolded { .. }
-                        | RecordChange::CheckpointShown { .. }
-                        | RecordChange::SessionShown { .. }
-                )
-            };
-            if !pending.iter().any(|one| one.operation == pruning.operation)
-                || changes.any(came_back)
-            {
-                return Ok((None, Sweep::Again));
-            }
-            let blobs = match since {
-                Some(records) => {
-                    let mut loose = found.clone();
-                    records.iter().try_for_each(|placed| loose.keep_recorded(&placed.record))?;
-                    loose.into_ids()
-                }
-                // More has happened than is remembered.
-                None if looks < LOOKS => return Ok((None, Sweep::Again)),
-                None => retain::loose_blobs(&desk.view()?, pruning)?.into_ids(),
-            };
-            let values = blobs.len() as u64;
-            let change = RecordChange::Swept {
-                session: pruning.session,
-                operation: pruning.operation,
-                blobs,
-            };
-            let record = Record { operation: operation.clone(), changes: vec![change] };
-            Ok((Some(record), Sweep::Done(values)))
-        })
-    }
 }
-
-/// What came of a sweep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sweep {
-    /// So many large values are gone.
-    Done(u64),
-    /// Somebody swept it meanwhile, or brought back what may name what was found loose, or wrote more than is remembered:
-    /// look again.
-    Again,
-}
-
-#[cfg(test)]
-mod tests;

@@ -2,9 +2,9 @@
 
 use crate::backend::{self, Direction, Position, Row, Snapshot, Table};
 use crate::engine::index::{self, Placed};
-use crate::engine::materialize::Objects;
 use crate::engine::opened::Opened;
 use crate::engine::rows::{Merged, Rows};
+use crate::engine::scanned::Objects;
 use crate::error::{Error, Result};
 use crate::format::{Record, Refs, key};
 use crate::model::ObjectId;

@@ -1,7 +1,10 @@
 use super::*;
+use crate::engine::commit::Desk;
+use crate::engine::lineage::At;
 use crate::format::key;
-use crate::model::{Key, Value};
-use crate::store::{ClaimChange, NewSession};
+use crate::model::{Key, Kind, Retention, Value};
+use crate::store::retain::{Folding, Pruned};
+use crate::store::{ClaimChange, NewSession, Session};
 
 fn act(second: i64) -> Act {
     Act::asked("test", Timestamp::from_micros(second * 1_000_000))
