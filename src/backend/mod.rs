@@ -117,7 +117,8 @@ pub trait Log: Send + Sync {
     fn remove_before(&self, before: Position) -> Result<(), Error>;
 
     /// Makes room for about so many bytes behind the end, if less than half of that is there, so that syncs of what
-    /// is appended cost less. `from` is an end of the log as last seen. Changes nothing that is read.
+    /// is appended cost less; from then on who appends through this handle makes a little more where it ends. `from` is an end of
+    /// the log as last seen. Changes nothing that is read.
     ///
     /// # Errors
     /// As [`Log::append`].
@@ -133,7 +134,7 @@ pub trait Log: Send + Sync {
         Ok(())
     }
 
-    /// Gives back the room that is left.
+    /// Gives back the room that is left, and makes no more.
     ///
     /// # Errors
     /// As [`Log::append`].

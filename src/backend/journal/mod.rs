@@ -40,6 +40,7 @@ use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use sync::Progress;
@@ -66,6 +67,8 @@ pub struct Journal {
     last_read: Mutex<Option<Range<Position>>>,
     /// Zeros for the next segment.
     next: Mutex<Option<File>>,
+    /// Whether who appends through this handle makes more room where it ends.
+    keeps_room: AtomicBool,
     progress: Progress,
 }
 
@@ -172,6 +175,7 @@ impl Journal {
             place: Mutex::new(None),
             last_read: Mutex::new(None),
             next: Mutex::new(None),
+            keeps_room: AtomicBool::new(false),
             progress,
         })
     }

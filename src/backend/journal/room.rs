@@ -4,14 +4,19 @@
 //! that log with whoever else is writing to the disk. To sync a record written over zeros it writes the record's bytes
 //! and nothing else.
 
+use super::scan::Cursor;
 use super::{Journal, held, segment, sync};
 use crate::backend::{Error, Position};
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 /// So many zeros are written aside at once: whoever syncs a record meanwhile waits for the disk.
 const PIECE_BYTES: u64 = 512 << 10;
+/// So many zeros are written behind a record that reaches beyond the room: one record in five or so then takes half as long again,
+/// and the others as long as in room that was made before.
+static MORE: [u8; 64 << 10] = [0; 64 << 10];
 /// The file that the next segment will be. The name is no segment's: it holds nothing but zeros.
 pub(super) const NEXT: &str = "next.room";
 
@@ -19,6 +24,7 @@ impl Journal {
     /// Sees to it that there are at least half of so many zeros behind the end, durably. All at once: whoever syncs a record
     /// meanwhile waits, and in pieces somebody would for each.
     pub(super) fn write_zeros(&self, from: Position, bytes: u64) -> Result<(), Error> {
+        self.keeps_room.store(true, Ordering::Relaxed);
         let zeros = vec![0; bytes as usize];
         let held = self.writer("make room in")?.acquire(sync::LOCK_TIMEOUT)?;
         let (_, tip) = self.catch_up(from)?;
@@ -34,6 +40,7 @@ impl Journal {
     /// Writes the zeros that the next segment begins with, while nobody is held up by it: those who append go on in a
     /// file of their own.
     pub(super) fn write_next(&self, bytes: u64) -> Result<(), Error> {
+        self.keeps_room.store(true, Ordering::Relaxed);
         let path = self.next_path();
         let lock = self.writer("make room in")?.acquire(sync::LOCK_TIMEOUT)?;
         // One that is there was left by a crash, or is another process's: that one's next segment begins without.
@@ -49,6 +56,17 @@ impl Journal {
         Ok(())
     }
 
+    /// Makes more room behind a record about to end there, if it reaches beyond what is left and this handle was told to keep room.
+    /// The sync of the record makes it durable. The append lock must be held.
+    pub(super) fn keep_room(&self, tip: &Cursor, end: Position) {
+        if self.keeps_room.load(Ordering::Relaxed)
+            && let Err(error) = tip.segment.extend_room(end, &MORE)
+        {
+            // Syncs take longer without, and that is all.
+            tracing::debug!(%error, "no more room was made in the journal");
+        }
+    }
+
     pub(super) fn next_path(&self) -> PathBuf {
         self.folder.join(NEXT)
     }
@@ -61,8 +79,9 @@ impl Journal {
         ((own.dev(), own.ino()) == (there.dev(), there.ino())).then_some(file)
     }
 
-    /// Ends the last segment's file where its records end.
+    /// Ends the last segment's file where its records end, and keeps no room from then on.
     pub(super) fn cut_zeros(&self, from: Position) -> Result<(), Error> {
+        self.keeps_room.store(false, Ordering::Relaxed);
         let _held = self.writer("give back room of")?.acquire(sync::LOCK_TIMEOUT)?;
         *held(&self.next) = None;
         segment::remove(&self.next_path())?;

@@ -81,6 +81,16 @@ impl Segment {
         })
     }
 
+    /// Writes zeros behind a position that the file does not reach.
+    pub(crate) fn extend_room(&self, position: Position, zeros: &[u8]) -> Result<(), Error> {
+        if held(&self.zeros).end >= position || self.extent()?.end >= position {
+            return Ok(());
+        }
+        self.write_or_cut(position, zeros)?;
+        *held(&self.zeros) = position..position + zeros.len() as u64;
+        Ok(())
+    }
+
     /// Has the system begin to write these bytes to the disk, so that the sync that must come yet takes less. It makes nothing
     /// durable.
     pub(crate) fn write_out(&self, position: Position, bytes: u64) {

@@ -399,8 +399,39 @@ fn room_when_made_changes_nothing_that_is_read_and_is_written_over() {
     );
 }
 
-/// A power cut may keep the end of a record and lose its beginning. What is left of it must not stand behind the next
-/// record as if it belonged there.
+#[test]
+fn who_was_told_to_make_room_makes_more_where_it_ends_until_it_gives_it_back() {
+    const MORE: u64 = 64 << 10;
+    let place = Place::new();
+    let (journal, other) = (place.create(), place.open());
+    let length = || fs::metadata(place.segment(0)).unwrap().len();
+    let mut end = add(&journal, 0, "one").end;
+    assert_eq!(length(), end, "not before");
+    journal.make_room(end, 1000).unwrap();
+    let long = "two".repeat(1000);
+    end = add(&journal, end, &long).end;
+    assert_eq!(length(), end + MORE);
+    let roomy = length();
+    while end + 3100 < roomy {
+        end = add(&journal, end, &long).end;
+        assert_eq!(length(), roomy);
+        assert_eq!(all(&other, end), [""; 0], "a reader goes on from there");
+    }
+    let before = end;
+    end = add(&other, end, &long).end;
+    assert_eq!(length(), end.max(roomy), "nobody told this one");
+    end = add(&journal, end, &long).end;
+    end = add(&journal, end, &long).end;
+    assert!(length() > roomy && length() <= end + MORE);
+    journal.give_back_room(end).unwrap();
+    end = add(&journal, before, &long).end;
+    assert_eq!(length(), end);
+    for reader in [&journal, &other, &place.open()] {
+        assert_eq!(all(reader, before).len(), 4);
+        assert!(all(reader, 0).iter().skip(1).all(|text| *text == long));
+    }
+}
+
 #[test]
 fn room_made_for_the_next_segment_is_there_when_it_begins() {
     let place = Place::new();
@@ -442,6 +473,8 @@ fn room_for_the_next_segment_is_its_makers_alone_and_what_is_left_of_it_goes() {
     assert_eq!(all(&place.open(), 0), ["one", "mine", "theirs", "last"]);
 }
 
+/// A power cut may keep the end of a record and lose its beginning. What is left of it must not stand behind the next
+/// record as if it belonged there.
 #[test]
 fn bytes_in_the_room_that_follow_nothing_are_cut_by_the_next_writer() {
     let place = Place::new();
