@@ -5,8 +5,13 @@ use crate::engine::commit::Engine;
 use crate::engine::cores::{self, Core};
 use crate::engine::maintain::APPLY_BYTES;
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// Between two generations: both ends of making one are dear for who writes meanwhile, and where one followed the other at once a
+/// hundred checkpoints in a row met them.
+const REST: Duration = Duration::from_millis(20);
 
 /// Publishes new generations of the index in a thread of its own whenever the journal's tail has grown long, until it
 /// is dropped. Writers are held up only for the moment in which a new segment begins. For a process that writes much it
@@ -16,6 +21,8 @@ use std::thread::{self, JoinHandle};
 #[must_use = "maintenance ends when this is dropped"]
 pub struct Maintainer {
     engine: Arc<Engine>,
+    /// Dropped when there is nothing more to come.
+    working: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -24,6 +31,7 @@ impl Store {
     pub fn maintainer(&self) -> Maintainer {
         // One place: a bell that rang while work was going on is answered once.
         let (bell, rung) = sync_channel::<Core>(1);
+        let (working, ended) = channel();
         let engine = Arc::clone(&self.engine);
         let thread = thread::spawn(move || {
             cores::stand_back();
@@ -31,14 +39,18 @@ impl Store {
                 core.keep_off();
                 match engine.apply_if_long(APPLY_BYTES) {
                     // The segment that was begun has room.
-                    Ok(true) => {}
+                    Ok(true) => drop(ended.recv_timeout(REST)),
                     Ok(false) => engine.make_room(),
                     Err(error) => tracing::warn!(%error, "the index was not brought up to date"),
                 }
             }
         });
         self.engine.watch(Some(bell));
-        Maintainer { engine: Arc::clone(&self.engine), thread: Some(thread) }
+        Maintainer {
+            engine: Arc::clone(&self.engine),
+            working: Some(working),
+            thread: Some(thread),
+        }
     }
 }
 
@@ -46,6 +58,7 @@ impl Drop for Maintainer {
     /// Waits for a generation that is being written.
     fn drop(&mut self) {
         self.engine.watch(None);
+        self.working = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
