@@ -114,7 +114,7 @@ impl Journal {
         let previous = tip.previous.unwrap_or_default();
         let synced = self.progress.known();
         let (frame, hash) = self.frame_of(position, synced, &previous, payload);
-        self.keep_room(&tip, position + frame.len() as u64);
+        self.keep_room(&tip, frame.len());
         if let Err(error) = tip.segment.write_or_cut(position, &frame) {
             *held(&self.tip) = None;
             return Err(error);

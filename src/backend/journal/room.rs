@@ -56,10 +56,14 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes more room behind a record about to end there, if it reaches beyond what is left and this handle was told to keep room.
-    /// The sync of the record makes it durable. The append lock must be held.
-    pub(super) fn keep_room(&self, tip: &Cursor, end: Position) {
-        if self.keeps_room.load(Ordering::Relaxed)
+    /// Makes more room behind a record of so many bytes about to be written at the end, if it reaches beyond what is left and this
+    /// handle was told to keep room. The sync of the record makes it durable. The append lock must be held.
+    pub(super) fn keep_room(&self, tip: &Cursor, bytes: usize) {
+        // What a larger one costs is its own bytes.
+        let is_worth_it = bytes <= MORE.len() / 2;
+        let end = tip.end + bytes as u64;
+        if is_worth_it
+            && self.keeps_room.load(Ordering::Relaxed)
             && let Err(error) = tip.segment.extend_room(end, &MORE)
         {
             // Syncs take longer without, and that is all.
