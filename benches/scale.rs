@@ -11,7 +11,7 @@
 //! * `killed` SIZE FOLDER: leaves a store of SIZE revisions whose writer was killed.
 //! * `made` SIZE FOLDER: leaves the two stores that `history` looks at, and `visits` SIZE FOLDER times them as it does: so that
 //!   several builds can look at the same ones in turns.
-//! * `visitor` STEP FOLDER SESSION ROUND: one process of those that `history` times.
+//! * `visitor` STEP FOLDER SESSION ROUND [create]: one process of those that `history` times.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -32,8 +32,10 @@ const START_MICROS: i64 = 1_767_225_600_000_000;
 const REVISIONS: usize = 1000;
 const CHECKPOINTS: usize = 100;
 const NOTES: usize = 200;
-/// Visits of each store.
+/// Visits of each store in a turn.
 const ROUNDS: usize = 40;
+/// What a turn finds differs from the next one's by a tenth.
+const TURNS: usize = 5;
 /// Revisions behind the newest generation.
 const TAIL: usize = 200;
 
@@ -95,8 +97,9 @@ fn create(session: &Session, step: usize, changes: impl IntoIterator<Item = Clai
 /// Lets new processes open each of these stores, in turns, and time what people do: what opening, a state, a list and a checkpoint
 /// cost in each, and the most memory that a visitor took of each. Each round looks at another moment, from the first to the last,
 /// since what a state costs is how far from a keyframe it is. In a process that has lived long the first thing to be
-/// allocated pays for what was freed before: by that alone an open took two to four times as long.
-fn visit(stores: &[(&Path, usize)], session: &str) -> Vec<Json> {
+/// allocated pays for what was freed before: by that alone an open took two to four times as long. Who creates makes the tail longer
+/// for those that come after, so in all turns but the last they only ask.
+fn visit(stores: &[(&Path, usize)], session: &str, creates: bool) -> Vec<Json> {
     let program = std::env::current_exe().expect("this program");
     let mut parts: Vec<[Vec<f64>; 5]> = vec![Default::default(); stores.len()];
     // The first one warms up.
@@ -104,24 +107,26 @@ fn visit(stores: &[(&Path, usize)], session: &str) -> Vec<Json> {
         for ((path, steps), parts) in stores.iter().zip(&mut parts) {
             let mut visitor = Command::new(&program);
             visitor.arg("visitor").arg((steps + TAIL + round).to_string()).arg(path).arg(session);
-            visitor.arg(round.to_string());
+            visitor.arg(round.to_string()).args(creates.then_some(CREATE));
             let output = visitor.stderr(Stdio::inherit()).output().expect("a visit");
-            let found: [f64; 5] = serde_json::from_slice(&output.stdout).expect("five numbers");
+            let found: [Option<f64>; 5] =
+                serde_json::from_slice(&output.stdout).expect("five numbers");
             if round > 0 {
-                parts.iter_mut().zip(found).for_each(|(part, one)| part.push(one));
+                parts.iter_mut().zip(found).for_each(|(part, one)| part.extend(one));
             }
         }
     }
     let said = |[open, state, list, created, memory]: [Vec<f64>; 5]| {
         let memory = memory.into_iter().fold(0.0, f64::max);
-        let [open, state, list, created] = [open, state, list, created].map(summary);
+        let created = (!created.is_empty()).then(|| summary(created));
+        let [open, state, list] = [open, state, list].map(summary);
         json!({ "open": open, "at": state, "list": list, "create": created, "visitor_mb": memory })
     };
     parts.into_iter().map(said).collect()
 }
 
-/// One visit, at the moment of this round, that ends with a checkpoint of this step.
-fn visitor(step: usize, path: &Path, session: &str, round: usize) {
+/// One visit, at the moment of this round, that ends with a checkpoint of this step if it is to create one.
+fn visitor(step: usize, path: &Path, session: &str, round: usize, creates: bool) {
     let (open, session) = timed(|| {
         let store = Store::open(path, Options::default()).expect("the store");
         store.session(session).expect("the session")
@@ -133,7 +138,7 @@ fn visitor(step: usize, path: &Path, session: &str, round: usize) {
     });
     let filter = CheckpointFilter { limit: Some(50), ..CheckpointFilter::default() };
     let (list, _) = timed(|| session.checkpoints(&filter).expect("a list").len());
-    let created = create(&session, step, [note(0, step, 300)]);
+    let created = creates.then(|| create(&session, step, [note(0, step, 300)]));
     println!("{}", json!([open, state, list, created, peak_megabytes()]));
 }
 
@@ -179,6 +184,8 @@ fn sessions_of(size: usize) -> usize {
     (size / REVISIONS).max(1)
 }
 
+/// Told to visitors that are to create a checkpoint.
+const CREATE: &str = "create";
 /// The names of the store of one session and of the one of many.
 const STORES: [&str; 2] = ["thousand", "all"];
 
@@ -189,9 +196,13 @@ fn made(folder: &Path, size: usize) -> (Store, Vec<Session>) {
 }
 
 fn visits(folder: &Path, size: usize) -> Json {
+    (1..=TURNS).map(|turn| visited(folder, size, turn == TURNS)).collect()
+}
+
+fn visited(folder: &Path, size: usize, creates: bool) -> Json {
     let [thousand, all] = STORES.map(|name| folder.join(name));
     let stores = [(&*thousand, REVISIONS), (&*all, sessions_of(size) * REVISIONS)];
-    let visits = visit(&stores, "s0");
+    let visits = visit(&stores, "s0", creates);
     STORES.into_iter().map(str::to_owned).zip(visits).collect()
 }
 
@@ -199,8 +210,7 @@ fn history(size: usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let count = sessions_of(size);
     let (building, (store, sessions)) = timed(|| made(folder.path(), size));
-    let mut result = visits(folder.path(), size);
-    result["part"] = json!("history");
+    let mut result = json!({ "part": "history", "turns": visits(folder.path(), size) });
     result["revisions"] = json!(size);
     result["sessions"] = json!(count);
     result["built_ms"] = json!(building.round());
@@ -391,11 +401,11 @@ fn main() {
         Some("state") => state(size),
         Some("writers") => writers(),
         Some("visitor") => match arguments.get(2..) {
-            Some([path, session, round]) => {
+            Some([path, session, round, rest @ ..]) => {
                 let round = round.parse().expect("a number");
-                visitor(size, Path::new(path), session, round);
+                visitor(size, Path::new(path), session, round, rest == [CREATE]);
             }
-            _ => eprintln!("scale: visitor STEP FOLDER SESSION ROUND"),
+            _ => eprintln!("scale: visitor STEP FOLDER SESSION ROUND [{CREATE}]"),
         },
         Some(part @ ("killed" | "made" | "visits")) => match arguments.get(2).map(Path::new) {
             Some(folder) => match part {
