@@ -2,6 +2,7 @@
 
 use super::open;
 use super::work::{Planted, Worker};
+use forge_store::store::Store;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -84,6 +85,9 @@ fn child() {
     let [writer, seed, second, planted, once] = task[..] else { panic!("{task:?}") };
     let planted = Planted::ALL[planted as usize];
     let store = open(Path::new(&folder));
+    // Every other one maintains the store beside its work and keeps room in the journal, as processes do that live long.
+    let long_lived = store.as_ref().ok().filter(|_| once == 0 && seed.is_multiple_of(2));
+    let _maintainer = long_lived.map(Store::maintainer);
     let mut out = |line: &str| say(line);
     let worker =
         store.and_then(|store| Worker::new(store, (writer, seed, second), planted, &mut out));
