@@ -56,6 +56,7 @@ impl<'a> Reader<'a> {
         Self { rest: bytes, what }
     }
 
+    #[cold]
     pub(crate) fn error(&self, reason: impl Into<String>) -> DecodeError {
         DecodeError::new(self.what, reason)
     }
@@ -126,6 +127,7 @@ impl<'a> Reader<'a> {
             .ok_or_else(|| self.error("a length is larger than what is left"))
     }
 
+    #[inline]
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8], DecodeError> {
         let length = self.length()?;
         self.take(length)

@@ -153,9 +153,9 @@ impl Walk {
             });
             match linked {
                 Err(flaw) => self.stop(flaw)?,
-                Ok((header, hash, payload)) if header.kind == Kind::Record => {
+                Ok((header, hash, _)) if header.kind == Kind::Record => {
                     let end = position + header.frame_bytes();
-                    let payload = payload.to_vec();
+                    let payload = self.window.take(position + HEADER_BYTES as u64..end);
                     let mut frame = Frame { position, end, hash, payload };
                     self.check(&frame)?;
                     if let Some(cipher) = &self.known.cipher {

@@ -194,6 +194,18 @@ impl Window {
         Ok(&self.bytes[(position - self.begin) as usize..])
     }
 
+    /// Bytes that are held. Many at its end are given away: memory for a copy of them would have to be touched first, which takes
+    /// longer than to copy them.
+    pub(crate) fn take(&mut self, wanted: Range<Position>) -> Vec<u8> {
+        let [from, to] = [wanted.start, wanted.end].map(|end| (end - self.begin) as usize);
+        if to < self.bytes.len() || self.bytes.len() as u64 <= WINDOW_BYTES {
+            return self.bytes[from..to].to_vec();
+        }
+        let mut taken = std::mem::take(&mut self.bytes);
+        taken.drain(..from);
+        taken
+    }
+
     /// Forgets what was read: the segment is another one, or has changed.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
@@ -203,8 +215,13 @@ impl Window {
     fn fill(&mut self, segment: &Segment, position: Position, wanted: usize) -> Result<(), Error> {
         let there = segment.extent()?.end.saturating_sub(position);
         let length = there.min(WINDOW_BYTES.max(wanted as u64)) as usize;
-        self.bytes.clear();
-        self.bytes.resize(length, 0);
+        if length > self.bytes.capacity() {
+            // The system gives zeros: none are written, and nothing is moved that is not wanted any more.
+            self.bytes = vec![0; length];
+        } else {
+            self.bytes.clear();
+            self.bytes.resize(length, 0);
+        }
         self.begin = position;
         let mut filled = 0;
         while filled < length {
@@ -254,6 +271,28 @@ mod tests {
 
     /// Whoever found the end of the journal read all of the room behind it, at each record of another thread or process: after a
     /// rotation 3 MB, under the append lock.
+    #[test]
+    fn what_is_taken_of_a_window_is_what_stands_there_and_what_follows_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let segment = Segment::create(folder.path(), 100).unwrap();
+        let bytes: Vec<u8> = (0..300_000_u32).map(|place| (place % 251) as u8).collect();
+        segment.file.write_all_at(&bytes, 0).unwrap();
+        let mut window = Window::default();
+        for (begin, header, length) in [
+            (0, 10, 1000),
+            (1000, 0, 0),
+            (1000, 96, 200_000),
+            (201_000, 96, 65_536),
+            (266_536, 1, 2),
+        ] {
+            let place = 100 + begin as u64;
+            assert!(window.at(&segment, place, header).unwrap().len() >= header);
+            assert!(window.at(&segment, place, length).unwrap().len() >= length);
+            let taken = window.take(place + header as u64..place + length.max(header) as u64);
+            assert_eq!(taken, bytes[begin + header..begin + length.max(header)], "at {begin}");
+        }
+    }
+
     #[test]
     fn room_that_was_seen_is_not_read_again_and_what_is_behind_it_is() {
         let folder = tempfile::tempdir().unwrap();

@@ -228,6 +228,7 @@ fn put_change(out: &mut Vec<u8>, change: &BranchChange) {
     put_option(out, said, |out, metadata| put_bytes(out, &pack(metadata)));
 }
 
+#[inline]
 fn change(from: &mut Reader<'_>) -> Result<BranchChange, DecodeError> {
     Ok(BranchChange {
         time: time(from)?,
@@ -249,6 +250,10 @@ fn put_text(out: &mut Vec<u8>, text: &String) {
 #[inline]
 fn text<const KEPT: bool>(from: &mut Reader<'_>) -> Result<String, DecodeError> {
     let bytes = from.bytes()?;
+    // Most names are a few letters of ASCII, for which the general answer takes several times as long.
+    if !KEPT && bytes.is_ascii() {
+        return Ok(String::new());
+    }
     let text = std::str::from_utf8(bytes).map_err(|_| from.error("a name is no UTF-8"))?;
     Ok(if KEPT { text.to_owned() } else { String::new() })
 }
@@ -257,6 +262,7 @@ fn put_time(out: &mut Vec<u8>, time: &Timestamp) {
     out.extend_from_slice(&time.as_micros().to_le_bytes());
 }
 
+#[inline]
 fn time(from: &mut Reader<'_>) -> Result<Timestamp, DecodeError> {
     from.array().map(i64::from_le_bytes).map(Timestamp::from_micros)
 }
@@ -265,14 +271,17 @@ fn put_operation(out: &mut Vec<u8>, operation: &OperationId) {
     out.extend_from_slice(operation.as_bytes());
 }
 
+#[inline]
 fn operation(from: &mut Reader<'_>) -> Result<OperationId, DecodeError> {
     from.array().map(OperationId::from_bytes)
 }
 
+#[inline]
 fn number(from: &mut Reader<'_>) -> Result<u32, DecodeError> {
     u32::try_from(from.varint()?).map_err(|_| from.error("a number is too large"))
 }
 
+#[inline]
 fn flag(from: &mut Reader<'_>) -> Result<bool, DecodeError> {
     match from.byte()? {
         0 => Ok(false),
