@@ -110,7 +110,7 @@ fn visit(stores: &[(&Path, usize)], session: &str, creates: bool) -> Vec<Json> {
             visitor.arg(round.to_string()).args(creates.then_some(CREATE));
             let output = visitor.stderr(Stdio::inherit()).output().expect("a visit");
             let found: [Option<f64>; 5] =
-                serde_json::from_slice(&output.stdout).expect("five numbers");
+                serde_json::from_slice(&output.stdout).expect("times and memory");
             if round > 0 {
                 parts.iter_mut().zip(found).for_each(|(part, one)| part.extend(one));
             }
@@ -195,15 +195,13 @@ fn made(folder: &Path, size: usize) -> (Store, Vec<Session>) {
     make(&all, sessions_of(size))
 }
 
-fn visits(folder: &Path, size: usize) -> Json {
-    (1..=TURNS).map(|turn| visited(folder, size, turn == TURNS)).collect()
-}
-
-fn visited(folder: &Path, size: usize, creates: bool) -> Json {
+fn visits(folder: &Path, size: usize) -> Vec<Json> {
     let [thousand, all] = STORES.map(|name| folder.join(name));
     let stores = [(&*thousand, REVISIONS), (&*all, sessions_of(size) * REVISIONS)];
-    let visits = visit(&stores, "s0", creates);
-    STORES.into_iter().map(str::to_owned).zip(visits).collect()
+    let turn = |number| visit(&stores, "s0", number == TURNS);
+    (1..=TURNS)
+        .map(|number| STORES.into_iter().map(str::to_owned).zip(turn(number)).collect())
+        .collect()
 }
 
 fn history(size: usize) {
@@ -411,7 +409,7 @@ fn main() {
             Some(folder) => match part {
                 "killed" => killed(folder, size),
                 "made" => drop(made(folder, size)),
-                _ => println!("{}", visits(folder, size)),
+                _ => println!("{}", json!(visits(folder, size))),
             },
             None => eprintln!("scale: {part} SIZE FOLDER"),
         },
