@@ -20,8 +20,8 @@ use std::sync::atomic::Ordering;
 /// A tail that costs a reader as much as reading this many bytes is worth a new generation: about 125 revisions of 25
 /// changes, or 250 of one. See `docs/benchmarks.md`.
 pub const APPLY_BYTES: u64 = 1_200_000;
-/// Room that a segment begins with while a process maintains the journal: a tail of [`APPLY_BYTES`], and what comes in while it
-/// is applied. It is made aside.
+/// Room that a segment begins with while a process maintains the journal: a tail of [`APPLY_BYTES`], and most of what comes in while it
+/// is applied. It is made aside; where it ends, who appends makes more.
 const ROOM_BYTES: u64 = 3_000_000;
 /// Room that is made in the segment that all append to, until the next one begins: who appends meanwhile is held up by it.
 const FIRST_ROOM_BYTES: u64 = APPLY_BYTES;

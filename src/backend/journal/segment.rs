@@ -269,8 +269,6 @@ pub(super) fn remove_copies(folder: &Path) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    /// Whoever found the end of the journal read all of the room behind it, at each record of another thread or process: after a
-    /// rotation 3 MB, under the append lock.
     #[test]
     fn what_is_taken_of_a_window_is_what_stands_there_and_what_follows_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
@@ -293,6 +291,8 @@ mod tests {
         }
     }
 
+    /// Whoever found the end of the journal read all of the room behind it, at each record of another thread or process: after a
+    /// rotation 3 MB, under the append lock.
     #[test]
     fn room_that_was_seen_is_not_read_again_and_what_is_behind_it_is() {
         let folder = tempfile::tempdir().unwrap();
