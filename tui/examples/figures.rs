@@ -11,8 +11,9 @@
 use forge_store::model::{Fact, Key, Kind, Origin, Timestamp, Value};
 use forge_store::store::{Act, ClaimChange, NewCheckpoint, NewSession, Options, Store};
 use forge_tui::action::Action;
+use forge_tui::answer::Reply;
 use forge_tui::app::{App, Zone};
-use forge_tui::effect::{Effect, Reply, Request};
+use forge_tui::effect::{Effect, Request};
 use forge_tui::key::Chord;
 use forge_tui::update::{begin, update};
 use forge_tui::view;

@@ -1,6 +1,6 @@
 //! What can happen to the browser.
 
-use crate::effect::Reply;
+use crate::answer::Reply;
 use crate::key::Chord;
 use forge_store::model::Timestamp;
 

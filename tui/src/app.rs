@@ -1,9 +1,7 @@
 //! All that the browser knows: plain data.
 
-use crate::effect::{
-    Change, ChartData, Effect, Failure, Overview, Request, Row, SessionRow, Sheet, Slot, Strip,
-    Tab, Target, View,
-};
+use crate::answer::{ChartData, Failure, Overview, Row, SessionRow, Sheet, Strip, Tab, View};
+use crate::effect::{Change, Effect, Request, Slot, Target};
 use crate::keymap::{Keymap, Mode};
 use crate::query::{Filter, Level};
 use crate::theme::Theme;

@@ -1,8 +1,9 @@
 //! The loop: events in, effects out, a drawn frame after each batch.
 
 use crate::action::Action;
+use crate::answer::Reply;
 use crate::app::{App, Zone};
-use crate::effect::{Effect, Reply, Request};
+use crate::effect::{Effect, Request};
 use crate::key::Chord;
 use crate::keymap::{Keymap, KeymapError};
 use crate::terminal::Screen;

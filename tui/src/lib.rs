@@ -5,6 +5,7 @@
 //! answers; [`view::draw`] only reads. Keys are data too: see [`keymap`].
 
 pub mod action;
+pub mod answer;
 pub mod app;
 pub mod effect;
 mod event;

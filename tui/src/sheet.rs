@@ -1,6 +1,6 @@
 //! Sheets: texts in sections that fold, broken into the lines of a window.
 
-use crate::effect::{Failure, Line, Section, Sheet};
+use crate::answer::{Failure, Line, Section, Sheet};
 use crate::keymap::{Keymap, Mode};
 use crate::theme::Tone;
 use forge_store::model::text::{Newlines, sanitise};

@@ -5,8 +5,9 @@ mod moves;
 mod reply;
 
 use crate::action::{Action, Command};
+use crate::answer::Tab;
 use crate::app::{App, Charts, Focus, Front, Purpose, Reading, Stage};
-use crate::effect::{Change, Effect, Request, Slot, Tab, Target, Wanted};
+use crate::effect::{Change, Effect, Request, Slot, Target, Wanted};
 use crate::layout::Layout;
 use crate::sheet;
 use crate::theme::Tone;
@@ -137,7 +138,7 @@ fn browse(app: &mut App, command: Command) -> Vec<Effect> {
         Command::Create => input::ask(app, Purpose::Create, ""),
         Command::Branch => input::ask(app, Purpose::Branch, ""),
         Command::Tag => {
-            let checkpoint = app.row().is_some_and(crate::effect::Row::is_checkpoint);
+            let checkpoint = app.row().is_some_and(crate::answer::Row::is_checkpoint);
             if checkpoint {
                 input::ask(app, Purpose::Tag, "");
             } else {
@@ -184,7 +185,7 @@ fn browse(app: &mut App, command: Command) -> Vec<Effect> {
     Vec::new()
 }
 
-fn push_sheet(app: &mut App, sheet: Option<crate::effect::Sheet>) {
+fn push_sheet(app: &mut App, sheet: Option<crate::answer::Sheet>) {
     app.status = None;
     app.fronts.push(Front::Sheet(Reading { sheet, ..Reading::default() }));
 }

@@ -8,10 +8,9 @@ mod row;
 mod state;
 mod text;
 
+use crate::answer::{Answer, ChartData, Failure, Overview, Reply, SessionRow, Strip};
 use crate::app::Zone;
-use crate::effect::{
-    Answer, ChartData, Failure, Overview, PageFrom, Reply, Request, SessionRow, Slot, Strip, Target,
-};
+use crate::effect::{PageFrom, Request, Slot, Target};
 use crate::query::{Filter, Level};
 use forge_store::error::{Error, ErrorKind, Result};
 use forge_store::store::{PageKinds, Place, Point, Session, Store, Way};
@@ -231,7 +230,7 @@ fn rows(
     from: Option<Place>,
     way: Way,
     limit: usize,
-) -> Result<(Vec<crate::effect::Row>, Option<Place>)> {
+) -> Result<(Vec<crate::answer::Row>, Option<Place>)> {
     let kinds = PageKinds {
         revisions: level >= Level::Revisions,
         checkpoints: true,

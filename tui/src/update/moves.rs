@@ -1,7 +1,8 @@
 //! Standing elsewhere, and what has to be loaded for it.
 
+use crate::answer::Tab;
 use crate::app::{App, Focus, Front};
-use crate::effect::{Effect, PageFrom, Request, Tab, Target};
+use crate::effect::{Effect, PageFrom, Request, Target};
 use crate::layout::Layout;
 use crate::query::Level;
 use crate::sheet;

@@ -1,11 +1,9 @@
 //! Answers of the worker.
 
 use super::{moves, strip};
+use crate::answer::{Answer, Failure, Overview, Reply, Row, Sheet, Sign, Tab};
 use crate::app::{App, Front, Reading, Stage};
-use crate::effect::{
-    Answer, Effect, Failure, Overview, PageFrom, Reply, Request, Row, Sheet, Sign, Slot, Tab,
-    Target,
-};
+use crate::effect::{Effect, PageFrom, Request, Slot, Target};
 use crate::query::Level;
 use crate::sheet;
 use crate::theme::Tone;

@@ -38,7 +38,7 @@ fn cut(text: &str, room: usize) -> String {
 
 /// Puts lines into an area from the top, each broken where it is too long.
 pub(super) fn put_lines(buffer: &mut Buffer, area: Rect, lines: &[(Tone, String)], theme: Theme) {
-    use crate::effect::Sheet;
+    use crate::answer::Sheet;
     use crate::sheet::{line, section, shown};
     let lines = lines.iter().map(|(tone, text)| line(*tone, 0, text.clone())).collect();
     let sheet = Sheet { sections: vec![section("", lines)], ..Sheet::default() };

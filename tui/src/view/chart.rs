@@ -2,8 +2,8 @@
 
 use super::canvas::{below, put};
 use super::strip;
+use crate::answer::ChartData;
 use crate::app::{App, Charts};
-use crate::effect::ChartData;
 use crate::layout::Layout;
 use crate::theme::Tone;
 use forge_store::model::Timestamp;

@@ -1,6 +1,7 @@
 //! The graph of branches beside the timeline: each branch is a lane; lanes that are over are used again.
 
-use crate::effect::{Row, Target};
+use crate::answer::Row;
+use crate::effect::Target;
 use crate::theme::Theme;
 use forge_store::store::{BranchLine, Place, Rank};
 

@@ -2,8 +2,8 @@
 
 use super::ago;
 use super::canvas::{below, put, put_lines};
+use crate::answer::{Item, Novelty, Tab, View};
 use crate::app::{App, Focus};
-use crate::effect::{Item, Novelty, Tab, View};
 use crate::theme::{Theme, Tone};
 use forge_store::model::Kind;
 use ratatui::buffer::Buffer;

@@ -3,8 +3,9 @@
 use super::ago;
 use super::canvas::{below, put, put_lines};
 use super::lane::Graph;
+use crate::answer::{Row, Sign};
 use crate::app::{App, Focus};
-use crate::effect::{Row, Sign, Target};
+use crate::effect::Target;
 use crate::theme::{Theme, Tone};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -1,7 +1,8 @@
 //! Writes that a person asked for.
 
 use super::point;
-use crate::effect::{Answer, Change, Target};
+use crate::answer::Answer;
+use crate::effect::{Change, Target};
 use forge_store::error::{Error, Result};
 use forge_store::model::{BranchMetadata, Timestamp};
 use forge_store::store::{Act, NewCheckpoint, Session};

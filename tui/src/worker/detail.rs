@@ -3,8 +3,9 @@
 use super::point;
 use super::row::{one_line, says, trigger_word};
 use super::text;
+use crate::answer::{Line, Row, Sheet, text_of};
 use crate::app::Zone;
-use crate::effect::{Line, Row, Sheet, Target, quoted, text_of};
+use crate::effect::{Target, quoted};
 use crate::sheet::{line, section};
 use crate::theme::Tone;
 use forge_store::diff::{What, describe};
@@ -169,8 +170,8 @@ pub(super) fn moment(session: &Session, row: &Row, zone: Zone) -> Result<Sheet> 
             fields(&checkpoint.body, &mut body, |text| text::read_of_any(session, text))?;
             sections.push(section("body", body));
         }
-    } else if row.sign == crate::effect::Sign::Fact
-        || matches!(row.sign, crate::effect::Sign::Passed | crate::effect::Sign::Failed)
+    } else if row.sign == crate::answer::Sign::Fact
+        || matches!(row.sign, crate::answer::Sign::Passed | crate::answer::Sign::Failed)
     {
         let kind: Kind = row.by.parse().map_err(|_| Error::not_found("kind", row.by.clone()))?;
         return entity(session, &found, row.target, &Key::new(kind, row.id.clone()), zone);

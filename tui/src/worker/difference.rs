@@ -2,7 +2,8 @@
 
 use super::point;
 use super::row::{one_line, says};
-use crate::effect::{Line, Section, Sheet, Target, quoted, text_of};
+use crate::answer::{Line, Section, Sheet, text_of};
+use crate::effect::{Target, quoted};
 use crate::sheet::{line, section};
 use crate::theme::Tone;
 use forge_store::diff::{TypedChange, What};

@@ -1,8 +1,9 @@
 //! Finding the next thing of a sort, and moments by what was typed.
 
 use super::row;
+use crate::answer::Answer;
 use crate::app::Zone;
-use crate::effect::{Answer, Wanted};
+use crate::effect::Wanted;
 use forge_store::error::{Error, Result};
 use forge_store::model::when::parse_moment;
 use forge_store::model::{AutoTrigger, Timestamp, Trigger};

@@ -1,6 +1,7 @@
 //! Lines of the timeline.
 
-use crate::effect::{Row, Sign, Target, text_of};
+use crate::answer::{Row, Sign, text_of};
+use crate::effect::Target;
 use crate::query::Filter;
 use forge_store::model::{AutoTrigger, Change, Fact, Kind, Trigger, Value};
 use forge_store::store::{PageItem, Recorded};

@@ -1,7 +1,8 @@
 //! The state at a moment, as lines.
 
 use super::row::{one_line, says};
-use crate::effect::{Item, Novelty, Series, Tab, Target, View, text_of};
+use crate::answer::{Item, Novelty, Series, Tab, View, text_of};
+use crate::effect::Target;
 use crate::theme::Tone;
 use forge_store::error::{Error, Result};
 use forge_store::format::decode_key;

@@ -685,7 +685,8 @@ fn an_empty_store_says_what_to_do_and_comes_to_life() {
 
 #[test]
 fn a_store_that_cannot_be_read_says_so_and_what_to_do() {
-    use forge_tui::effect::{Failure, Reply, Slot};
+    use forge_tui::answer::{Failure, Reply};
+    use forge_tui::effect::Slot;
     let mut hand = Hand::on_example(70, 10);
     let failure = Failure {
         message: "the object number 7 is damaged".to_owned(),
