@@ -6,7 +6,7 @@ mod save;
 use crate::args::value::{self, Name};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::progress::Cleaned;
+use crate::report::execution::Cleaned;
 use crate::workplace::{self, Access};
 use forge_store::error::Error;
 use forge_store::store::Store;

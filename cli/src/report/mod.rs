@@ -11,6 +11,7 @@ pub mod config;
 pub mod diff;
 pub mod doctor;
 pub mod entity;
+pub mod execution;
 pub mod hooks;
 pub mod import;
 pub mod key;

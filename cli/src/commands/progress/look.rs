@@ -5,10 +5,8 @@ use crate::args::value::Name;
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_NO};
 use crate::given;
-use crate::report::progress::{
-    Done, ExecutionJson, Executions, Failed, FailedJson, History, Resume, SavedAt, Show, Stages,
-    Validated,
-};
+use crate::report::execution::{ExecutionJson, Executions, Failed, FailedJson, Stages};
+use crate::report::progress::{Done, History, Resume, SavedAt, Show, Validated};
 use crate::workplace::{self, Access};
 use forge_store::model::Value;
 use forge_store::systems::progress::{self, Backoff, Document, Execution, PRESETS, ResumeAnswer};
