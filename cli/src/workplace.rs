@@ -18,6 +18,7 @@ use forge_store::store::{
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use strsim::levenshtein;
 
 /// What a command is going to do with the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -382,25 +383,9 @@ fn names(session: &Session) -> Result<Vec<String>, CommandError> {
 #[must_use]
 pub fn nearest<'a>(name: &str, known: &'a [String]) -> Vec<&'a str> {
     let mut nearest: Vec<(usize, &String)> =
-        known.iter().map(|id| (distance(name, id), id)).collect();
+        known.iter().map(|id| (levenshtein(name, id), id)).collect();
     nearest.sort();
     nearest.iter().take(NEAREST).map(|(_, id)| id.as_str()).collect()
-}
-
-/// How many characters to change, add or take away to make one text the other (Levenshtein).
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (line, here) in from.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = line + 1;
-        for (place, there) in to.iter().enumerate() {
-            let replaced = corner + usize::from(here != *there);
-            corner = row[place + 1];
-            row[place + 1] = replaced.min(row[place] + 1).min(corner + 1);
-        }
-    }
-    row[to.len()]
 }
 
 #[cfg(test)]
@@ -430,7 +415,7 @@ mod tests {
     #[test]
     fn distances_count_single_changes() {
         for (from, to, steps) in [("", "ab", 2), ("abc", "abc", 0), ("kitten", "sitting", 3)] {
-            assert_eq!(distance(from, to), steps);
+            assert_eq!(levenshtein(from, to), steps);
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::args::{Color, value};
 use crate::error::CommandError;
 use std::fmt;
 use std::time::Duration;
+use strsim::levenshtein;
 
 /// How long to wait for a lock.
 pub const LOCK_TIMEOUT: &str = "lock_timeout";
@@ -317,29 +318,13 @@ fn write_units(out: &mut fmt::Formatter<'_>, seconds: u64) -> fmt::Result {
 fn nearest(name: &str) -> Option<&'static str> {
     let last_part = |text: &'static str| text.rsplit('.').next().unwrap_or(text);
     let distances = KEYS.iter().map(|key| {
-        let whole = distance(name, key.name);
+        let whole = levenshtein(name, key.name);
         // Who leaves out the table means the key in it.
-        let part = distance(name, last_part(key.name));
+        let part = levenshtein(name, last_part(key.name));
         (whole.min(part), key.name)
     });
     let (edits, known) = distances.min_by_key(|(edits, _)| *edits)?;
     (edits <= (name.chars().count() / 3).max(1)).then_some(known)
-}
-
-/// How many characters must be inserted, removed or replaced to make one text the other (Levenshtein, 1965).
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (above, from) in one.chars().enumerate() {
-        let mut diagonal = above;
-        row[0] = above + 1;
-        for (left, to) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[left + 1];
-            row[left + 1] = replaced.min(diagonal + 1).min(row[left] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 #[cfg(test)]
