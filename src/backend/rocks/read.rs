@@ -25,7 +25,7 @@ impl Database {
         cache: &Cache,
     ) -> Result<Self, Error> {
         manifest::check(path)?;
-        let options = options::database();
+        let options = options::database_to_read();
         let families = options::families_to_read(cache);
         let db = DB::open_cf_descriptors_read_only(&options, path, families, false)
             .map_err(refused("open"))?;
