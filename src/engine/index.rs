@@ -145,7 +145,7 @@ fn apply_with(
         indexer.put_totals()?;
     }
     if let Some(counter) = indexer.counter {
-        rows.put(key::COUNTERS, key::NEXT_OBJECT.to_vec(), counter.to_be_bytes().to_vec());
+        object::put_next_number(rows, counter);
     }
     let position = key::KeyBuilder::new().number(placed.position).build();
     rows.put(key::RECORDS, position, placed.hash.to_vec());

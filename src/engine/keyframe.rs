@@ -198,7 +198,7 @@ fn write(
             chunk = Chunk::default();
         }
     }
-    rows.put(key::COUNTERS, key::NEXT_OBJECT.to_vec(), next.to_be_bytes().to_vec());
+    object::put_next_number(rows, next);
     let row = KeyframeRow {
         digest: Bytes(digest.to_bytes().to_vec()),
         count: state.len() as u64,

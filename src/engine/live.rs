@@ -5,6 +5,7 @@ mod view;
 use super::cores;
 use super::dense::Dense;
 use super::index::{self, Placed};
+use super::object;
 use super::opened::Opened;
 use super::refs::advance;
 use super::rows::Rows;
@@ -76,6 +77,9 @@ impl Known {
         let mut from = std::mem::take(&mut self.indexed);
         let (mut rows, mut refs) =
             (std::mem::take(&mut self.rows), std::mem::take(&mut self.rows_refs));
+        if from == 0 {
+            rows = Arc::new(object::rows_of_tail());
+        }
         let whole = self.whole.take();
         let asked_for = whole.as_ref().and_then(|whole| whole.made());
         let none_yet = from == 0 || (whole.is_some() && asked_for.is_none());
@@ -87,7 +91,7 @@ impl Known {
             if let Some(all) = asked_for {
                 rows = Arc::new(all.clone());
             } else if none_yet {
-                (rows, refs, from) = Default::default();
+                (rows, refs, from) = (Arc::new(object::rows_of_tail()), Refs::default(), 0);
             }
             let new = self.records.get(from..).unwrap_or_default();
             index::apply_all(base, Arc::make_mut(&mut rows), &mut refs, new)?;
@@ -313,6 +317,19 @@ impl Live {
         }
         drop(known);
         self.written()
+    }
+
+    /// As [`Live::view_known`], to make a generation of it: objects of the tail have the numbers that follow those of the generation
+    /// below, as an apply would give them.
+    pub(crate) fn view_to_write_anew(&self) -> Result<View> {
+        let view = self.view_known()?;
+        let known = self.known();
+        if (known.start, known.end) != (view.base.position(), view.position) {
+            return Err(Error::Internal("the journal moved on under its lock".to_owned()));
+        }
+        let mut rows = Rows::default();
+        index::apply_all(&*view.base, &mut rows, &mut Refs::default(), &known.records)?;
+        Ok(View { rows: Arc::new(rows), whole: None, opened: Arc::default(), ..view })
     }
 
     /// Stands on a newer generation where there is one and it should be: the tail is long, or a secret was purged from what this

@@ -1,7 +1,7 @@
 //! Objects in the index.
 
 use super::rows::Rows;
-use crate::backend::{Snapshot, Table};
+use crate::backend::{Direction, Snapshot, Table};
 use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{self, AheadRow, Delta, ObjectKind, SideRange, sealed_id};
@@ -12,6 +12,9 @@ pub(crate) const LOST_OBJECT: u64 = 0;
 
 /// Stands in place of the number of an object that pruning has dropped. It is never given out.
 pub(crate) const DROPPED_OBJECT: u64 = u64::MAX;
+
+/// From here on count the numbers of objects that are in no generation yet: behind those of all that are, which nobody need ask for.
+const FIRST_OF_TAIL: u64 = 1 << 48;
 
 /// Whether a number is that of an object.
 pub(crate) const fn stands(number: u64) -> bool {
@@ -43,6 +46,27 @@ pub(crate) fn length(sealed: &[u8]) -> Result<u64> {
 pub(crate) fn next_number(view: &dyn Snapshot) -> Result<u64> {
     let row = view.get(key::COUNTERS, key::NEXT_OBJECT)?;
     Ok(row.and_then(|bytes| key::last_number(&bytes)).unwrap_or(1))
+}
+
+/// The last object of a generation whose counter is behind it: what is stored next would take its place.
+pub(crate) fn beyond_counter(generation: &dyn Snapshot) -> Result<Option<u64>> {
+    let last = generation.scan(key::OBJECTS, &[], &[], Direction::Descending, 1)?;
+    let last = last.first().and_then(|(place, _)| key::last_number(place));
+    let next = next_number(generation)?;
+    Ok(last.filter(|last| *last >= next))
+}
+
+/// The rows of a journal's tail, to be read only, before any record. A generation's own counter stands beside its refs, so to
+/// read it is to read those of all sessions: of a thousand 168 KB.
+pub(crate) fn rows_of_tail() -> Rows {
+    let mut rows = Rows::default();
+    put_next_number(&mut rows, FIRST_OF_TAIL);
+    rows
+}
+
+/// Notes which number the next object gets.
+pub(crate) fn put_next_number(rows: &mut Rows, number: u64) {
+    rows.put(key::COUNTERS, key::NEXT_OBJECT.to_vec(), number.to_be_bytes().to_vec());
 }
 
 /// Stores an object under its number and its name.

@@ -116,8 +116,7 @@ pub(crate) fn complete(
         }
         Ok(())
     })?;
-    let next = (last + 1).to_be_bytes().to_vec();
-    made.put(key::COUNTERS, key::NEXT_OBJECT.to_vec(), next);
+    object::put_next_number(&mut made, last + 1);
     made.put(key::COUNTERS, key::TOTALS.to_vec(), total::counted(&view)?.encode());
     let refs_row = RefsRow { refs: refs.clone() }.encode();
     made.put(key::COUNTERS, key::REFS.to_vec(), refs_row);

@@ -242,6 +242,39 @@ fn operations_are_the_same_whenever_they_are_asked_for() {
     assert_eq!(told(&|n| n == 5), never);
 }
 
+/// To number the objects of a tail each process read a generation's counter, and with it the refs of all sessions, which stand
+/// beside it. Now they count from a number of their own, and follow the generation's when they are applied.
+#[test]
+fn objects_of_a_tail_are_numbered_without_asking_the_generation_and_anew_when_they_are_applied() {
+    const APPLIED: std::ops::Range<u64> = 1..1000;
+    let store = Store::in_memory().unwrap();
+    let act = Act::asked("test", Timestamp::default());
+    let session = store.create_session(&act, NewSession::named("s")).unwrap();
+    let numbers = || -> Vec<u64> {
+        let view = store.engine.live.view().unwrap();
+        let rows = view.scan(key::REVISIONS, &[], &[], Direction::Ascending, usize::MAX).unwrap();
+        rows.iter().flat_map(|(_, row)| RevisionRow::decode(row).unwrap().parts).collect()
+    };
+    let mut before = Vec::new();
+    for n in 0..5 {
+        note(&session, &format!("N{n}"));
+        let behind = numbers();
+        let (applied, tail) = behind.split_at(before.len());
+        assert_eq!(applied, before);
+        assert!(tail.len() == 1 && !APPLIED.contains(&tail[0]), "{tail:?}");
+        let counter = store.engine.live.view().unwrap().get(key::COUNTERS, key::NEXT_OBJECT);
+        assert_eq!(key::last_number(&counter.unwrap().unwrap()), Some(tail[0] + 1));
+        let state = session.state(&session.head().unwrap()).unwrap();
+        assert!(store.maintain(0).unwrap());
+        let now = numbers();
+        assert!(now.starts_with(&before) && now.is_sorted(), "{now:?}");
+        assert!(now.len() == n + 1 && now.iter().all(|number| APPLIED.contains(number)), "{now:?}");
+        let later = session.state(&session.head().unwrap()).unwrap();
+        assert!(state.claims().encoded().eq(later.claims().encoded()));
+        before = now;
+    }
+}
+
 /// A snapshot is compared with the claims as they were last read whole, which follow what this process writes. Whatever else
 /// moves the head, a snapshot of what stands there changes nothing.
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::backend::{self, Direction, Position, Row, Snapshot, Table};
 use crate::engine::index::{self, Placed};
+use crate::engine::object;
 use crate::engine::opened::Opened;
 use crate::engine::rows::{Merged, Rows};
 use crate::engine::scanned::Objects;
@@ -46,7 +47,7 @@ impl Whole {
         if let Some(rows) = self.made() {
             return Ok(rows);
         }
-        let mut rows = Rows::default();
+        let mut rows = object::rows_of_tail();
         index::apply_all(base, &mut rows, &mut Refs::default(), &self.records)?;
         Ok(self.rows.get_or_init(|| rows))
     }
@@ -87,6 +88,11 @@ impl View {
         let limit = 1;
         self.base.scan(key::SEQUENCES, &[], &[], Direction::Ascending, limit)?;
         Ok(())
+    }
+
+    /// What stands below the tail.
+    pub(crate) fn generation(&self) -> &dyn Snapshot {
+        &*self.base
     }
 
     /// The same moment, read from the store itself: nothing that was read before is used again.

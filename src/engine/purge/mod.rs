@@ -138,7 +138,7 @@ impl Engine {
         let from = self.live.written_refs()?.1;
         let rotated = self.live.log.rotate(from, self.options.lock_timeout, &mut |tail| {
             let rewritten = self.live.take_in(tail).and_then(|_| {
-                let view = self.live.view_known()?;
+                let view = self.live.view_to_write_anew()?;
                 let mut rewritten = rewrite(&view, &view.refs, task, sources)?;
                 rewritten.refs.purges += 1;
                 let mut rows = std::mem::take(&mut rewritten.rows);
