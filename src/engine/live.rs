@@ -60,27 +60,6 @@ impl Known {
         std::mem::replace(self, next)
     }
 
-    /// Takes over what was made elsewhere of the same generation and the first of these records, unless it has been made here.
-    /// Gives it back then.
-    fn take_over(&mut self, Standing(made): Standing) -> Option<Standing> {
-        let last = |records: &[Arc<Placed>]| records.last().map(|last| last.position);
-        let is_same = self.loaded
-            && self.base.is_none()
-            && self.start == made.start
-            && self
-                .records
-                .get(..made.records.len())
-                .is_some_and(|same| last(same) == last(&made.records));
-        if !is_same {
-            return Some(Standing(made));
-        }
-        self.base = made.base;
-        self.opened = made.opened;
-        (self.rows, self.rows_refs, self.whole) = (made.rows, made.rows_refs, made.whole);
-        self.indexed = made.indexed;
-        None
-    }
-
     /// Moves the refs on by a record. With half of it they would be those of no moment, so an error leaves nothing known.
     fn move_on(&mut self, record: &Record) -> Result<()> {
         let moved = advance(Arc::make_mut(&mut self.refs), record);
@@ -121,9 +100,6 @@ impl Known {
         Ok(())
     }
 }
-
-/// What stands on a generation that is known to nobody yet.
-pub(crate) struct Standing(Known);
 
 /// Follows a store. Shared by all that work with it in one process.
 pub(crate) struct Live {
@@ -321,44 +297,15 @@ impl Live {
         }
     }
 
-    /// What will be known once this process stands on the generation at this position, opened and with the rows of what follows it:
-    /// so that no writer has to wait for that. `None` if it cannot be said, or nothing follows; then whoever needs it next makes it.
-    pub(crate) fn standing_on(&self, position: Position) -> Option<Standing> {
-        let known = self.known();
-        if !known.loaded || !(known.start + 1..known.end).contains(&position) {
-            return None;
-        }
-        let applied = known.records.partition_point(|placed| placed.position < position);
-        let records = known.records.get(applied..)?.to_vec();
-        let mut next =
-            Known { start: position, end: known.end, records, loaded: true, ..Known::default() };
-        drop(known);
-        let made = self.ensure_base(&mut next).and_then(|is_there| {
-            if is_there {
-                Self::indexed(&mut next)?;
-            }
-            Ok(is_there)
-        });
-        match made {
-            Ok(true) => Some(Standing(next)),
-            Ok(false) => None,
-            Err(error) => {
-                tracing::debug!(%error, "the next writer opens the generation");
-                None
-            }
-        }
-    }
-
-    /// Notes that a generation at this position was published, with what stands on it.
-    pub(crate) fn published(&self, position: Position, standing: Option<Standing>) {
+    /// Notes that a generation at this position was published.
+    pub(crate) fn published(&self, position: Position) {
         let mut known = self.known();
         let old = known.stand_on(position);
-        let unused = standing.and_then(|standing| known.take_over(standing));
         drop(known);
         // Who waited for it may have been woken up on this core.
         cores::give_way();
         // To close a generation and to free what was read of it takes longer than a writer should wait.
-        drop((old, unused));
+        drop(old);
     }
 
     /// As [`Live::written`], but of what is known, without reading the journal: for use under the append lock, after

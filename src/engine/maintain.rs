@@ -111,8 +111,7 @@ impl Engine {
         applier.write(rows.into_batch())?;
         publish(applier, position)?;
         // Before anything else: a writer who found it by itself would stand on it at its own cost.
-        let standing = if self.lives_long() { self.live.standing_on(position) } else { None };
-        self.live.published(position, standing);
+        self.live.published(position);
         self.live.log.remove_before(position)?;
         // Until now this process read the one before.
         self.live.tidy();

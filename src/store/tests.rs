@@ -134,42 +134,9 @@ fn what_is_behind_a_newer_generation_is_not_read_again() {
     assert!(kept.clone().count() > 2);
     assert!(kept.zip(&behind).all(|(one, other)| Arc::ptr_eq(one, other)));
     // Who notes it after that changes nothing, and all is there.
-    live.published(position, None);
+    live.published(position);
     assert_eq!(live.records_since(position).unwrap().len(), behind.len());
     assert_eq!(session.state(&session.head().unwrap()).unwrap().claims().len(), 8);
-}
-
-/// The first writer behind a new generation opened it: 0.8 ms of a checkpoint. Now whoever publishes it does, and what others write
-/// meanwhile comes on top.
-#[test]
-fn what_was_made_to_stand_on_a_new_generation_is_what_a_writer_would_have_made() {
-    let root = tempfile::tempdir().unwrap();
-    let path = root.path().join("store");
-    let (store, session) = made(&path);
-    let live = &store.engine.live;
-    for (round, meanwhile) in [0, 1, 3].into_iter().enumerate() {
-        let name = |what: &str, n: usize| format!("{what} {round} {n}");
-        note(&session, &name("before", 0));
-        let before = live.index.position().unwrap();
-        assert!(live.standing_on(before).is_none(), "it stands there");
-        assert!(Store::open(&path, Options::default()).unwrap().maintain(0).unwrap());
-        let position = live.index.position().unwrap();
-        assert!(live.standing_on(position).is_none(), "it has not read as far");
-        note(&session, &name("behind", 0));
-        let standing = live.standing_on(position);
-        assert!(standing.is_some());
-        for n in 0..meanwhile {
-            note(&session, &name("meanwhile", n));
-        }
-        live.published(position, standing);
-        assert!(live.standing_on(position).is_none(), "it stands there");
-        note(&session, &name("after", 0));
-        assert!(rows(&store) == rows(&Store::open(&path, Options::default()).unwrap()));
-        session.check(&session.head().unwrap()).unwrap();
-        // What was made of another generation, or comes too late, changes nothing.
-        live.published(position, live.standing_on(position));
-        assert!(rows(&store) == rows(&Store::open(&path, Options::default()).unwrap()));
-    }
 }
 
 /// Every row of the tables that an apply takes over as they are.
