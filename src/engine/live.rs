@@ -74,12 +74,11 @@ impl Known {
     ///
     /// Those of operations are left to whoever asks for them, until somebody does, or a record needs them.
     fn index(&mut self, base: &dyn Snapshot) -> Result<()> {
-        let mut from = std::mem::take(&mut self.indexed);
-        let (mut rows, mut refs) =
-            (std::mem::take(&mut self.rows), std::mem::take(&mut self.rows_refs));
-        if from == 0 {
-            rows = Arc::new(object::rows_of_tail());
-        }
+        let anew = || (Arc::new(object::rows_of_tail()), Refs::default(), 0);
+        let (mut rows, mut refs, mut from) = match std::mem::take(&mut self.indexed) {
+            0 => anew(),
+            from => (std::mem::take(&mut self.rows), std::mem::take(&mut self.rows_refs), from),
+        };
         let whole = self.whole.take();
         let asked_for = whole.as_ref().and_then(|whole| whole.made());
         let none_yet = from == 0 || (whole.is_some() && asked_for.is_none());
@@ -91,7 +90,7 @@ impl Known {
             if let Some(all) = asked_for {
                 rows = Arc::new(all.clone());
             } else if none_yet {
-                (rows, refs, from) = (Arc::new(object::rows_of_tail()), Refs::default(), 0);
+                (rows, refs, from) = anew();
             }
             let new = self.records.get(from..).unwrap_or_default();
             index::apply_all(base, Arc::make_mut(&mut rows), &mut refs, new)?;
