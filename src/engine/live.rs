@@ -326,8 +326,9 @@ impl Live {
         if (known.start, known.end) != (view.base.position(), view.position) {
             return Err(Error::Internal("the journal moved on under its lock".to_owned()));
         }
+        object::check_counter(view.generation())?;
         let mut rows = Rows::default();
-        index::apply_all(&*view.base, &mut rows, &mut Refs::default(), &known.records)?;
+        index::apply_all(view.generation(), &mut rows, &mut Refs::default(), &known.records)?;
         Ok(View { rows: Arc::new(rows), whole: None, opened: Arc::default(), ..view })
     }
 

@@ -8,7 +8,7 @@ use super::keyframe::{self, Distance, MAX_HURRIED_BYTES, MAX_STATE_BYTES};
 use super::lineage::{self, At, Stretch};
 use super::object;
 use super::rows::{Merged, Rows};
-use crate::backend::{self, Applier, Position, Snapshot};
+use crate::backend::{Applier, Position, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::{
     DeltaPart, Gone, Header, Record, RecordChange, Refs, RefsRow, compress_sealed, key,
@@ -61,10 +61,7 @@ impl Engine {
         if end <= from || only_refs {
             return Ok(false);
         }
-        if let Some(last) = object::beyond_counter(applier.view())? {
-            let what = format!("its counter of objects is behind the object {last}");
-            return Err(backend::Error::DamagedIndex { what }.into());
-        }
+        object::check_counter(applier.view())?;
         if self.lives_long()
             && self.writes_much()
             && let Err(error) = self.live.log.make_room_in_next(ROOM_BYTES)

@@ -1,7 +1,7 @@
 //! Objects in the index.
 
 use super::rows::Rows;
-use crate::backend::{Direction, Snapshot, Table};
+use crate::backend::{self, Direction, Snapshot, Table};
 use crate::error::{Error, Result};
 use crate::format::key;
 use crate::format::{self, AheadRow, Delta, ObjectKind, SideRange, sealed_id};
@@ -54,6 +54,13 @@ pub(crate) fn beyond_counter(generation: &dyn Snapshot) -> Result<Option<u64>> {
     let last = last.first().and_then(|(place, _)| key::last_number(place));
     let next = next_number(generation)?;
     Ok(last.filter(|last| *last >= next))
+}
+
+/// Refuses a generation whose counter is behind an object that is there.
+pub(crate) fn check_counter(generation: &dyn Snapshot) -> Result<()> {
+    let Some(last) = beyond_counter(generation)? else { return Ok(()) };
+    let what = format!("its counter of objects is behind the object {last}");
+    Err(backend::Error::DamagedIndex { what }.into())
 }
 
 /// The rows of a journal's tail, to be read only, before any record. A generation's own counter stands beside its refs, so to
