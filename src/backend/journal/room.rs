@@ -11,9 +11,13 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
 
 /// So many zeros are written aside at once: whoever syncs a record meanwhile waits for the disk.
-const PIECE_BYTES: u64 = 512 << 10;
+const PIECE_BYTES: u64 = 64 << 10;
+/// Between two such pieces, so that who syncs a record meanwhile has its turn.
+const PAUSE: Duration = Duration::from_micros(100);
 /// So many zeros are written behind a record that reaches beyond the room: one record in five or so then takes half as long again,
 /// and the others as long as in room that was made before.
 static MORE: [u8; 64 << 10] = [0; 64 << 10];
@@ -51,6 +55,7 @@ impl Journal {
         for piece in 0..bytes.div_ceil(PIECE_BYTES) {
             let written = file.write_all_at(&zeros, piece * PIECE_BYTES);
             written.and_then(|()| self.progress.sync(&file)).map_err(Error::io("write", &path))?;
+            thread::park_timeout(PAUSE);
         }
         *held(&self.next) = Some(file);
         Ok(())
