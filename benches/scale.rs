@@ -7,7 +7,7 @@
 //!   applying; peak memory.
 //! * `state`: SIZE entities (1,000,000) of about 400 bytes; create, diff, materialize, fork and restore there, beside
 //!   the same on ten thousand; and create by a process that has not written the state.
-//! * `writers`: eight processes creating at once, beside one.
+//! * `writers`: eight processes creating at once, beside one, in turns.
 //! * `killed` SIZE FOLDER: leaves a store of SIZE revisions whose writer was killed.
 //! * `made` SIZE FOLDER: leaves the two stores that `history` looks at, and `visits` SIZE FOLDER times them as it does: so that
 //!   several builds can look at the same ones in turns.
@@ -375,16 +375,20 @@ fn run_children(path: &Path, count: usize) -> (f64, Vec<f64>) {
 }
 
 fn writers() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut result = json!({ "part": "writers" });
-    for (name, count) in [("one", 1), ("eight", 8)] {
-        let path = folder.path().join(name);
-        let store = Store::create(&path, Options::default()).expect("a store");
-        store.create_session(&act(0), NewSession::named("s")).expect("a session");
-        let (rate, times) = run_children(&path, count);
-        result[name] = json!({ "per_second": rate.round(), "create": summary(times) });
-    }
-    println!("{result}");
+    let turns = (0..TURNS).map(|_| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut turn = json!({});
+        for (name, count) in [("one", 1), ("eight", 8)] {
+            let path = folder.path().join(name);
+            let store = Store::create(&path, Options::default()).expect("a store");
+            store.create_session(&act(0), NewSession::named("s")).expect("a session");
+            let (rate, times) = run_children(&path, count);
+            turn[name] = json!({ "per_second": rate.round(), "create": summary(times) });
+        }
+        turn
+    });
+    let turns: Vec<Json> = turns.collect();
+    println!("{}", json!({ "part": "writers", "turns": turns }));
 }
 
 fn main() {
