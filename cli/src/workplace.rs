@@ -9,7 +9,7 @@ use crate::hook::process;
 use crate::output::time::local;
 use forge_agents::hook::Agent;
 use forge_store::error::Error;
-use forge_store::model::when::MomentBase;
+use forge_store::model::when::{MomentBase, parse_time};
 use forge_store::model::{Kind, claim};
 use forge_store::redact::Redactor;
 use forge_store::store::{
@@ -315,14 +315,18 @@ pub fn point(context: &Context, session: &Session, moment: &Moment) -> Result<Po
                 None => error.hinted("'start' names the first moment"),
             }
         }
-        Error::NotFound { what: "tag, branch or id" | "tag" | "branch", ref name } => {
+        Error::NotFound { what: what @ ("tag, branch or id" | "tag" | "branch"), ref name } => {
             let names = names(session).unwrap_or_default();
-            match nearest(name, &names).as_slice() {
-                [] => error.into(),
-                nearest => {
-                    let hint = format!("the nearest are {}", nearest.join(", "));
-                    CommandError::from(error).hinted(hint)
-                }
+            let no_time = parse_time(name, context.now, &context.zone).err();
+            let nearest = nearest(name, &names);
+            let mut error = CommandError::from(error);
+            if !nearest.is_empty() {
+                error = error.hinted(format!("the nearest are {}", nearest.join(", ")));
+            }
+            // A word that is nothing else may have been meant as one.
+            match no_time.filter(|_| what == "tag, branch or id") {
+                Some(no_time) => error.hinted(no_time.to_string()),
+                None => error,
             }
         }
         other => other.into(),

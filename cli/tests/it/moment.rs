@@ -269,6 +269,13 @@ fn what_cannot_be_found_is_an_error_with_a_hint() {
     [stderr]
     error: there is no tag, branch or id 'basline'
     hint: the nearest are baseline, main, alt
+    hint: 'basline' is not a time: write for example '2 hours ago', 'yesterday 14:30' or '2025-01-20 14:30:00'
+    [exit 3]
+    ");
+    assert_snapshot!(environment.forge(["checkpoint", "show", "tag:basline"]), @r"
+    [stderr]
+    error: there is no tag 'basline'
+    hint: the nearest are baseline, main, alt
     [exit 3]
     ");
     assert_snapshot!(environment.forge(["checkpoint", "at", "tomorrow"]), @r"
@@ -280,7 +287,7 @@ fn what_cannot_be_found_is_an_error_with_a_hint() {
     environment.forge(["note", "add", "x"]).success();
     assert_snapshot!(environment.forge(["checkpoint", "at", "2026-02-01 13:00:05"]), @r"
     [stderr]
-    error: nothing is known at 2026-02-01 13:00:05 +01:00: the session 'later' begins at 2026-02-01 13:00:19 +01:00
+    error: nothing is known at 2026-02-01 13:00:05 +01:00: the session 'later' begins at 2026-02-01 13:00:20 +01:00
     hint: another session knows of that time: forge --session 'tensor' ...
     [exit 3]
     ");
