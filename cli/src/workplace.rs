@@ -317,17 +317,18 @@ pub fn point(context: &Context, session: &Session, moment: &Moment) -> Result<Po
         }
         Error::NotFound { what: what @ ("tag, branch or id" | "tag" | "branch"), ref name } => {
             let names = names(session).unwrap_or_default();
-            let no_time = parse_time(name, context.now, &context.zone).err();
             let nearest = nearest(name, &names);
-            let mut error = CommandError::from(error);
+            let mut hints = Vec::new();
             if !nearest.is_empty() {
-                error = error.hinted(format!("the nearest are {}", nearest.join(", ")));
+                hints.push(format!("the nearest are {}", nearest.join(", ")));
             }
             // A word that is nothing else may have been meant as one.
-            match no_time.filter(|_| what == "tag, branch or id") {
-                Some(no_time) => error.hinted(no_time.to_string()),
-                None => error,
+            if what == "tag, branch or id"
+                && let Err(no_time) = parse_time(name, context.now, &context.zone)
+            {
+                hints.push(no_time.to_string());
             }
+            hints.into_iter().fold(error.into(), CommandError::hinted)
         }
         other => other.into(),
     })
