@@ -118,6 +118,9 @@ pub(crate) fn remove(path: &Path) -> Result<bool, Error> {
     }
 }
 
+/// Of what is written beside those who sync records so much goes to the disk at once: who syncs one meanwhile waits for that, not for
+/// all of it.
+pub(crate) const PIECE_BYTES: u64 = 64 << 10;
 /// Of a file so much is given back at once.
 const FREED_BYTES: u64 = 128 << 10;
 

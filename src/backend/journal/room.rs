@@ -6,6 +6,7 @@
 
 use super::scan::Cursor;
 use super::{Journal, held, segment, sync};
+use crate::backend::files::PIECE_BYTES;
 use crate::backend::{Error, Position};
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -14,9 +15,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-/// So many zeros are written aside at once: whoever syncs a record meanwhile waits for the disk.
-const PIECE_BYTES: u64 = 64 << 10;
-/// Between two such pieces, so that who syncs a record meanwhile has its turn.
+/// Behind each piece of zeros ([`PIECE_BYTES`]) that is written aside, so that who syncs a record meanwhile has its turn.
 const PAUSE: Duration = Duration::from_micros(100);
 /// So many zeros are written behind a record that reaches beyond the room: one record in five or so then takes half as long again,
 /// and the others as long as in room that was made before.

@@ -1,5 +1,6 @@
 //! How RocksDB is set up. The figures that led here are in `docs/benchmarks.md`.
 
+use crate::backend::files::PIECE_BYTES;
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompressionType, InfoLogger, LogLevel,
     LruCacheOptions, Options,
@@ -15,9 +16,8 @@ const MB: usize = 1 << 20;
 const CACHE_BYTES: usize = 32 * MB;
 /// What an applier holds in memory before RocksDB writes it out by itself.
 const MEMORY_BYTES: usize = 32 * MB;
-/// A file is handed to the disk in pieces of this many bytes: whoever syncs a record meanwhile waits for one, not for all of it.
-pub(super) const PIECE_BYTES: u64 = 64 << 10;
-/// Between two such pieces whoever applies waits this many microseconds, so that who syncs a record meanwhile has its turn: 330 MB/s.
+/// Between two pieces ([`PIECE_BYTES`]) whoever applies waits this many microseconds, so that who syncs a record meanwhile has its
+/// turn: 330 MB/s.
 pub(super) const PIECE_MICROS: i64 = 200;
 /// Files open at once, per generation, of who writes one.
 const OPEN_FILES: i32 = 256;

@@ -4,7 +4,8 @@
 //! syncs a record meanwhile waits for that megabyte: 0.8 ms instead of 0.2. So it is synced piece by piece while it is written.
 
 use super::folder::is_table;
-use super::options::{PIECE_BYTES, PIECE_MICROS};
+use super::options::PIECE_MICROS;
+use crate::backend::files::PIECE_BYTES;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
