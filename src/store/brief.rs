@@ -377,6 +377,11 @@ pub fn title(kind: Kind, value: &Value) -> String {
         };
         Some(cut(preview))
     };
+    if kind == Kind::Tool {
+        let subject = ["path", "pattern", "address", "query"].iter().filter_map(text);
+        let words: Vec<String> = text(&"tool").into_iter().chain(subject).collect();
+        return cut(&words.join(" "));
+    }
     names.iter().find_map(text).unwrap_or_default()
 }
 
@@ -388,6 +393,17 @@ mod tests {
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_micros(1_770_000_000_000_000 + second * 1_000_000)
+    }
+
+    #[test]
+    fn the_title_of_a_tool_use_names_the_tool_and_what_it_was_used_on() {
+        let grep = Value::from([
+            ("tool", "Grep".into()),
+            ("pattern", "deadline".into()),
+            ("path", "src".into()),
+        ]);
+        assert_eq!(title(Kind::Tool, &grep), "Grep src deadline");
+        assert_eq!(title(Kind::Tool, &Value::from([("tool", "Skill".into())])), "Skill");
     }
 
     fn check(id: &str, status: &str, second: i64) -> Fact {

@@ -193,6 +193,8 @@ impl Tab {
                 Kind::Run,
                 Kind::Thread,
                 Kind::Inference,
+                Kind::Tool,
+                Kind::Notice,
             ],
         }
     }

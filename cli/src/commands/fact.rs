@@ -1,4 +1,4 @@
-//! `forge task`, `message`, `prompt`, `agent`: facts that only imports and hooks record.
+//! `forge task`, `message`, `prompt`, `agent`, `tool`, `notice`: facts that only imports and hooks record.
 
 use crate::args::select::FactCommand;
 use crate::context::Context;

@@ -108,6 +108,12 @@ pub enum Command {
     /// List and show sub-agents
     #[command(subcommand)]
     Agent(Later<FactCommand>),
+    /// List and show what an agent read, searched and fetched
+    #[command(subcommand)]
+    Tool(Later<FactCommand>),
+    /// List and show what the session was told: diagnostics, links, limits
+    #[command(subcommand)]
+    Notice(Later<FactCommand>),
     /// List and show what rules read in messages, agree with it or put it aside
     #[command(subcommand)]
     Inference(Later<inference::InferenceCommand>),
@@ -214,6 +220,8 @@ impl Command {
             Self::Message(command) => fact::run(Kind::Message, command, context),
             Self::Prompt(command) => fact::run(Kind::Prompt, command, context),
             Self::Agent(command) => fact::run(Kind::Agent, command, context),
+            Self::Tool(command) => fact::run(Kind::Tool, command, context),
+            Self::Notice(command) => fact::run(Kind::Notice, command, context),
             Self::Inference(command) => inference::run(command, context),
             Self::Branch(command) => branch::run(command, context),
             Self::Blame(args) => blame::run(args, context),

@@ -169,6 +169,8 @@ const fn columns(kind: Kind) -> &'static [&'static str] {
         Kind::Task => &["status", "owner"],
         Kind::Agent => &["type", "status"],
         Kind::Inference => &["rule", "promoted"],
+        Kind::Tool => &["tool", "outcome"],
+        Kind::Notice => &["type"],
         Kind::Code => &["lines_added", "lines_removed"],
         _ => &[],
     }
@@ -254,6 +256,8 @@ impl Report for Entities {
             Kind::Task => "forge.task.list/1",
             Kind::Agent => "forge.agent.list/1",
             Kind::Inference => "forge.inference.list/1",
+            Kind::Tool => "forge.tool.list/1",
+            Kind::Notice => "forge.notice.list/1",
             _ => Self::SCHEMA,
         }
     }
@@ -314,6 +318,8 @@ impl Report for Shown {
             Kind::Task => "forge.task.show/1",
             Kind::Agent => "forge.agent.show/1",
             Kind::Inference => "forge.inference.show/1",
+            Kind::Tool => "forge.tool.show/1",
+            Kind::Notice => "forge.notice.show/1",
             _ => Self::SCHEMA,
         }
     }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 /// The kinds in the order of the arrays in a document.
-const ORDER: [Kind; 22] = [
+const ORDER: [Kind; 24] = [
     Kind::Hypothesis,
     Kind::Evidence,
     Kind::Belief,
@@ -30,6 +30,8 @@ const ORDER: [Kind; 22] = [
     Kind::Measurement,
     Kind::Agent,
     Kind::Inference,
+    Kind::Tool,
+    Kind::Notice,
     Kind::Item,
     Kind::Output,
     Kind::Progress,

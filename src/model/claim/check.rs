@@ -2,7 +2,8 @@
 
 use super::{
     Agent, Belief, CodeState, Dependency, Evidence, ExecutedCommand, Field, Gap, Hypothesis,
-    Inference, Measurement, Message, Note, Prompt, Shape, Task, VerificationResult,
+    Inference, Measurement, Message, Note, Notice, Prompt, Shape, Task, ToolUse,
+    VerificationResult,
 };
 use crate::model::{Kind, Value};
 use std::fmt;
@@ -124,6 +125,8 @@ pub fn check(kind: Kind, value: &Value) -> Result<Value, InvalidField> {
         Kind::Task => Task::from_value(value)?.to_value(),
         Kind::Agent => Agent::from_value(value)?.to_value(),
         Kind::Inference => Inference::from_value(value)?.to_value(),
+        Kind::Tool => ToolUse::from_value(value)?.to_value(),
+        Kind::Notice => Notice::from_value(value)?.to_value(),
         Kind::Output
         | Kind::Item
         | Kind::Progress
@@ -158,6 +161,8 @@ pub fn is_checked(kind: Kind, value: &Value) -> bool {
         Kind::Task => Task::is_written(value),
         Kind::Agent => Agent::is_written(value),
         Kind::Inference => Inference::is_written(value),
+        Kind::Tool => ToolUse::is_written(value),
+        Kind::Notice => Notice::is_written(value),
         Kind::Output
         | Kind::Item
         | Kind::Progress
@@ -209,6 +214,8 @@ pub fn fields(kind: Kind) -> &'static [Field] {
         Kind::Task => Task::FIELDS,
         Kind::Agent => Agent::FIELDS,
         Kind::Inference => Inference::FIELDS,
+        Kind::Tool => ToolUse::FIELDS,
+        Kind::Notice => Notice::FIELDS,
         Kind::Output => unchecked! {
             "item": "The item it was made for.",
             "step": "The step that made it.",

@@ -10,12 +10,14 @@ record! {
         "path" => path: Text,
         /// What an edit changed, as a unified diff.
         "patch" => patch: Text,
-        /// The tool that made an edit.
+        /// The tool that made an edit; `outside` if it was made beside the agent.
         "tool" => tool: Text,
         /// How many lines an edit added.
         "lines_added" => lines_added: u64,
         /// How many lines an edit took away.
         "lines_removed" => lines_removed: u64,
+        /// A part of the file after an edit whose patch is not known.
+        "snippet" => snippet: Text,
         /// What the file held before.
         "original_file" => original_file: Text,
         /// Whether a person changed what the agent proposed.

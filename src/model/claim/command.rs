@@ -14,8 +14,12 @@ words! {
         Refused = "refused",
         /// It was stopped.
         Interrupted = "interrupted",
+        /// It was stopped because it took too long.
+        TimedOut = "timed_out",
         /// It went on in the background.
         Background = "background",
+        /// The record does not say.
+        Unknown = "unknown",
     }
 }
 

@@ -1,6 +1,7 @@
 //! What was said: facts that are handed on as they are found, so that only their types are checked.
 
 use super::field::{Text, record};
+use super::word::words;
 use crate::model::Value;
 
 record! {
@@ -22,6 +23,14 @@ record! {
         "cwd" => cwd: Text,
         /// The sub-agent it belongs to.
         "agent" => agent: String,
+        /// Tokens the model read that no cache held.
+        "input_tokens" => input_tokens: u64,
+        /// Tokens the model wrote.
+        "output_tokens" => output_tokens: u64,
+        /// Tokens the model read from a cache.
+        "cache_read_tokens" => cache_read_tokens: u64,
+        /// Tokens the model wrote into a cache.
+        "cache_creation_tokens" => cache_creation_tokens: u64,
     }
 }
 
@@ -54,6 +63,70 @@ record! {
         "result" => result: Text,
         /// What has become of it, in the agent's own word.
         "status" => status: Text,
+    }
+}
+
+record! {
+    /// A use of a tool that is no command, edit, task or sub-agent.
+    ToolUse, Tool {
+        /// The tool, as the agent names it.
+        "tool" => tool: Text,
+        /// The file or folder it was used on.
+        "path" => path: Text,
+        /// The pattern it searched for.
+        "pattern" => pattern: Text,
+        /// The address it fetched.
+        "address" => address: Text,
+        /// The question it was asked.
+        "query" => query: Text,
+        /// All that it was given.
+        "input" => input: Value,
+        /// How it ended.
+        "outcome" => outcome: ToolOutcome,
+        /// Why it was refused or failed.
+        "reason" => reason: Text,
+        /// What the person answered, by question.
+        "answers" => answers: Value,
+        /// The plan it was given to show.
+        "plan" => plan: Text,
+        /// When it was asked for; it ended at the fact's own time.
+        "called_at" => called_at: Text,
+        /// How long it took, in milliseconds.
+        "duration_ms" => duration_ms: u64,
+        /// The sub-agent that used it.
+        "agent" => agent: String,
+    }
+}
+
+words! {
+    /// How the use of a tool ended.
+    ToolOutcome, "tool outcome" {
+        /// With a result.
+        Finished = "finished",
+        /// With an error.
+        Failed = "failed",
+        /// It was not allowed to run.
+        Refused = "refused",
+        /// It was stopped.
+        Interrupted = "interrupted",
+        /// The record does not say.
+        Unknown = "unknown",
+    }
+}
+
+record! {
+    /// Something the session was told that no person typed and no tool answered.
+    Notice, Notice {
+        /// What sort of notice: diagnostics, goal, link, mode, model, limit.
+        "type" => notice_type: Text,
+        /// What it says.
+        "text" => text: Text,
+        /// The file it is about.
+        "path" => path: Text,
+        /// The address it names.
+        "address" => address: Text,
+        /// The sub-agent that was told.
+        "agent" => agent: String,
     }
 }
 

@@ -30,7 +30,7 @@ pub use check::{
 };
 pub use code::CodeState;
 pub use command::{CommandOutcome, ExecutedCommand};
-pub use conversation::{Agent, Inference, Message, Prompt};
+pub use conversation::{Agent, Inference, Message, Notice, Prompt, ToolOutcome, ToolUse};
 pub use dependency::{Dependency, DependencyType};
 pub use evidence::{Evidence, EvidenceKind};
 pub use field::{Confidence, Field, Scalar, Shape, Strength, Text};
@@ -58,4 +58,5 @@ pub const VOCABULARIES: &[Vocabulary] = &[
     Vocabulary::of::<Effort>(),
     Vocabulary::of::<VerificationStatus>(),
     Vocabulary::of::<CommandOutcome>(),
+    Vocabulary::of::<ToolOutcome>(),
 ];

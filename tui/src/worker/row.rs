@@ -40,6 +40,9 @@ pub(super) fn says(kind: Kind, value: &Value) -> String {
         let part = |name| value.field(name).map(text_of).unwrap_or_default();
         said = format!("{said} = {} {}", part("value"), part("unit"));
     }
+    if kind == Kind::Tool {
+        said = forge_store::store::title(kind, value);
+    }
     if kind == Kind::Dependency {
         let part = |name| value.field(name).map(text_of).unwrap_or_default();
         let how = value.field("type").map_or_else(|| "requires".to_owned(), text_of);

@@ -213,6 +213,8 @@ fn fact_item(fact: &Fact, new: bool) -> Item {
             _ => String::new(),
         },
         Kind::Measurement | Kind::Inference => String::new(),
+        Kind::Tool => text("outcome").unwrap_or_default(),
+        Kind::Notice => text("type").unwrap_or_default(),
         _ => text("status").unwrap_or_default().replace('_', " "),
     };
     let tone = match status.as_str() {
