@@ -252,18 +252,27 @@ impl Session {
         Ok(checkpoint::list(view, self.number, &filter)?.into_iter().next())
     }
 
-    /// A word can be a tag, a branch or the beginning of an id; in this order.
+    /// The moment, in which a number that is no tag, no branch and no beginning of an id here is the time that it can be.
+    ///
+    /// # Errors
+    /// [`Error::Ambiguous`], and as every read.
+    pub fn settle(&self, moment: Moment) -> Result<Moment> {
+        let MomentBase::Name(named @ Named { time: Some(time), .. }) = &moment.base else {
+            return Ok(moment);
+        };
+        match self.called(&self.view()?, named)? {
+            Some(_) => Ok(moment),
+            None => Ok(Moment { base: MomentBase::Time(*time), ..moment }),
+        }
+    }
+
+    /// A word can be a tag, a branch, the beginning of an id or a time; in this order.
     fn of_name(&self, view: &View, named: &Named) -> Result<Point> {
-        if let Some(checkpoint) = self.newest_tagged(view, &named.name)? {
-            return self.point_of(view, checkpoint);
-        }
-        if let Some(branch) = session_refs(&view.refs, self.number)?.branch_named(&named.name) {
-            return self.of_branch(view, branch);
-        }
-        if let Some(prefix) = &named.id
-            && let Some(point) = self.of_id(view, prefix)?
-        {
+        if let Some(point) = self.called(view, named)? {
             return Ok(point);
+        }
+        if let Some(time) = &named.time {
+            return self.of_time(view, time.time, None);
         }
         match &named.time_error {
             Some(TimeError::Number { text }) => Err(Error::invalid(format!(
@@ -272,6 +281,20 @@ impl Session {
             ))),
             Some(error) => Err(Error::invalid(error.to_string())),
             None => Err(Error::not_found("tag, branch or id", named.name.clone())),
+        }
+    }
+
+    /// The tag, the branch or the id that a word names.
+    fn called(&self, view: &View, named: &Named) -> Result<Option<Point>> {
+        if let Some(checkpoint) = self.newest_tagged(view, &named.name)? {
+            return self.point_of(view, checkpoint).map(Some);
+        }
+        if let Some(branch) = session_refs(&view.refs, self.number)?.branch_named(&named.name) {
+            return self.of_branch(view, branch).map(Some);
+        }
+        match &named.id {
+            Some(prefix) => self.of_id(view, prefix),
+            None => Ok(None),
         }
     }
 

@@ -1,89 +1,86 @@
-//! Times that begin with a date: `2025-01-20`, `2025-01-20 14:30`, RFC 3339, RFC 9557, RFC 2822.
+//! Times that begin with a date of digits: `2025-01-20`, `2025-01-20 14:30`, `20250120T143000Z`, RFC 3339, RFC 9557.
 
 use super::clock;
 use super::cursor::Cursor;
 use super::day::read_weekday;
 use super::error::Fault;
+use super::month::month_name;
 use super::offset::{self, ZoneSuffix};
 use super::point::ResolvedTime;
 use super::zone::{self, InGap};
 use chrono::{Datelike, NaiveDate, NaiveTime, TimeZone, Weekday};
 
-const DATES: &str = "'2025-01-20' or '2025-01-20 14:30'";
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
+pub(super) const DATES: &str = "'2025-01-20' or '2025-01-20 14:30'";
 
-/// Reads `2025-01-20` and what may stand behind it; `None` if the text does not begin with a year.
+/// Reads `2025-01-20` or `20250120` with what may follow, after a weekday or alone; `None` if the text does not begin
+/// with a date of digits.
 pub(super) fn read<Tz: TimeZone>(
     mut cursor: Cursor<'_>,
     zone: &Tz,
 ) -> Result<Option<ResolvedTime>, Fault> {
-    let year = cursor.digits();
-    if year.len() != 4 || !cursor.is_before_digit('-') {
-        return Ok(None);
-    }
-    let syntax = |cursor: Cursor<'_>| Fault::syntax(cursor.rest());
-    cursor.eat('-');
-    let month = cursor.two_digits().ok_or_else(|| syntax(cursor))?;
-    if !cursor.eat('-') {
-        return Err(syntax(cursor));
-    }
-    let day = cursor.two_digits().ok_or_else(|| syntax(cursor))?;
-    let date = date(year, month, day)?;
-    if cursor.is_before_digit('t') || cursor.is_before_digit('T') {
+    let weekday = read_weekday_before(&mut cursor);
+    let Some(date) = read_date(&mut cursor)? else { return Ok(None) };
+    check_weekday(weekday, date)?;
+    let is_joined = cursor.is_before_digit('t') || cursor.is_before_digit('T');
+    let clock = if is_joined {
         cursor.eat('t');
-        let clock = clock::read(&mut cursor)?.ok_or_else(|| syntax(cursor))?;
-        return finish(cursor, zone, date, Some(clock)).map(Some);
-    }
-    let clock = read_clock(&mut cursor)?;
+        let at_clock = cursor;
+        let clock = clock::read_basic(&mut cursor)?;
+        Some(clock.ok_or_else(|| Fault::syntax(at_clock.rest()))?)
+    } else {
+        read_clock(&mut cursor)?
+    };
     finish(cursor, zone, date, clock).map(Some)
 }
 
-/// Reads `Mon, 20 Jan 2025 14:30:00 +0100`, of which the weekday, the clock and the zone may be left out; `None` if
-/// the text does not begin with a day and a month's name.
-pub(super) fn read_mail<Tz: TimeZone>(
-    mut cursor: Cursor<'_>,
-    zone: &Tz,
-) -> Result<Option<ResolvedTime>, Fault> {
-    let weekday = read_weekday(&mut cursor);
-    if weekday.is_some() {
-        cursor.eat(',');
-        cursor.skip_spaces();
-    }
-    let day = cursor.digits();
+/// Reads the weekday in front of a date, with the comma after it.
+pub(super) fn read_weekday_before(cursor: &mut Cursor<'_>) -> Option<Weekday> {
+    let weekday = read_weekday(cursor)?;
+    cursor.eat(',');
     cursor.skip_spaces();
-    let month = cursor.letters();
-    let Some(month) = month_by_name(month).filter(|_| (1..=2).contains(&day.len())) else {
-        return Ok(None);
-    };
-    cursor.skip_spaces();
-    let at_year = cursor;
+    Some(weekday)
+}
+
+/// Reads `2025-01-20` or `20250120`; `None`, and nothing read, if neither is here.
+fn read_date(cursor: &mut Cursor<'_>) -> Result<Option<NaiveDate>, Fault> {
+    let start = *cursor;
     let year = cursor.digits();
-    if year.len() != 4 {
-        return Err(Fault::syntax(at_year.rest()));
+    if year.len() == 8 && is_date_end(*cursor)? {
+        let (year, rest) = year.split_at(4);
+        let mut rest = [&rest[..2], &rest[2..]].into_iter().map(str::parse);
+        let mut next =
+            || rest.next().and_then(Result::ok).ok_or_else(|| Fault::syntax(start.rest()));
+        return date(year, next()?, next()?).map(Some);
     }
-    let day = day.parse().map_err(|_| Fault::syntax(at_year.rest()))?;
-    let date = date(year, month, day)?;
-    if let Some(said) = weekday.filter(|said| *said != date.weekday()) {
-        return Err(Fault::impossible(
+    if year.len() != 4 || !cursor.is_before_digit('-') {
+        *cursor = start;
+        return Ok(None);
+    }
+    cursor.eat('-');
+    let syntax = |cursor: Cursor<'_>| Fault::syntax(cursor.rest());
+    let month = cursor.two_digits().ok_or_else(|| syntax(*cursor))?;
+    if !cursor.eat('-') {
+        return Err(syntax(*cursor));
+    }
+    let day = cursor.two_digits().ok_or_else(|| syntax(*cursor))?;
+    date(year, month, day).map(Some)
+}
+
+/// Whether eight digits before this are a date and not the count of a unit: nothing or a clock time follows.
+fn is_date_end(mut cursor: Cursor<'_>) -> Result<bool, Fault> {
+    let is_joined = cursor.is_before_digit('t') || cursor.is_before_digit('T');
+    Ok(cursor.is_end() || is_joined || read_clock(&mut cursor)?.is_some())
+}
+
+/// Refuses a weekday that is not that of the date.
+pub(super) fn check_weekday(said: Option<Weekday>, date: NaiveDate) -> Result<(), Fault> {
+    match said.filter(|said| *said != date.weekday()) {
+        None => Ok(()),
+        Some(said) => Err(Fault::impossible(
             format!("{date} is a {}, not a {}", weekday_name(date.weekday()), weekday_name(said)),
             DATES,
-        ));
+        )),
     }
-    let clock = read_clock(&mut cursor)?;
-    finish(cursor, zone, date, clock).map(Some)
 }
 
 /// Reads ` 14:30`, `, 14:30` or ` at 14:30`, or nothing.
@@ -105,7 +102,8 @@ fn read_clock(cursor: &mut Cursor<'_>) -> Result<Option<NaiveTime>, Fault> {
     Ok(clock)
 }
 
-fn finish<Tz: TimeZone>(
+/// Reads the zone at the end, and gives the point that the local time names.
+pub(super) fn finish<Tz: TimeZone>(
     mut cursor: Cursor<'_>,
     zone: &Tz,
     date: NaiveDate,
@@ -126,25 +124,16 @@ fn finish<Tz: TimeZone>(
     }
 }
 
-fn date(year: &str, month: u32, day: u32) -> Result<NaiveDate, Fault> {
+pub(super) fn date(year: &str, month: u32, day: u32) -> Result<NaiveDate, Fault> {
     let year: i32 = year.parse().map_err(|_| Fault::syntax(year))?;
     NaiveDate::from_ymd_opt(year, month, day).ok_or_else(|| {
-        let name = usize::try_from(month).ok().and_then(|month| MONTHS.get(month.wrapping_sub(1)));
+        let name = month_name(month);
         let problem = name.map_or_else(
             || format!("there is no month {month}"),
             |name| format!("{name} {year} has no day {day}"),
         );
         Fault::impossible(problem, DATES)
     })
-}
-
-fn month_by_name(name: &str) -> Option<u32> {
-    let is_named = |month: &&str| {
-        month.eq_ignore_ascii_case(name)
-            || month[..3].eq_ignore_ascii_case(name)
-            || (name.eq_ignore_ascii_case("sept") && month.starts_with("Sept"))
-    };
-    (1..).zip(&MONTHS).find(|(_, month)| is_named(month)).map(|(number, _)| number)
 }
 
 const fn weekday_name(day: Weekday) -> &'static str {

@@ -46,6 +46,29 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Option<NaiveTime>, Fault> 
             return Ok(None);
         }
     };
+    time((hour, minute, second), micros).map(Some)
+}
+
+/// Reads a time of day after a `T`, which may also be written without colons (ISO 8601): `143000`, `1430`, `14`.
+pub(super) fn read_basic(cursor: &mut Cursor<'_>) -> Result<Option<NaiveTime>, Fault> {
+    if let Some(found) = read(cursor)? {
+        return Ok(Some(found));
+    }
+    let mut after = *cursor;
+    let digits = after.digits();
+    if !matches!(digits.len(), 2 | 4 | 6) {
+        return Ok(None);
+    }
+    let part = |at: usize| digits.get(at..at + 2).map_or(Ok(0), str::parse::<u32>);
+    let parts = || Ok::<_, std::num::ParseIntError>((part(0)?, part(2)?, part(4)?));
+    let parts = parts().map_err(|_| Fault::syntax(cursor.rest()))?;
+    let micros = if digits.len() == 6 { read_fraction(&mut after) } else { 0 };
+    *cursor = after;
+    time(parts, micros).map(Some)
+}
+
+/// The time of day of these hours, minutes, seconds and microseconds.
+fn time((hour, minute, second): (u32, u32, u32), micros: u32) -> Result<NaiveTime, Fault> {
     if second == 60 {
         return Err(Fault::impossible(
             "leap seconds are not counted",
@@ -60,7 +83,6 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Option<NaiveTime>, Fault> 
         format!("there is no second {second}")
     };
     NaiveTime::from_hms_micro_opt(hour, minute, second, micros)
-        .map(Some)
         .ok_or_else(|| Fault::impossible(problem, EXAMPLES))
 }
 

@@ -56,6 +56,19 @@ impl<'a> Cursor<'a> {
         found
     }
 
+    /// Reads these words if they stand here with spaces between them, whatever their case; else nothing.
+    pub(super) fn eat_words(&mut self, words: &[&str]) -> bool {
+        let mut after = *self;
+        let found = words.iter().all(|word| {
+            after.skip_spaces();
+            after.eat_word(word)
+        });
+        if found {
+            *self = after;
+        }
+        found
+    }
+
     /// Reads ASCII letters, as many as there are.
     pub(super) fn letters(&mut self) -> &'a str {
         self.take_while(|character| character.is_ascii_alphabetic())

@@ -32,8 +32,8 @@ const WEEKDAYS: [(&str, Weekday); 18] = [
 
 #[derive(Clone, Copy, Debug)]
 enum Day {
-    Today,
-    Yesterday,
+    /// So many days ago.
+    Ago(u32),
     /// The most recent one, which may be today.
     Recent(Weekday),
     /// The last one before today.
@@ -51,7 +51,9 @@ pub(super) fn read<Tz: TimeZone>(
     now: Timestamp,
     zone: &Tz,
 ) -> Result<Option<ResolvedTime>, Fault> {
-    refuse_stretch(cursor)?;
+    if !eat_last_before_clock(&mut cursor) {
+        refuse_stretch(cursor)?;
+    }
     let mut day = read_day(&mut cursor)?;
     if day.is_some() {
         cursor.skip_spaces();
@@ -89,14 +91,19 @@ pub(super) fn read<Tz: TimeZone>(
     .map(Some)
 }
 
-/// Reads `today`, `yesterday`, `friday`, `on friday` or `last friday`.
+/// Reads `today`, `yesterday`, `the day before yesterday`, `friday`, `on friday` or `last friday`.
 fn read_day(cursor: &mut Cursor<'_>) -> Result<Option<Day>, Fault> {
     let start = *cursor;
     if cursor.eat_word("today") {
-        return Ok(Some(Day::Today));
+        return Ok(Some(Day::Ago(0)));
     }
     if cursor.eat_word("yesterday") {
-        return Ok(Some(Day::Yesterday));
+        return Ok(Some(Day::Ago(1)));
+    }
+    if cursor.eat_words(&["the", "day", "before", "yesterday"])
+        || cursor.eat_words(&["day", "before", "yesterday"])
+    {
+        return Ok(Some(Day::Ago(2)));
     }
     if cursor.eat_word("tomorrow") {
         return Err(Fault::Future(None));
@@ -111,6 +118,18 @@ fn read_day(cursor: &mut Cursor<'_>) -> Result<Option<Day>, Fault> {
         return Ok(None);
     };
     Ok(Some(if is_last { Day::Last(weekday) } else { Day::Recent(weekday) }))
+}
+
+/// Reads the `last` of `last 11:00`, which a clock time alone means anyway.
+fn eat_last_before_clock(cursor: &mut Cursor<'_>) -> bool {
+    let mut after = *cursor;
+    let is_last = after.eat_word("last");
+    after.skip_spaces();
+    let is_found = is_last && matches!(clock::read(&mut after.clone()), Ok(Some(_)));
+    if is_found {
+        *cursor = after;
+    }
+    is_found
 }
 
 /// Refuses `last week`, `this morning`, `tonight` and `next friday`, which name no point up to now.
@@ -165,8 +184,7 @@ fn settle<Tz: TimeZone>(
     let days_ago = |days: u32| today.checked_sub_days(Days::new(u64::from(days)));
     let since = |weekday| today.weekday().days_since(weekday);
     match day {
-        Some(Day::Today) => on(Some(today)),
-        Some(Day::Yesterday) => on(days_ago(1)),
+        Some(Day::Ago(days)) => on(days_ago(days)),
         Some(Day::Last(weekday)) => on(days_ago(match since(weekday) {
             0 => 7,
             days => days,

@@ -10,6 +10,7 @@ mod cursor;
 mod day;
 mod error;
 mod moment;
+mod month;
 mod named;
 mod offset;
 mod point;

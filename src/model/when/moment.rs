@@ -158,6 +158,11 @@ fn read_base<Tz: TimeZone>(
     }
     let id = IdPrefix::parse(base);
     let time_error = match parse_time(base, now, zone) {
+        // Digits alone are more often the beginning of an id than a time.
+        Ok(time) if base.bytes().all(|byte| byte.is_ascii_digit()) => {
+            let name = base.to_owned();
+            return Ok(MomentBase::Name(Named { name, id, time: Some(time), time_error: None }));
+        }
         Ok(time) => return Ok(MomentBase::Time(time)),
         Err(error) if error.is_unread() || id.is_some() => error,
         Err(error) => return Err(error.into()),
@@ -170,7 +175,7 @@ fn read_base<Tz: TimeZone>(
     }
     let begins_like_one = !matches!(time_error, TimeError::Unreadable { rest: None, .. });
     let time_error = begins_like_one.then_some(time_error);
-    Ok(MomentBase::Name(Named { name: base.to_owned(), id, time_error }))
+    Ok(MomentBase::Name(Named { name: base.to_owned(), id, time: None, time_error }))
 }
 
 fn is_head(text: &str) -> bool {

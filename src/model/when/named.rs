@@ -1,6 +1,7 @@
 //! Names: of branches and tags, and the beginnings of ids.
 
 use super::error::TimeError;
+use super::point::ResolvedTime;
 use std::fmt;
 
 /// The beginning of an id, or a whole one: 4 to 64 hexadecimal digits in lower case.
@@ -43,13 +44,15 @@ impl fmt::Display for IdPrefix {
     }
 }
 
-/// A word that can be several things. They are tried in this order: a tag, a branch, the beginning of an id.
+/// A word that can be several things. They are tried in this order: a tag, a branch, the beginning of an id, a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// The word.
     pub name: String,
     /// The beginning of an id it could be.
     pub id: Option<IdPrefix>,
+    /// The time it could be, if it is a number such as `20250120`.
+    pub time: Option<ResolvedTime>,
     /// Why it is not a time, if it begins like one: what to say where nothing has that name.
     pub time_error: Option<TimeError>,
 }

@@ -10,13 +10,15 @@ pub(super) enum ZoneSuffix {
     Offset(FixedOffset),
 }
 
-/// Reads `Z`, `UTC`, `GMT`, `+01:00`, `+0100`, `+01`, each with RFC 9557's brackets behind, or nothing.
+/// Reads `Z`, `UTC`, `GMT`, `+01:00`, `+0100`, `+01`, `+0100 CET`, each with RFC 9557's brackets behind, or nothing.
 pub(super) fn read_suffix(cursor: &mut Cursor<'_>) -> Result<ZoneSuffix, Fault> {
     let start = *cursor;
     cursor.skip_spaces();
     let mut offset = None;
     if matches!(cursor.peek(), Some('+' | '-')) {
-        offset = Some(read_offset(cursor)?);
+        let fixed = read_offset(cursor)?;
+        pass_abbreviation(cursor, fixed)?;
+        offset = Some(fixed);
     } else if cursor.peek().is_some_and(|next| next.is_ascii_alphabetic()) {
         let name = cursor.take_while(is_zone_character);
         offset = Some(utc_by_name(name).ok_or_else(|| named(name, start.rest()))?);
@@ -43,6 +45,26 @@ pub(super) fn read_suffix(cursor: &mut Cursor<'_>) -> Result<ZoneSuffix, Fault> 
         *cursor = start;
     }
     Ok(offset.map_or(ZoneSuffix::Local, ZoneSuffix::Offset))
+}
+
+/// Passes over the zone's abbreviation after an offset, which decides: the `CEST` of `+0200 CEST`.
+fn pass_abbreviation(cursor: &mut Cursor<'_>, offset: FixedOffset) -> Result<(), Fault> {
+    let mut after = *cursor;
+    after.skip_spaces();
+    let name = after.letters();
+    let is_abbreviation =
+        (3..=5).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_uppercase());
+    if !is_abbreviation || after.peek().is_some_and(is_zone_character) {
+        return Ok(());
+    }
+    if utc_by_name(name).is_some_and(|utc| utc != offset) {
+        return Err(Fault::impossible(
+            format!("the offset {offset} is not that of {name}"),
+            "'2025-01-20 14:30:00 +01:00' or '2025-01-20 14:30:00 UTC'",
+        ));
+    }
+    *cursor = after;
+    Ok(())
 }
 
 enum Bracket {

@@ -2,12 +2,15 @@
 
 use super::cursor::Cursor;
 use super::error::{Fault, TimeError, quoted};
-use super::{civil, clock, day, span, zone, zone::ZoneNote};
+use super::{civil, clock, day, month, offset, span, zone, zone::ZoneNote};
 use crate::model::Timestamp;
 use chrono::TimeZone;
 
 /// No time takes more bytes to write.
 pub(super) const MAX_TEXT: usize = 200;
+
+/// The digits of the seconds since 1970, from 2001 to 2286.
+const EPOCH_DIGITS: usize = 10;
 
 /// The point in time a text names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,11 +53,12 @@ pub fn parse_time<Tz: TimeZone>(
     if text.len() > MAX_TEXT {
         return Err(TimeError::TooLong { text: quoted(text) });
     }
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    if whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {
-        return Err(TimeError::Number { text: quoted(text) });
-    }
-    let resolved = read(Cursor::new(text), now, zone).map_err(|fault| fault.in_text(text))?;
+    let resolved = if is_number(text) {
+        read_number(text, zone).ok_or_else(|| TimeError::Number { text: quoted(text) })?
+    } else {
+        let written = without_distance(text, now, zone);
+        read(Cursor::new(written), now, zone).map_err(|fault| fault.in_text(text))?
+    };
     if resolved.time > now {
         return Err(TimeError::Future { text: quoted(text), time: Some(resolved.time) });
     }
@@ -69,13 +73,13 @@ fn read<Tz: TimeZone>(
     if cursor.rest().eq_ignore_ascii_case("now") {
         return Ok(ResolvedTime { time: now, note: None });
     }
-    if cursor.peek() == Some('@') {
+    if cursor.peek() == Some('@') || is_raw_epoch(cursor) {
         return read_epoch(cursor);
     }
     if let Some(found) = civil::read(cursor, zone)? {
         return Ok(found);
     }
-    if let Some(found) = civil::read_mail(cursor, zone)? {
+    if let Some(found) = month::read(cursor, zone)? {
         return Ok(found);
     }
     if let Some(found) = span::read_relative(cursor, now, zone)? {
@@ -84,7 +88,35 @@ fn read<Tz: TimeZone>(
     day::read(cursor, now, zone)?.ok_or_else(|| Fault::syntax(cursor.rest()))
 }
 
-/// Reads `@1737383400.25`, seconds since 1970 in UTC.
+/// Whether the text has digits only, with at most one point between them.
+fn is_number(text: &str) -> bool {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit())
+}
+
+/// Reads a number that can be one time only: `20250120`, or ten digits of seconds since 1970 (2001 to 2286).
+fn read_number<Tz: TimeZone>(text: &str, zone: &Tz) -> Option<ResolvedTime> {
+    let cursor = Cursor::new(text);
+    if text.split('.').next().is_some_and(|whole| whole.len() == EPOCH_DIGITS) {
+        return read_epoch(cursor).ok();
+    }
+    civil::read(cursor, zone).ok().flatten()
+}
+
+/// The time without the distance that forge shows after it: `2025-01-20 14:30:00 +01:00 (2 h 5 min ago)`.
+fn without_distance<'a, Tz: TimeZone>(text: &'a str, now: Timestamp, zone: &Tz) -> &'a str {
+    let Some((front, distance)) = text.strip_suffix(')').and_then(|text| text.rsplit_once(" ("))
+    else {
+        return text;
+    };
+    let is_distance = distance == "now"
+        || distance.ends_with(" ago")
+            && matches!(span::read_relative(Cursor::new(distance), now, zone), Ok(Some(_)));
+    if is_distance { front.trim_ascii_end() } else { text }
+}
+
+/// Reads seconds since 1970 in UTC: `@1737383400.25`, and without the `@` as `git log --date=raw` writes them:
+/// `1737383400 +0100`, where the offset says nothing of the time.
 fn read_epoch(mut cursor: Cursor<'_>) -> Result<ResolvedTime, Fault> {
     cursor.eat('@');
     let is_before = cursor.eat('-');
@@ -94,6 +126,10 @@ fn read_epoch(mut cursor: Cursor<'_>) -> Result<ResolvedTime, Fault> {
     }
     let seconds: i64 = digits.parse().map_err(|_| Fault::OutOfRange)?;
     let fraction = i64::from(clock::read_fraction(&mut cursor));
+    cursor.skip_spaces();
+    if matches!(cursor.peek(), Some('+' | '-')) {
+        offset::read_suffix(&mut cursor)?;
+    }
     if !cursor.is_end() {
         return Err(Fault::syntax(cursor.rest()));
     }
@@ -103,4 +139,12 @@ fn read_epoch(mut cursor: Cursor<'_>) -> Result<ResolvedTime, Fault> {
         .ok_or(Fault::OutOfRange)?;
     let time = zone::in_range(if is_before { -micros } else { micros })?;
     Ok(ResolvedTime { time, note: None })
+}
+
+/// Whether the text begins as `1737383400 +0100` does.
+fn is_raw_epoch(mut cursor: Cursor<'_>) -> bool {
+    let is_epoch = cursor.digits().len() == EPOCH_DIGITS;
+    let before = cursor.rest().len();
+    cursor.skip_spaces();
+    is_epoch && cursor.rest().len() < before && matches!(cursor.peek(), Some('+' | '-'))
 }

@@ -1,5 +1,7 @@
 //! Lengths of time: `2h30m`, `1 day, 3 hours`, `an hour`, `half an hour`, `1.5 hours`.
 
+use super::civil;
+use super::clock;
 use super::cursor::Cursor;
 use super::error::{DurationError, Fault, quoted};
 use super::point::{MAX_TEXT, ResolvedTime};
@@ -86,7 +88,7 @@ fn read_item(cursor: &mut Cursor<'_>) -> Result<Option<(Quantity, Unit)>, Fault>
     let mut after = *cursor;
     let Some(quantity) = read_quantity(&mut after)? else { return Ok(None) };
     after.skip_spaces();
-    let word = after.letters();
+    let word = unit_word(&mut after);
     if word == "M" {
         return Err(Fault::impossible(
             "'M' could be minutes or months",
@@ -96,6 +98,14 @@ fn read_item(cursor: &mut Cursor<'_>) -> Result<Option<(Quantity, Unit)>, Fault>
     let Some(unit) = unit(word) else { return Ok(None) };
     *cursor = after;
     Ok(Some((quantity, unit)))
+}
+
+/// Reads the letters of a unit. `µs` is written with a micro sign or a Greek letter.
+fn unit_word<'a>(cursor: &mut Cursor<'a>) -> &'a str {
+    if cursor.eat('\u{b5}') || cursor.eat('\u{3bc}') {
+        return if cursor.eat_word("s") { "us" } else { "" };
+    }
+    cursor.letters()
 }
 
 fn read_quantity(cursor: &mut Cursor<'_>) -> Result<Option<Quantity>, Fault> {
@@ -189,6 +199,31 @@ impl Span {
         Some(ResolvedTime { time, note })
     }
 
+    /// The clock time that follows (` at 14:00`) on the day so long before `now`, which a span of days or more names.
+    fn on_day<Tz: TimeZone>(
+        self,
+        mut cursor: Cursor<'_>,
+        now: Timestamp,
+        zone: &Tz,
+    ) -> Result<ResolvedTime, Fault> {
+        let rest = cursor.rest();
+        cursor.eat(',');
+        cursor.skip_spaces();
+        if cursor.eat_word("at") {
+            cursor.skip_spaces();
+        }
+        let clock = clock::read(&mut cursor)?.ok_or_else(|| Fault::syntax(rest))?;
+        if self.micros != 0 || self.months == 0 && self.days == 0 {
+            return Err(Fault::impossible(
+                "a clock time belongs to a day, not to hours or minutes ago",
+                "'3 days ago 14:00', 'yesterday 14:00' or '2 hours ago'",
+            ));
+        }
+        let day = self.before(now, zone).ok_or(Fault::OutOfRange)?.time;
+        let date = zone::local_time(zone, day.as_micros()).ok_or(Fault::OutOfRange)?.date();
+        civil::finish(cursor, zone, date, Some(clock))
+    }
+
     fn after<Tz: TimeZone>(self, now: Timestamp, zone: &Tz) -> Option<ResolvedTime> {
         let (day, note) = self.other_day(now, zone, |local, span| {
             local
@@ -214,7 +249,7 @@ impl Span {
     }
 }
 
-/// Reads `2 hours ago`, `10m`, `-2h`, `in 2 hours`, `2 hours from now`; `None` if the text does not begin as one.
+/// Reads `2 hours ago`, `10m`, `-2h`, `3 days ago at 14:00`, `in 2 hours`, `2 hours from now`; `None` if the text does not begin as one.
 pub(super) fn read_relative<Tz: TimeZone>(
     mut cursor: Cursor<'_>,
     now: Timestamp,
@@ -233,6 +268,7 @@ pub(super) fn read_relative<Tz: TimeZone>(
         let word = cursor.letters();
         cursor.skip_spaces();
         is_ahead = match word.to_ascii_lowercase().as_str() {
+            "ago" if !cursor.is_end() => return span.on_day(cursor, now, zone).map(Some),
             "ago" => false,
             "later" | "hence" => true,
             "from" if cursor.eat_word("now") => true,

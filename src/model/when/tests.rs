@@ -5,6 +5,7 @@ mod messages;
 mod moments;
 mod page;
 mod points;
+mod printed;
 mod zones;
 
 use super::*;
@@ -79,9 +80,10 @@ fn moment_outcome(text: &str) -> String {
             format!("branch {branch} at {}", describe(time, &BERLIN))
         }
         MomentBase::Name(Named { name, id: None, .. }) => format!("tag or branch {name}"),
-        MomentBase::Name(Named { name, id: Some(id), .. }) => {
+        MomentBase::Name(Named { name, id: Some(id), time, .. }) => {
             assert_eq!(name.to_ascii_lowercase(), id.as_str());
-            format!("tag, branch or id {id}")
+            let else_time = time.map(|time| format!(", else time {}", describe(time, &BERLIN)));
+            format!("tag, branch or id {id}{}", else_time.unwrap_or_default())
         }
         MomentBase::Tag(name) => format!("tag {name}"),
         MomentBase::Branch(name) => format!("branch {name}"),

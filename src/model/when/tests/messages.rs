@@ -7,7 +7,10 @@ fn every_refusal_says_what_could_be_written() {
     for text in [
         "",
         "soon",
-        "20250120",
+        "20250230",
+        "Jun 18 14:30",
+        "2 hours ago at 14:00",
+        "Wed Jun 18 14:30:00 CEST 2025",
         "2025-02-30",
         "14:30 CET",
         "last week",
@@ -81,6 +84,8 @@ fn durations_are_lengths_in_microseconds() {
         ("1d", 86_400_000_000),
         ("1 week", 604_800_000_000),
         ("an hour and 5 minutes", 3_900_000_000),
+        ("7 µs", 7),
+        ("7 \u{3bc}s", 7),
         ("0s", 0),
     ] {
         assert_eq!(parse_duration(text), Ok(micros), "{text}");

@@ -25,7 +25,14 @@ fn moments_are_read_as_what_they_name() {
         ("1.0.3", "tag or branch 1.0.3"),
         ("3rd-attempt", "tag or branch 3rd-attempt"),
         ("10m-run", "tag or branch 10m-run"),
-        ("20250120", "tag, branch or id 20250120"),
+        ("20250120", "tag, branch or id 20250120, else time 2025-01-20 00:00:00 +01:00"),
+        ("20250120~2", "tag, branch or id 20250120, else time 2025-01-20 00:00:00 +01:00, 2 back"),
+        ("1737383400", "tag, branch or id 1737383400, else time 2025-01-20 15:30:00 +01:00"),
+        ("20250230", "tag, branch or id 20250230"),
+        ("20250120T1430", "time 2025-01-20 14:30:00 +01:00"),
+        ("5may", "tag or branch 5may"),
+        ("jun18", "tag or branch jun18"),
+        ("20250120-baseline", "tag or branch 20250120-baseline"),
         ("2025", "tag, branch or id 2025"),
         ("42", "tag or branch 42"),
         // Ten digits of an id that end in 'd' are no number of days.
@@ -89,6 +96,9 @@ fn text_that_names_no_moment_is_refused() {
         ("in 2 hours", "future"),
         ("2030-01-01", "future"),
         ("2025-02-30", "impossible"),
+        ("Jun 18 14:30", "impossible"),
+        ("2 hours ago at 14:00", "impossible"),
+        ("Wed Jun 18 14:30:00 CEST 2025", "zone"),
         ("this morning", "stretch"),
         ("yesterday 14:30 or so", "unreadable"),
         ("time:baseline", "unreadable"),
@@ -116,7 +126,9 @@ fn name_that_begins_like_a_time_keeps_why_it_is_none() {
         MomentBase::Name(named) => named.time_error.as_ref().map(reason),
         other => panic!("{other:?}"),
     };
-    assert_eq!(reason_of("20250120"), Some("number"));
+    assert_eq!(reason_of("20250230"), Some("number"));
+    assert_eq!(reason_of("20991231"), Some("future"));
+    assert_eq!(reason_of("20250120"), None);
     assert_eq!(reason_of("2025-01-20-baseline"), Some("unreadable"));
     assert_eq!(reason_of("baseline"), None);
 }

@@ -1,0 +1,193 @@
+//! What other programs, and forge itself, print as a time is read.
+
+use super::*;
+use chrono::{DateTime, Utc};
+use proptest::prelude::*;
+
+#[test]
+fn what_git_log_prints_is_read() {
+    let at = "2025-06-18 14:30:00 +02:00";
+    check_times(
+        now(),
+        &BERLIN,
+        &[
+            ("Wed Jun 18 14:30:00 2025 +0200", at),
+            ("Wed Jun 18 14:30:00 2025", at),
+            ("2025-06-18 14:30:00 +0200", at),
+            ("2025-06-18T14:30:00+02:00", at),
+            ("2025-06-18T12:30:00Z", at),
+            ("Wed, 18 Jun 2025 14:30:00 +0200", at),
+            ("1750249800", at),
+            ("1750249800 +0200", at),
+            ("1750249800 -0500", at),
+            ("@1750249800 +0200", at),
+            ("2025-06-18", "2025-06-18 00:00:00 +02:00"),
+            ("Sun Jun 8 09:05:00 2025 +0200", "2025-06-08 09:05:00 +02:00"),
+            ("2 hours ago", "2025-06-18 14:45:30 +02:00"),
+            ("1 year, 2 months ago", "2024-04-18 16:45:30 +02:00"),
+        ],
+    );
+}
+
+#[test]
+fn what_date_and_ls_print_is_read() {
+    let at = "2025-06-18 16:30:00 +02:00";
+    check_times(
+        now(),
+        &BERLIN,
+        &[
+            ("Wed Jun 18 14:30:00 UTC 2025", at),
+            ("Wed Jun 18 14:30:00 GMT 2025", at),
+            ("Wed Jun 18 16:30:00 +02 2025", at),
+            ("Wed Jun 18 02:30:00 PM UTC 2025", at),
+            ("Wed 18 Jun 2025 02:30:00 PM UTC", at),
+            ("Wed 18 Jun 14:30:00 UTC 2025", at),
+            ("Sun Jun  8 14:30:00 UTC 2025", "2025-06-08 16:30:00 +02:00"),
+            ("Wed, 18 Jun 2025 14:30:00 +0000", at),
+            ("2025-06-18T14:30:00+00:00", at),
+            ("2025-06-18T14:30+00:00", at),
+            ("2025-06-18T14+00:00", "2025-06-18 16:00:00 +02:00"),
+            ("2025-06-18T14:30:00,250000000+00:00", "2025-06-18 16:30:00.25 +02:00"),
+            ("2025-06-18 14:30:00.250000000 +0000", "2025-06-18 16:30:00.25 +02:00"),
+            ("2025-06-18 14:30:00 +0000 UTC", at),
+            ("2025-06-18 16:30:00 +0200 CEST", at),
+            ("Wed 2025-06-18 14:30:00 UTC", at),
+            ("June 18, 2025 4:30 pm", at),
+            ("Jun 18 2025", "2025-06-18 00:00:00 +02:00"),
+        ],
+    );
+}
+
+#[test]
+fn iso_8601_without_separators_is_read() {
+    check_times(
+        now(),
+        &BERLIN,
+        &[
+            ("20250617", "2025-06-17 00:00:00 +02:00"),
+            ("20250617T143000", "2025-06-17 14:30:00 +02:00"),
+            ("20250617T143000Z", "2025-06-17 16:30:00 +02:00"),
+            ("20250617t143000z", "2025-06-17 16:30:00 +02:00"),
+            ("20250617T143000.25Z", "2025-06-17 16:30:00.25 +02:00"),
+            ("20250617T143000,25+0530", "2025-06-17 11:00:00.25 +02:00"),
+            ("20250617T143000+02", "2025-06-17 14:30:00 +02:00"),
+            ("20250617T1430", "2025-06-17 14:30:00 +02:00"),
+            ("20250617T14", "2025-06-17 14:00:00 +02:00"),
+            ("20250617T14:30:00Z", "2025-06-17 16:30:00 +02:00"),
+            ("20250617 14:30", "2025-06-17 14:30:00 +02:00"),
+            ("20250617 s ago", "2024-10-27 06:35:13 +01:00"),
+            ("20250617T250000", "refused: impossible"),
+            ("20250617T143060", "refused: impossible"),
+            ("20251317T143000", "refused: impossible"),
+            ("20250617T14300", "refused: unreadable"),
+            ("20250617T", "refused: unreadable"),
+            ("2025-W25-2", "refused: unreadable"),
+        ],
+    );
+}
+
+#[test]
+fn phrases_with_one_meaning_are_read() {
+    check_times(
+        now(),
+        &BERLIN,
+        &[
+            ("day before yesterday", "2025-06-16 00:00:00 +02:00"),
+            ("the day before yesterday at 14:00", "2025-06-16 14:00:00 +02:00"),
+            ("14:00 the day before yesterday", "2025-06-16 14:00:00 +02:00"),
+            ("3 days ago at 14:00", "2025-06-15 14:00:00 +02:00"),
+            ("3 days ago, 2pm", "2025-06-15 14:00:00 +02:00"),
+            ("2 weeks ago 14:00 UTC", "2025-06-04 16:00:00 +02:00"),
+            ("a month ago at noon", "2025-05-18 12:00:00 +02:00"),
+            ("80 days ago at 02:30", "2025-03-30 03:30:00 +02:00 (gap)"),
+            ("last 11:00", "2025-06-18 11:00:00 +02:00"),
+            ("last 5pm", "2025-06-17 17:00:00 +02:00"),
+            ("last noon", "2025-06-18 12:00:00 +02:00"),
+            ("0 days ago at 17:00", "refused: impossible"),
+            ("2 hours ago at 14:00", "refused: impossible"),
+            ("1 day, 2 hours ago at 14:00", "refused: impossible"),
+            ("3 days ago or so", "refused: unreadable"),
+            ("-3 days 14:00", "refused: unreadable"),
+            ("last 11", "refused: stretch"),
+            ("last 2 hours", "refused: stretch"),
+        ],
+    );
+}
+
+#[test]
+fn a_zone_that_is_only_an_abbreviation_is_refused_by_name() {
+    for zone in ["CEST", "EST", "BST", "IST", "America/New_York"] {
+        for text in [
+            format!("Wed Jun 18 14:30:00 {zone} 2025"),
+            format!("2025-06-18 14:30 {zone}"),
+            format!("20250618T143000 {zone}"),
+        ] {
+            let error = parse_time(&text, now(), &BERLIN).unwrap_err();
+            assert_eq!(reason(&error), "zone", "{text}");
+            let said = error.to_string();
+            assert!(said.contains(&format!("'{zone}'")) && said.contains("offset"), "{said}");
+        }
+    }
+    let wrong = parse_time("2025-06-18 14:30:00 +0200 UTC", now(), &BERLIN).unwrap_err();
+    assert_eq!(reason(&wrong), "impossible");
+}
+
+#[test]
+fn a_date_without_a_year_is_refused_with_a_way_to_write_it() {
+    for text in ["Jun 18 14:30", "18 Jun", "Wed Jun 18 14:30:00", "Jun 18 14:30 UTC"] {
+        let error = parse_time(text, now(), &BERLIN).unwrap_err().to_string();
+        assert!(
+            error.contains("the year is missing; write for example '2025-01-20 14:30'"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn the_distance_that_forge_shows_after_a_time_is_passed_over() {
+    let at = "2025-06-18 14:30:00 +02:00";
+    check_times(
+        now(),
+        &BERLIN,
+        &[
+            ("2025-06-18 14:30:00 +02:00 (2 h 15 min ago)", at),
+            ("2025-06-18 14:30:00 +02:00 (now)", at),
+            ("2025-06-18 14:30:00 +02:00 (about lunch)", "refused: unreadable"),
+            ("2025-06-18 14:30:00 +02:00 (in 2 h)", "refused: unreadable"),
+        ],
+    );
+}
+
+proptest! {
+    /// Each form that git, date and ls have for one second names that second.
+    #[test]
+    fn every_printed_form_is_read_back(seconds in 1_000_000_000_i64..4_000_000_000) {
+        let time = Timestamp::from_micros(seconds * 1_000_000);
+        let local: DateTime<Tz> = time.to_datetime().with_timezone(&BERLIN);
+        let utc: DateTime<Utc> = time.to_datetime();
+        for text in [
+            local.format("%a %b %-d %H:%M:%S %Y %z").to_string(),
+            local.format("%a, %-d %b %Y %H:%M:%S %z").to_string(),
+            local.format("%Y-%m-%d %H:%M:%S %z").to_string(),
+            local.format("%Y-%m-%d %H:%M:%S.000000000 %z").to_string(),
+            local.format("%Y%m%dT%H%M%S%z").to_string(),
+            local.format("%s %z").to_string(),
+            local.format("%s").to_string(),
+            utc.format("%a %b %e %H:%M:%S UTC %Y").to_string(),
+            utc.format("%a %d %b %Y %I:%M:%S %p UTC").to_string(),
+            utc.format("%Y%m%dT%H%M%SZ").to_string(),
+            utc.format("%Y-%m-%dT%H:%M:%S+00:00").to_string(),
+        ] {
+            let read = parse_time(&text, Timestamp::MAX, &BERLIN).map(|found| found.time);
+            prop_assert_eq!(read, Ok(time), "{}", text);
+        }
+    }
+
+    #[test]
+    fn every_distance_is_read_as_a_time_and_as_a_length(micros in 1_i64..4_000_000_000_000_000) {
+        let distance = describe_distance(micros);
+        prop_assert!(parse_duration(&distance).is_ok(), "{}", distance);
+        let ago = parse_time(&format!("{distance} ago"), now(), &BERLIN);
+        prop_assert!(ago.is_ok(), "{}", distance);
+    }
+}
