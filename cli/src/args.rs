@@ -1,6 +1,7 @@
 //! What the command line says: global flags, and one subcommand.
 
 pub mod later;
+pub mod moment;
 pub mod select;
 pub mod value;
 

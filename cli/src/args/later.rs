@@ -1,5 +1,6 @@
 //! Arguments of a command that are made when it is the one that was called.
 
+use super::moment;
 use clap::builder::Resettable;
 use clap::error::Error;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
@@ -42,7 +43,7 @@ impl<T: FromArgMatches> FromArgMatches for Later<T> {
 fn add(command: Command, make: fn(Command) -> Command) -> Command {
     let about = command.get_about().cloned().unwrap_or_default();
     let long = command.get_long_about().cloned();
-    let command = make(command).about(about);
+    let command = moment::take_hyphens(make(command)).about(about);
     // Without a longer text the help shows the short one.
     command.long_about(long.map_or(Resettable::Reset, Resettable::Value))
 }

@@ -1,5 +1,6 @@
 //! Values on the command line, parsed as the arguments are.
 
+pub use super::moment::Moment;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use forge_store::model::claim::Word;
 use forge_store::model::when::parse_duration;
@@ -59,31 +60,6 @@ pub fn said(text: &str) -> Result<String, String> {
         return Err("it may not be empty".into());
     }
     Ok(text.to_owned())
-}
-
-/// A moment as people name it: an id prefix, `#42`, a tag, a branch, `HEAD~3`, `branch@{T}` or a time.
-///
-/// What it means depends on the store and on now, so it is resolved there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moment(String);
-
-impl Moment {
-    /// What was written.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for Moment {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text.trim().is_empty() {
-            return Err("name a moment: an id, '#42', a tag, a branch, 'HEAD~3' or a time".into());
-        }
-        Ok(Self(text.trim().to_owned()))
-    }
 }
 
 /// An entity as people name it: its id or a unique prefix of it, after `KIND:` where that alone is ambiguous.

@@ -18,20 +18,20 @@ const ALL: &str = "18446744073709551615";
 /// Arguments of `forge checkpoint prune`.
 #[derive(Debug, clap::Args)]
 pub struct PruneArgs {
-    /// Keep the newest N
+    /// Keep the newest N; 0 keeps none by this rule, as it does in each of them
     #[arg(long, value_name = "N")]
     pub keep_last: Option<u64>,
 
     /// Keep the newest of each of the last N hours that have any (UTC); of all without N
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = ALL)]
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = ALL)]
     pub keep_hourly: Option<u64>,
 
     /// Keep the newest of each of the last N days that have any (UTC); of all without N
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = ALL)]
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = ALL)]
     pub keep_daily: Option<u64>,
 
     /// Keep the newest of each of the last N weeks that have any, from Monday on (UTC); of all without N
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = ALL)]
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = ALL)]
     pub keep_weekly: Option<u64>,
 
     /// Keep all that are younger than this, such as 36h
@@ -88,7 +88,7 @@ pub struct PruneArgs {
 pub fn run(args: &PruneArgs, context: &mut Context) -> Result<(), CommandError> {
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let store = workplace::open(context, access)?;
-    let retention = retention(args, &context.config);
+    let retention = retention(args, &context.config)?;
     let act = workplace::act(context, "checkpoint prune");
     let mut one = |session: &Session, retention: &Retention| match args.dry_run {
         true => session.prune_preview(retention, context.now),
@@ -167,7 +167,7 @@ pub fn by_itself(context: &Context, store: &Store) -> Result<(), CommandError> {
     if !context.config.is_on(key::PRUNE_AUTOMATIC) || store.pruned_since(day)? {
         return Ok(());
     }
-    let retention = of_settings(&context.config);
+    let retention = of_settings(&context.config)?;
     let act = Act::hook("checkpoint prune", context.now);
     every_session(store, &retention, &mut |session, retention| {
         session.prune_unmeasured(&act, retention)
@@ -207,47 +207,99 @@ fn days(count: u64) -> Duration {
     Duration::from_secs(count.saturating_mul(24 * 3600))
 }
 
-/// The rules on the command line; of the settings where it has none.
-fn retention(args: &PruneArgs, config: &Config) -> Retention {
-    let settings = of_settings(config);
-    let rules = Retention {
-        last: args.keep_last.unwrap_or(0),
-        within: within(args.keep_within, args.keep_days),
-        hourly: args.keep_hourly.unwrap_or(0),
-        daily: args.keep_daily.unwrap_or(0),
-        weekly: args.keep_weekly.unwrap_or(0),
-        tags: args.keep_tag.iter().map(ToString::to_string).collect(),
-        ..Retention::none()
-    };
-    let chosen = if rules == Retention::none() { settings.clone() } else { rules };
-    Retention {
-        manual: !args.drop_manual,
-        significant: !args.drop_significant,
-        revisions: args.keep_revisions.map_or(settings.revisions, micros),
-        texts: args.transcripts.map(micros).or(settings.texts),
-        sessions: args.sessions.map(micros).or(settings.sessions),
-        ..chosen
+/// The rules that checkpoints stay by, each as far as it was given. Zero is none by this rule.
+struct Rules {
+    last: Option<u64>,
+    within: Option<Duration>,
+    days: Option<u64>,
+    hourly: Option<u64>,
+    daily: Option<u64>,
+    weekly: Option<u64>,
+    tags: BTreeSet<String>,
+}
+
+impl Rules {
+    fn of_arguments(args: &PruneArgs) -> Self {
+        Self {
+            last: args.keep_last,
+            within: args.keep_within,
+            days: args.keep_days,
+            hourly: args.keep_hourly,
+            daily: args.keep_daily,
+            weekly: args.keep_weekly,
+            tags: args.keep_tag.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    fn of_settings(config: &Config) -> Self {
+        Self {
+            last: config.count(key::KEEP_LAST),
+            within: config.duration(key::KEEP_WITHIN),
+            days: config.count(key::KEEP_DAYS),
+            hourly: config.count(key::KEEP_HOURLY),
+            daily: config.count(key::KEEP_DAILY),
+            weekly: config.count(key::KEEP_WEEKLY),
+            tags: config.words(key::KEEP_TAGS).iter().cloned().collect(),
+        }
+    }
+
+    /// What the rules keep; `None` if none was given.
+    ///
+    /// # Errors
+    ///
+    /// Invalid if each rule given is zero: that names no checkpoint that stays, and is more likely a mistake.
+    fn retention(self, place: &str) -> Result<Option<Retention>, CommandError> {
+        let counts = [self.last, self.days, self.hourly, self.daily, self.weekly];
+        let is_given = counts.iter().any(Option::is_some) || self.within.is_some();
+        let days = self.days.map(days);
+        let rules = Retention {
+            last: self.last.unwrap_or(0),
+            within: self.within.max(days).map_or(0, micros),
+            hourly: self.hourly.unwrap_or(0),
+            daily: self.daily.unwrap_or(0),
+            weekly: self.weekly.unwrap_or(0),
+            tags: self.tags,
+            ..Retention::none()
+        };
+        if rules != Retention::none() {
+            return Ok(Some(rules));
+        }
+        if !is_given {
+            return Ok(None);
+        }
+        let error =
+            CommandError::invalid(format!("each rule {place} is zero, which keeps nothing"));
+        Err(error.hinted("make one greater than zero, such as '--keep-last 1', or leave them out"))
     }
 }
 
-/// The rules of the settings; the default ones where they have none.
-fn of_settings(config: &Config) -> Retention {
-    let rules = Retention {
-        last: config.count(key::KEEP_LAST).unwrap_or(0),
-        within: within(config.duration(key::KEEP_WITHIN), config.count(key::KEEP_DAYS)),
-        hourly: config.count(key::KEEP_HOURLY).unwrap_or(0),
-        daily: config.count(key::KEEP_DAILY).unwrap_or(0),
-        weekly: config.count(key::KEEP_WEEKLY).unwrap_or(0),
-        tags: config.words(key::KEEP_TAGS).iter().cloned().collect(),
-        ..Retention::none()
+/// The rules on the command line; of the settings where it has none.
+fn retention(args: &PruneArgs, config: &Config) -> Result<Retention, CommandError> {
+    let given = Rules::of_arguments(args).retention("on the command line")?;
+    let chosen = match given {
+        Some(rules) => with_lengths(rules, config),
+        None => of_settings(config)?,
     };
-    let chosen = if rules == Retention::none() { Retention::default() } else { rules };
+    Ok(Retention {
+        manual: !args.drop_manual,
+        significant: !args.drop_significant,
+        revisions: args.keep_revisions.map_or(chosen.revisions, micros),
+        texts: args.transcripts.map(micros).or(chosen.texts),
+        sessions: args.sessions.map(micros).or(chosen.sessions),
+        ..chosen
+    })
+}
+
+/// The rules of the settings; the default ones where they have none.
+fn of_settings(config: &Config) -> Result<Retention, CommandError> {
+    let given = Rules::of_settings(config).retention("in the settings (keep.*)")?;
+    Ok(with_lengths(given.unwrap_or_default(), config))
+}
+
+/// These rules, and what the settings say of revisions and of sessions that ended.
+fn with_lengths(rules: Retention, config: &Config) -> Retention {
     let revisions = config.duration(key::KEEP_REVISIONS).expect("it has a default");
     let texts = config.duration(key::KEEP_TRANSCRIPTS).map(micros);
     let sessions = config.duration(key::KEEP_SESSIONS).map(micros);
-    Retention { revisions: micros(revisions), texts, sessions, ..chosen }
-}
-
-fn within(span: Option<Duration>, count: Option<u64>) -> i64 {
-    span.max(count.map(days)).map_or(0, micros)
+    Retention { revisions: micros(revisions), texts, sessions, ..rules }
 }

@@ -1,0 +1,252 @@
+//! Arguments that name a moment. They may begin with a hyphen, as `-2h` does.
+
+use clap::builder::{StringValueParser, TypedValueParser, ValueParserFactory};
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use clap::{Arg, Command};
+use std::any::TypeId;
+use std::ffi::OsStr;
+use std::str::FromStr;
+use strsim::jaro;
+
+/// A moment as people name it: an id prefix, `#42`, a tag, a branch, `HEAD~3`, `branch@{T}` or a time.
+///
+/// What it means depends on the store and on now, so it is resolved there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment(String);
+
+impl Moment {
+    /// What was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Moment {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.trim().is_empty() {
+            return Err("name a moment: an id, '#42', a tag, a branch, 'HEAD~3' or a time".into());
+        }
+        Ok(Self(text.trim().to_owned()))
+    }
+}
+
+impl ValueParserFactory for Moment {
+    type Parser = MomentParser;
+
+    fn value_parser() -> MomentParser {
+        MomentParser
+    }
+}
+
+/// Parses a [`Moment`], and refuses an option in its place as clap does where no value may begin with a hyphen.
+#[derive(Clone, Copy, Debug)]
+pub struct MomentParser;
+
+impl TypedValueParser for MomentParser {
+    type Value = Moment;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Moment, Error> {
+        match value.to_str().filter(|text| is_option(text)) {
+            Some(option) => Err(option_in_place(command, arg, option)),
+            None => {
+                StringValueParser::new().try_map(|text| text.parse()).parse_ref(command, arg, value)
+            }
+        }
+    }
+}
+
+/// Whether a text is rather an option: a time has a digit or several words after its hyphen.
+fn is_option(text: &str) -> bool {
+    text.strip_prefix('-').is_some_and(|rest| {
+        rest.starts_with('-')
+            || rest.starts_with(char::is_alphabetic) && !rest.contains(char::is_whitespace)
+    })
+}
+
+/// What is wrong where a moment should be: its value is missing, or there is no such option.
+fn option_in_place(command: &Command, arg: Option<&Arg>, option: &str) -> Error {
+    if let Some(arg) = arg.filter(|arg| !arg.is_positional()) {
+        let mut error = Error::new(ErrorKind::InvalidValue).with_cmd(command);
+        error.insert(ContextKind::InvalidArg, ContextValue::String(arg.to_string()));
+        error.insert(ContextKind::InvalidValue, ContextValue::String(String::new()));
+        return error;
+    }
+    let mut error = Error::new(ErrorKind::UnknownArgument).with_cmd(command);
+    let name = option.split('=').next().unwrap_or(option);
+    error.insert(ContextKind::InvalidArg, ContextValue::String(name.to_owned()));
+    if let Some(similar) = similar_option(command, name) {
+        error.insert(ContextKind::SuggestedArg, ContextValue::String(similar));
+    }
+    error
+}
+
+/// The option of the command that was probably meant, by the measure that clap uses.
+fn similar_option(command: &Command, name: &str) -> Option<String> {
+    const LEAST: f64 = 0.7;
+    let name = name.strip_prefix("--")?;
+    let known = command.get_arguments().filter_map(Arg::get_long);
+    let near = known.map(|known| (jaro(name, known), known)).filter(|(near, _)| *near > LEAST);
+    near.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, known)| format!("--{known}"))
+}
+
+/// The command, whose arguments that name moments take values that begin with a hyphen; those of its subcommands too.
+pub(super) fn take_hyphens(command: Command) -> Command {
+    let command = command.mut_args(|arg| {
+        let is_moment = arg.get_value_parser().type_id() == TypeId::of::<Moment>();
+        if is_moment { arg.allow_hyphen_values(true) } else { arg }
+    });
+    command.mut_subcommands(take_hyphens)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Args;
+    use clap::CommandFactory;
+
+    /// The words that call each command, with its arguments that name moments.
+    fn with_moments(command: &Command, words: &[String], found: &mut Vec<(Vec<String>, Command)>) {
+        let is_moment = |arg: &&Arg| arg.get_value_parser().type_id() == TypeId::of::<Moment>();
+        if command.get_arguments().any(|arg| is_moment(&arg)) {
+            found.push((words.to_vec(), command.clone()));
+        }
+        for below in command.get_subcommands() {
+            let words = [words, &[below.get_name().to_owned()]].concat();
+            with_moments(below, &words, found);
+        }
+    }
+
+    /// A call of the command in which only this argument, and those that must be there, are given.
+    fn call(words: &[String], command: &Command, moment: &Arg, given: &[&str]) -> Vec<String> {
+        let mut call = [&["forge".to_owned()], words].concat();
+        let given = given.iter().map(|word| (*word).to_owned());
+        if let Some(long) = moment.get_long() {
+            call.push(format!("--{long}"));
+            call.extend(given.clone());
+        }
+        for arg in command.get_arguments() {
+            let is_this = arg.get_id() == moment.get_id();
+            match arg.get_long() {
+                None if is_this => call.extend(given.clone()),
+                // Before a later position each earlier one has a value.
+                None if arg.is_required_set()
+                    || moment.is_positional() && arg.get_index() < moment.get_index() =>
+                {
+                    call.push(filler(arg));
+                }
+                Some(long) if arg.is_required_set() && !is_this => {
+                    call.extend([format!("--{long}"), filler(arg)]);
+                }
+                _ => {}
+            }
+        }
+        call
+    }
+
+    /// Parses the call, with the options that clap says are missing.
+    fn parsed(mut call: Vec<String>) -> Result<clap::ArgMatches, Error> {
+        loop {
+            let error = match Args::command().try_get_matches_from(&call) {
+                Ok(matches) => return Ok(matches),
+                Err(error) => error,
+            };
+            let Some(ContextValue::Strings(missing)) = error
+                .get(ContextKind::InvalidArg)
+                .filter(|_| error.kind() == ErrorKind::MissingRequiredArgument)
+            else {
+                return Err(error);
+            };
+            let options = missing.iter().filter_map(|option| option.split(' ').next());
+            let added: Vec<String> = options
+                .filter(|option| option.starts_with("--"))
+                .map(|option| format!("{option}=1"))
+                .collect();
+            if added.is_empty() {
+                return Err(error);
+            }
+            call.extend(added);
+        }
+    }
+
+    fn filler(arg: &Arg) -> String {
+        let words = arg.get_possible_values();
+        words.first().map_or_else(|| "1".to_owned(), |word| word.get_name().to_owned())
+    }
+
+    #[test]
+    fn every_argument_for_a_moment_takes_a_time_that_begins_with_a_hyphen() {
+        let mut tree = Args::command();
+        tree.build();
+        let mut found = Vec::new();
+        with_moments(&tree, &[], &mut found);
+        let mut count = 0;
+        for (words, command) in &found {
+            for arg in command.get_arguments() {
+                if arg.get_value_parser().type_id() != TypeId::of::<Moment>() {
+                    continue;
+                }
+                count += 1;
+                for time in ["-2h", "-1 day", "-90 minutes", "- 1h 5m", "-half an hour"] {
+                    let mut call = call(words, command, arg, &[time]);
+                    call.push("--json".to_owned());
+                    let matches = parsed(call.clone());
+                    let matches = matches.unwrap_or_else(|error| panic!("{call:?}: {error}"));
+                    assert!(matches.get_flag("json"), "{call:?}");
+                    let mut inner = &matches;
+                    while let Some((_, below)) = inner.subcommand() {
+                        inner = below;
+                    }
+                    let moment = inner.get_one::<Moment>(arg.get_id().as_str());
+                    assert_eq!(moment.map(Moment::as_str), Some(time), "{call:?}");
+                }
+                for option in ["--json", "-q", "--no-such"] {
+                    let call = call(words, command, arg, &[option]);
+                    let outcome = parsed(call.clone());
+                    let must_fail =
+                        arg.is_required_set() || !arg.is_positional() || option == "--no-such";
+                    assert_eq!(outcome.is_err(), must_fail, "{call:?}");
+                }
+            }
+        }
+        assert!(count > 60, "{count}");
+    }
+
+    fn refusal(words: &[&str]) -> String {
+        Args::command().try_get_matches_from(words).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_option_in_place_of_a_moment_is_refused_as_clap_does() {
+        let said = refusal(&["forge", "checkpoint", "at", "--josn"]);
+        assert!(said.contains("unexpected argument '--josn' found"), "{said}");
+        assert!(said.contains("'--json'"), "{said}");
+        let said = refusal(&["forge", "checkpoint", "at", "-x"]);
+        assert!(said.contains("unexpected argument '-x' found"), "{said}");
+        let said = refusal(&["forge", "log", "--since", "--until", "2h"]);
+        assert!(said.contains("a value is required for '--since <T>'"), "{said}");
+        let said = refusal(&["forge", "log", "--since", "-q"]);
+        assert!(said.contains("a value is required for '--since <T>'"), "{said}");
+    }
+
+    #[test]
+    fn options_beside_a_moment_stay_options() {
+        for words in [
+            &["forge", "checkpoint", "at", "-2h", "-q", "--json"][..],
+            &["forge", "-q", "--json", "checkpoint", "at", "-2h"],
+            &["forge", "checkpoint", "at", "-q", "--json", "-2h"],
+            &["forge", "checkpoint", "diff", "-2h", "-q", "-1h", "--json"],
+            &["forge", "checkpoint", "at", "-q", "--json", "--", "-2h"],
+        ] {
+            let matches = Args::command().try_get_matches_from(words).unwrap();
+            assert!(matches.get_flag("json") && matches.get_flag("quiet"), "{words:?}");
+        }
+    }
+}
