@@ -12,6 +12,7 @@
 //! * [`hook`]: what happens when a coding agent calls one of its hooks.
 //! * [`report`] and [`output`]: what a command found, and how it is printed: text for people or one JSON document.
 //! * [`mcp`]: the same commands for coding agents, over the Model Context Protocol.
+//! * [`zone`]: whether the zone in which times are read and shown is known.
 //! * [`child`] and [`git`]: what is run outside.
 //! * [`integration`] and [`doctor`]: what makes forge part of a coding agent, and whether that works.
 //! * [`error`]: what went wrong, the exit code, and what to do next.
@@ -39,6 +40,7 @@ pub mod text;
 pub mod transcript;
 pub mod workplace;
 pub mod writing;
+pub mod zone;
 
 use args::{Args, Form};
 use clap::error::{ContextKind, ContextValue, ErrorKind as ClapKind};
@@ -108,6 +110,9 @@ fn parse_and_run(
     };
     let mut context = Context::new(args.global, environment.clone())?;
     form.color = Some(context.color());
+    if !is_hook {
+        zone::warn_if_unknown(&context);
+    }
     args.command.run(&mut context)?;
     context.out.flush()?;
     // Some hundred commands with their arguments: the system frees them faster.

@@ -60,13 +60,13 @@ impl Reading {
     pub fn time(&self, context: &Context, at: &Moment) -> Result<Timestamp, CommandError> {
         use forge_store::model::when::MomentBase;
         // A time is taken as it is, even one before anything happened.
-        if let MomentBase::Time(time) = context.moment(at)?.base {
-            if let Some(note) = &time.note {
-                context.out.warn(&note.to_string());
-            }
+        let moment = workplace::moment(context, &self.session, at)?;
+        if let MomentBase::Time(time) = moment.base
+            && moment.back == 0
+        {
             return Ok(time.time);
         }
-        let point = workplace::point(context, &self.session, at)?;
+        let point = workplace::resolve(context, &self.session, &moment)?;
         Ok(point.time().unwrap_or(Timestamp::MAX))
     }
 

@@ -9,7 +9,7 @@ use crate::hook::process;
 use crate::output::time::local;
 use forge_agents::hook::Agent;
 use forge_store::error::Error;
-use forge_store::model::when::{MomentBase, parse_time};
+use forge_store::model::when::{self, MomentBase, parse_time};
 use forge_store::model::{Kind, claim};
 use forge_store::redact::Redactor;
 use forge_store::store::{
@@ -290,19 +290,46 @@ pub fn point_or_head(
     }
 }
 
+/// A moment as this session takes it: a number that nothing is called there is a time. What was decided about a clock
+/// that was changed is said on stderr.
+///
+/// # Errors
+///
+/// Invalid if it is no moment; ambiguous.
+pub fn moment(
+    context: &Context,
+    session: &Session,
+    moment: &Moment,
+) -> Result<when::Moment, CommandError> {
+    let moment = session.settle(context.moment(moment)?)?;
+    if let MomentBase::Time(time) | MomentBase::BranchAt { time, .. } = &moment.base
+        && let Some(note) = &time.note
+    {
+        context.out.warn(&note.to_string());
+    }
+    Ok(moment)
+}
+
 /// The point that a moment names. What was decided about a clock that was changed is said on stderr.
 ///
 /// # Errors
 ///
 /// Invalid if it is no moment; not found; ambiguous.
 pub fn point(context: &Context, session: &Session, moment: &Moment) -> Result<Point, CommandError> {
-    let moment = context.moment(moment)?;
-    if let MomentBase::Time(time) | MomentBase::BranchAt { time, .. } = &moment.base
-        && let Some(note) = &time.note
-    {
-        context.out.warn(&note.to_string());
-    }
-    session.resolve(&moment).map_err(|error| match error {
+    resolve(context, session, &self::moment(context, session, moment)?)
+}
+
+/// The point that a moment is in a session.
+///
+/// # Errors
+///
+/// Not found; ambiguous. The hints say what else may have been meant.
+pub fn resolve(
+    context: &Context,
+    session: &Session,
+    moment: &when::Moment,
+) -> Result<Point, CommandError> {
+    session.resolve(moment).map_err(|error| match error {
         Error::NothingAt { time, session, earliest, other } => {
             let [time, earliest] = [time, earliest].map(|time| local(time, &context.zone));
             let message =

@@ -365,7 +365,11 @@ impl PastTime<'_> {
         match self {
             Self::Known(time) => Ok(*time),
             Self::Of(given) => {
-                Ok(workplace::point(context, session, given)?.time().unwrap_or(context.now))
+                let moment = workplace::moment(context, session, given)?;
+                if let Moment { base: MomentBase::Time(time), back: 0 } = moment {
+                    return Ok(time.time);
+                }
+                Ok(workplace::resolve(context, session, &moment)?.time().unwrap_or(context.now))
             }
         }
     }
