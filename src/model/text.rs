@@ -1,5 +1,8 @@
 //! The one gate for texts on their way to a screen: what would drive the terminal or hide from the reader is shown.
 
+mod place;
+
+use place::{is_unseen, judged};
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -13,23 +16,24 @@ pub enum Newlines {
 }
 
 /// The text with control characters, marks that change the direction of writing, and characters without width or look
-/// shown as escapes.
+/// shown as escapes. Joiners between the letters that they shape (Persian, Hindi), and what emoji are made of, stay.
 #[must_use]
 pub fn sanitise(text: &str, newlines: Newlines) -> Cow<'_, str> {
     if !has_hidden(text) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
+    let mut characters = judged(text).peekable();
+    while let Some((character, hidden)) = characters.next() {
         match character {
             '\n' if newlines == Newlines::Keep => shown.push('\n'),
             '\t' if newlines == Newlines::Keep => shown.push_str("    "),
-            '\r' if newlines == Newlines::Keep && characters.peek() == Some(&'\n') => {}
+            '\r' if newlines == Newlines::Keep
+                && characters.peek().is_some_and(|(next, _)| *next == '\n') => {}
             '\n' => shown.push_str("\\n"),
             '\t' => shown.push_str("\\t"),
             '\r' => shown.push_str("\\r"),
-            _ if !is_hidden(character) => shown.push(character),
+            _ if !hidden => shown.push(character),
             _ if (character as u32) < 0x100 => {
                 write!(shown, "\\x{:02x}", character as u32).expect("a String takes all");
             }
@@ -42,38 +46,45 @@ pub fn sanitise(text: &str, newlines: Newlines) -> Cow<'_, str> {
 /// Whether the text holds anything that is not simply seen.
 #[must_use]
 pub fn has_hidden(text: &str) -> bool {
-    text.chars().any(is_hidden)
+    text.chars().any(is_unseen) && judged(text).any(|(_, hidden)| hidden)
 }
 
-/// Control characters (C0, DEL, C1) and format characters that reorder, hide or join text.
-///
-/// Variation selectors are let through: they only choose between looks of the character before them.
+/// The text with another character in place of each that is not simply seen.
 #[must_use]
-pub fn is_hidden(character: char) -> bool {
-    character.is_control()
-        || matches!(
-            character,
-            '\u{ad}'
-                | '\u{34f}'
-                | '\u{61c}'
-                | '\u{115f}'..='\u{1160}'
-                | '\u{17b4}'..='\u{17b5}'
-                | '\u{180b}'..='\u{180f}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{3164}'
-                | '\u{feff}'
-                | '\u{ffa0}'
-                | '\u{fff9}'..='\u{fffb}'
-                | '\u{1d173}'..='\u{1d17a}'
-                | '\u{e0000}'..='\u{e0fff}'
-        )
+pub fn without_hidden(text: &str, instead: char) -> String {
+    judged(text).map(|(character, hidden)| if hidden { instead } else { character }).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// What texts with joiners are made of.
+    const PARTS: [&str; 22] = [
+        "a",
+        " ",
+        "1",
+        "\n",
+        "م",
+        "ی",
+        "क",
+        "\u{94d}",
+        "👨",
+        "👩",
+        "🏽",
+        "❤",
+        "🏴",
+        "葛",
+        "\u{200c}",
+        "\u{200d}",
+        "\u{202e}",
+        "\u{fe0f}",
+        "\u{20e3}",
+        "\u{e0067}",
+        "\u{e007f}",
+        "\u{e0100}",
+    ];
 
     #[test]
     fn every_control_character_is_shown_as_an_escape() {
@@ -96,12 +107,100 @@ mod tests {
         }
     }
 
+    /// What is shown of a text on one line.
+    fn shown(text: &str) -> String {
+        sanitise(text, Newlines::Escape).into_owned()
+    }
+
     #[test]
     fn ordinary_text_of_any_language_is_not_touched() {
-        for text in ["plain", "Käse", "日本語", "שלום", "🎉", "❤\u{fe0f}", "e\u{301}"] {
-            assert!(
-                matches!(sanitise(text, Newlines::Escape), Cow::Borrowed(same) if same == text)
-            );
+        for text in [
+            "plain",
+            "Käse",
+            "日本語",
+            "שלום",
+            "🎉",
+            "❤\u{fe0f}",
+            "e\u{301}",
+            // Persian and Hindi, Bengali, Malayalam and Sinhala with joiners.
+            "می\u{200c}خواهم",
+            "کتاب\u{200c}ها",
+            "ه\u{64f}\u{200c}م",
+            "क्\u{200d}ष",
+            "क्\u{200c}ष",
+            "र्\u{200d}\u{915}",
+            "অ্\u{200d}যা",
+            "ക്\u{200d} പാൽ",
+            "ශ්\u{200d}රී",
+            // A family, a heart on fire, a woman at work, a man of colour who runs, the rainbow flag.
+            "👨\u{200d}👩\u{200d}👧",
+            "❤\u{fe0f}\u{200d}🔥",
+            "👩🏽\u{200d}💻",
+            "🏃🏿\u{200d}♂\u{fe0f}",
+            "🏳\u{fe0f}\u{200d}🌈",
+            // A keycap, a flag of two letters, the flag of Scotland, a sign with a variant, an ideograph with one.
+            "1\u{fe0f}\u{20e3}",
+            "🇮🇷",
+            "🏴\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}",
+            "∩\u{fe00}",
+            "葛\u{e0100}",
+        ] {
+            assert_eq!(shown(text), text);
+            assert!(!has_hidden(text), "{text:?}");
+            assert_eq!(without_hidden(text, ' '), text);
+        }
+    }
+
+    #[test]
+    fn joiners_and_selectors_that_shape_nothing_are_shown_as_escapes() {
+        for (text, escaped) in [
+            // Between Latin letters, beside a space or a digit, between two scripts.
+            ("a\u{200d}b", r"a\u{200d}b"),
+            ("pass\u{200c}word", r"pass\u{200c}word"),
+            ("می\u{200c} خواهم", r"می\u{200c} خواهم"),
+            ("می\u{200c}x", r"می\u{200c}x"),
+            ("١\u{200c}٢", r"١\u{200c}٢"),
+            ("م\u{200c}क", r"م\u{200c}क"),
+            // At the edges, alone, repeated.
+            ("\u{200d}م", r"\u{200d}م"),
+            ("می\u{200c}", r"می\u{200c}"),
+            ("\u{200d}", r"\u{200d}"),
+            ("می\u{200c}\u{200c}خواهم", r"می\u{200c}\u{200c}خواهم"),
+            ("क्\u{200d}\u{200d}ष", r"क्\u{200d}\u{200d}ष"),
+            // An emoji with something else, and no joiner of another kind in it.
+            ("👨\u{200d}a", r"👨\u{200d}a"),
+            ("a\u{200d}👨", r"a\u{200d}👨"),
+            ("👨\u{200c}👩", r"👨\u{200c}👩"),
+            ("👨\u{200d}\u{200d}👩", r"👨\u{200d}\u{200d}👩"),
+            // Selectors and tags that choose no look, as texts are hidden in them.
+            ("a\u{fe0f}", r"a\u{fe0f}"),
+            ("1\u{fe0f}", r"1\u{fe0f}"),
+            ("\u{fe0f}a", r"\u{fe0f}a"),
+            ("∩\u{fe01}\u{fe00}", "∩\u{fe01}\\u{fe00}"),
+            ("a\u{e0100}", r"a\u{e0100}"),
+            ("🎉\u{e0061}\u{e007f}", r"🎉\u{e0061}\u{e007f}"),
+            ("🏴\u{e0067}\u{e0062}\u{e0073}", r"🏴\u{e0067}\u{e0062}\u{e0073}"),
+            // Marks of direction, in any script.
+            ("م\u{202e}ی", r"م\u{202e}ی"),
+            ("👨\u{200e}\u{200d}👩", r"👨\u{200e}\u{200d}👩"),
+        ] {
+            assert_eq!(shown(text), escaped, "{text:?}");
+            assert!(has_hidden(text), "{text:?}");
+            assert_eq!(shown(escaped), escaped, "what is shown is shown as it is");
+        }
+        assert_eq!(without_hidden("می\u{200c}خواهم a\u{200d}b", ' '), "می\u{200c}خواهم a b");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_hides_nothing_and_is_shown_as_it_is(
+            parts in prop::collection::vec(prop::sample::select(PARTS.to_vec()), 0..12),
+        ) {
+            let text = parts.concat();
+            let once = shown(&text);
+            prop_assert!(!has_hidden(&once), "{:?}", once);
+            prop_assert_eq!(shown(&once), once);
+            prop_assert!(!has_hidden(&without_hidden(&text, ' ')));
         }
     }
 

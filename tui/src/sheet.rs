@@ -4,7 +4,8 @@ use crate::answer::{Failure, Line, Section, Sheet};
 use crate::keymap::{Keymap, Mode};
 use crate::theme::Tone;
 use forge_store::model::text::{Newlines, sanitise};
-use unicode_width::UnicodeWidthChar;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
 
 /// A line as it stands in the window.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,17 +60,17 @@ pub fn shown(sheet: &Sheet, width: u16) -> Vec<Shown> {
 fn wrapped(line: &str, room: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut start, mut blank, mut columns) = (0, None, 0);
-    for (place, letter) in line.char_indices() {
-        let wide = letter.width().unwrap_or(0);
+    for (place, cluster) in line.grapheme_indices(true) {
+        let wide = cluster.width();
         if columns + wide > room && place > start {
             let cut = blank.filter(|blank| *blank > start).unwrap_or(place);
             pieces.push(line.get(start..cut).unwrap_or_default().trim_end());
             start = cut;
             let carried = line.get(start..place).unwrap_or_default();
-            columns = carried.chars().map(|letter| letter.width().unwrap_or(0)).sum();
+            columns = carried.graphemes(true).map(UnicodeWidthStr::width).sum();
             blank = None;
         }
-        if letter == ' ' {
+        if cluster == " " {
             blank = Some(place + 1);
         }
         columns += wide;
@@ -147,6 +148,8 @@ mod tests {
         assert_eq!(wrapped("the quick brown fox", 10), ["the quick", "brown fox"]);
         assert_eq!(wrapped("abcdefgh", 3), ["abc", "def", "gh"]);
         assert_eq!(wrapped("日本語", 4), ["日本", "語"]);
+        let family = "👨\u{200d}👩\u{200d}👧";
+        assert_eq!(wrapped(&family.repeat(3), 4), [family.repeat(2), family.to_owned()]);
         assert_eq!(wrapped("", 4), [""]);
     }
 

@@ -8,7 +8,7 @@ use crate::compaction::Compaction;
 use crate::compaction::knowledge::Knowledge;
 use crate::compaction::loss::{LossKind, Lost};
 use forge_agents::hook::Room;
-use forge_store::model::text::is_hidden;
+use forge_store::model::text::without_hidden;
 use forge_store::model::{Kind, Timestamp};
 use forge_store::store::BriefLine;
 use std::fmt::Write;
@@ -309,8 +309,7 @@ fn files_lost(lost: &[Lost]) -> Option<String> {
 /// A text on one line, without control characters, of at most so many characters.
 #[must_use]
 pub fn short(text: &str, characters: usize) -> String {
-    let plain: String = text.chars().map(|c| if is_hidden(c) { ' ' } else { c }).collect();
-    let line = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = without_hidden(text, ' ').split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= characters {
         return line;
     }

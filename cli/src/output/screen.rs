@@ -6,6 +6,7 @@ use super::time;
 use anstyle::{AnsiColor, Style};
 use chrono::Local;
 use forge_store::model::Timestamp;
+use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 /// What a text means; colour follows from it, and never says anything alone.
@@ -219,7 +220,7 @@ fn wrapped(line: &str, room: usize) -> Vec<&str> {
         let cut = match blank {
             _ if rest[fits..].starts_with(' ') => fits,
             Some(place) if place > 0 => place,
-            _ => fits.max(rest.chars().next().map_or(0, char::len_utf8)),
+            _ => fits.max(rest.graphemes(true).next().map_or(0, str::len)),
         };
         parts.push(rest[..cut].trim_end());
         rest = rest[cut..].trim_start_matches(' ');
@@ -266,5 +267,8 @@ mod tests {
     #[test]
     fn wide_characters_count_twice() {
         assert_eq!(wrapped("日本語日本語", 5), ["日本", "語日", "本語"]);
+        let family = "👨\u{200d}👩\u{200d}👧";
+        assert_eq!(wrapped(&family.repeat(3), 5), [family.repeat(2), family.to_owned()]);
+        assert_eq!(wrapped(family, 1), [family, ""]);
     }
 }

@@ -3,7 +3,8 @@
 
 use super::sanitise::{Newlines, sanitise};
 use super::screen::{Tone, push_styled};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
 
 /// Columns between two columns.
 const GUTTER: usize = 2;
@@ -144,11 +145,12 @@ pub(super) fn shortened(text: &str, room: usize) -> String {
     format!("{}…", prefix_within(text, room.saturating_sub(1)).trim_end())
 }
 
-/// The longest beginning of a text that takes at most so many columns.
+/// The longest beginning of a text that takes at most so many columns. What is seen as one, such as a joined emoji, is
+/// not cut.
 pub(super) fn prefix_within(text: &str, room: usize) -> &str {
     let mut used = 0;
-    let end = text.char_indices().find_map(|(place, character)| {
-        used += character.width().unwrap_or(0);
+    let end = text.grapheme_indices(true).find_map(|(place, cluster)| {
+        used += cluster.width();
         (used > room).then_some(place)
     });
     &text[..end.unwrap_or(text.len())]
@@ -207,6 +209,32 @@ mod tests {
              b2  日本語日本…\n\
              c3\n"
         );
+    }
+
+    #[test]
+    fn joined_emoji_and_joined_letters_take_the_columns_they_are_seen_in() {
+        let mut table = Table::new(&["Name", "N"]);
+        for name in [
+            "👨\u{200d}👩\u{200d}👧",
+            "می\u{200c}خواهم",
+            "क्\u{200d}ष",
+            "1\u{fe0f}\u{20e3}",
+            "abcdefgh",
+        ] {
+            table.row(vec![Cell::plain(name), Cell::plain("7")]);
+        }
+        let columns: Vec<usize> = drawn(&table, None)
+            .lines()
+            .map(|line| line.rsplit_once(' ').unwrap().0.width())
+            .collect();
+        assert!(columns.iter().all(|column| *column == columns[0]), "{columns:?}");
+        let family = "👨\u{200d}👩\u{200d}👧";
+        assert_eq!(
+            shortened(&format!("{family}{family}{family}"), 5),
+            format!("{family}{family}…")
+        );
+        assert_eq!(prefix_within(&format!("a{family}b"), 2), "a");
+        assert_eq!(prefix_within("می\u{200c}خواهم", 2), "می\u{200c}");
     }
 
     #[test]

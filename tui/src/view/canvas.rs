@@ -5,7 +5,8 @@ use forge_store::model::text::{Newlines, sanitise};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
 
 /// Puts a text on the first line of an area, cut where it ends; returns what is left of the area.
 pub(super) fn put(buffer: &mut Buffer, area: Rect, text: &str, style: Style) -> Rect {
@@ -25,12 +26,12 @@ pub(super) fn put(buffer: &mut Buffer, area: Rect, text: &str, style: Style) -> 
 fn cut(text: &str, room: usize) -> String {
     let mut columns = 0;
     let mut kept = String::new();
-    for letter in text.chars() {
-        columns += letter.width().unwrap_or(0);
+    for cluster in text.graphemes(true) {
+        columns += cluster.width();
         if columns >= room {
             break;
         }
-        kept.push(letter);
+        kept.push_str(cluster);
     }
     kept.push('…');
     kept
@@ -51,4 +52,26 @@ pub(super) fn put_lines(buffer: &mut Buffer, area: Rect, lines: &[(Tone, String)
 pub(super) fn below(area: Rect, rows: usize) -> Rect {
     let rows = u16::try_from(rows).unwrap_or(u16::MAX).min(area.height);
     Rect { y: area.y + rows, height: u16::from(rows < area.height), ..area }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joined_emoji_and_joined_letters_are_drawn_whole_in_the_columns_they_take() {
+        let family = "👨\u{200d}👩\u{200d}👧";
+        let persian = "می\u{200c}خواهم";
+        let area = Rect::new(0, 0, 12, 1);
+        let mut buffer = Buffer::empty(area);
+        let rest = put(&mut buffer, area, &format!("{family}{persian}"), Style::new());
+        assert_eq!(rest.x, 2 + 7, "two columns and seven letters");
+        let symbols: Vec<&str> =
+            (0..rest.x).map(|x| buffer.cell((x, 0)).map_or("", |cell| cell.symbol())).collect();
+        assert_eq!(symbols.first(), Some(&family));
+        assert_eq!(symbols.get(3), Some(&"ی\u{200c}"));
+        let mut narrow = Buffer::empty(area);
+        put(&mut narrow, Rect::new(0, 0, 4, 1), &family.repeat(3), Style::new());
+        assert_eq!(crate::view::plain(&narrow), format!("{family}…\n"));
+    }
 }
