@@ -44,6 +44,7 @@ pub(super) fn is_secret(value: &[u8]) -> bool {
         && !is_placeholder(value)
         && !is_structured(value)
         && !is_words(value)
+        && !is_dated_name(value)
 }
 
 /// Whether a value that must be a credential is a real one: a weaker test, since what surrounds it says enough.
@@ -53,6 +54,7 @@ pub(super) fn is_credential(value: &[u8]) -> bool {
         && has_letters_and_digits(value)
         && !is_placeholder(value)
         && !is_words(value)
+        && !is_dated_name(value)
 }
 
 /// Whether something in the shape of a token is one that manuals show.
@@ -174,6 +176,50 @@ fn is_words(value: &[u8]) -> bool {
         }
     }
     f64::from(in_words) >= SHARE * f64::from(counted)
+}
+
+/// Whether the value is the name of something with the date of its making: of a model (`claude-haiku-4-5-20251001`) or
+/// of a feature of an API (`advanced-tool-use-2025-11-20`). Words in small letters stand before the date, among them at
+/// most two with digits (`4o`, `128k`); a revision may follow it (`-v1:0`).
+fn is_dated_name(value: &[u8]) -> bool {
+    const MOST_WITH_DIGITS: usize = 2;
+    let Ok(text) = std::str::from_utf8(value) else { return false };
+    let named = text.rsplit_once("-v").filter(|(_, revision)| {
+        revision.len() <= 4 && revision.bytes().all(|byte| byte.is_ascii_digit() || byte == b':')
+    });
+    let Some(name) = before_date(named.map_or(text, |(name, _)| name)) else { return false };
+    let (mut with_digits, mut letters) = (0, 0);
+    let is_word = |word: &str| {
+        if word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            letters += word.len();
+            return !word.is_empty() && (word.len() <= 4 || is_pronounceable(word.as_bytes()));
+        }
+        with_digits += 1;
+        let is_small = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        word.len() <= 4 && word.bytes().all(is_small)
+    };
+    name.split(['-', '.', '/']).all(is_word) && letters >= 3 && with_digits <= MOST_WITH_DIGITS
+}
+
+/// What stands before the date at the end of a name: `-2025-11-20`, `-20251120` or `@20251120`.
+fn before_date(name: &str) -> Option<&str> {
+    let at =
+        |length: usize| name.len().checked_sub(length).and_then(|at| name.split_at_checked(at));
+    let is_date = |date: &str| {
+        let digits: String = date.chars().filter(|next| *next != '-').collect();
+        let number = |part: &str| part.parse::<u32>().unwrap_or_default();
+        digits.len() == 8
+            && digits.bytes().all(|byte| byte.is_ascii_digit())
+            && (2000..2100).contains(&number(&digits[..4]))
+            && (1..=12).contains(&number(&digits[4..6]))
+            && (1..=31).contains(&number(&digits[6..]))
+    };
+    let dashed = at(10).filter(|(_, date)| {
+        let bytes = date.as_bytes();
+        is_date(date) && bytes.get(4) == Some(&b'-') && bytes.get(7) == Some(&b'-')
+    });
+    let (front, _) = dashed.or_else(|| at(8).filter(|(_, date)| is_date(date)))?;
+    front.strip_suffix(['-', '@'])
 }
 
 /// How long the word at the beginning is: a capital and small letters, capitals only, small letters only, or one digit.

@@ -129,6 +129,63 @@ fn what_is_no_secret_stays_behind_a_telling_name() {
     }
 }
 
+/// Names of features and models, as they are in the requests that a client writes down. A list of them is read as names
+/// and values, since the name before a comma may be one that tells of a secret.
+#[test]
+fn names_that_end_in_a_date_stay_behind_a_telling_name() {
+    let names = [
+        "advanced-tool-use-2025-11-20",
+        "context-management-2025-06-27",
+        "interleaved-thinking-2025-05-14",
+        "claude-code-20250219",
+        "fine-grained-tool-streaming-2025-05-14",
+        "token-efficient-tools-2025-02-19",
+        "output-128k-2025-02-19",
+        "context-1m-2025-08-07",
+        "extended-cache-ttl-2025-04-11",
+        "claude-haiku-4-5-20251001",
+        "claude-3-5-sonnet-20241022",
+        "us.anthropic.claude-sonnet-4-20250514-v1:0",
+        "claude-opus-4@20250514",
+        "gpt-4o-mini-2024-07-18",
+        "gpt-4o-realtime-preview-2024-12-17",
+    ];
+    for name in names {
+        for text in [
+            format!(r#"{{"token":"{name}"}}"#),
+            format!(r#"{{"betas":["token-counting-2024-11-01","{name}"]}}"#),
+            format!(r#"{{"headers":{{"x-api-key-beta":"{name}"}}}}"#),
+            format!("Authorization: Bearer {name}"),
+            format!("CLIENT_SECRET={name}"),
+        ] {
+            assert_eq!(kinds_in(&text, Form::Json), [""; 0], "{text}");
+        }
+    }
+    let list = names.map(|name| format!("\"{name}\"")).join(",");
+    assert_eq!(kinds_in(&format!("{{\"betas\":[{list}]}}"), Form::Json), [""; 0]);
+    let header = names.join(",");
+    assert_eq!(kinds_in(&format!("{{\"anthropic-beta\":\"{header}\"}}"), Form::Json), [""; 0]);
+}
+
+#[test]
+fn a_secret_with_a_date_behind_it_is_still_one() {
+    for value in [
+        "kq3vz8mn2pl7wr4t-2025-11-20",
+        "Kq-Vz-Mn-Pl-Wr-Ty-Ub-2025-11-20",
+        "xkqvzmwrt-plbnghjkd-2025-11-20",
+        "a1b2-c3d4-e5f6-g7h8-2025-11-20",
+        "advanced-tool-use-q7x9k2m4z8-2025-11-20",
+        "advanced-tool-q7x-2025-11-20-k3v9w1z8",
+        "q7x9k2m4z8b5n1v6-2025-19-20",
+    ] {
+        assert_eq!(
+            kinds_in(&format!(r#"{{"token":"{value}"}}"#), Form::Json),
+            ["token"],
+            "{value}"
+        );
+    }
+}
+
 #[test]
 fn credentials_are_found_by_what_surrounds_them() {
     let password = noise(5, 16);
