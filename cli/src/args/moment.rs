@@ -85,6 +85,8 @@ fn option_in_place(command: &Command, arg: Option<&Arg>, option: &str) -> Error 
     if let Some(similar) = similar_option(command, name) {
         error.insert(ContextKind::SuggestedArg, ContextValue::String(similar));
     }
+    let usage = command.clone().render_usage();
+    error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
     error
 }
 
@@ -228,6 +230,7 @@ mod tests {
         let said = refusal(&["forge", "checkpoint", "at", "--josn"]);
         assert!(said.contains("unexpected argument '--josn' found"), "{said}");
         assert!(said.contains("'--json'"), "{said}");
+        assert!(said.contains("Usage: forge checkpoint at [OPTIONS] <T>"), "{said}");
         let said = refusal(&["forge", "checkpoint", "at", "-x"]);
         assert!(said.contains("unexpected argument '-x' found"), "{said}");
         let said = refusal(&["forge", "log", "--since", "--until", "2h"]);

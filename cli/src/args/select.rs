@@ -41,7 +41,7 @@ pub struct FactList {
     #[arg(long, value_name = "T")]
     pub at: Option<Moment>,
 
-    /// List those that happened at this time or later
+    /// List those that happened at this time or later, such as -2h or 'yesterday 14:30'
     #[arg(long, value_name = "T")]
     pub since: Option<Moment>,
 

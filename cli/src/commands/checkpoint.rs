@@ -64,7 +64,7 @@ pub struct ListArgs {
     #[arg(long)]
     pub all: bool,
 
-    /// List those at this moment or later
+    /// List those at this moment or later, such as -2h or 'yesterday 14:30'
     #[arg(long, value_name = "T")]
     pub since: Option<Moment>,
 
@@ -108,7 +108,7 @@ pub struct ShowArgs {
 /// Arguments of `forge checkpoint at`.
 #[derive(Debug, clap::Args)]
 pub struct AtArgs {
-    /// Name the moment, such as '2 hours ago', '2025-01-20 14:30', '#42', 'HEAD~3' or a tag
+    /// Name the moment, such as -2h, '2 hours ago', '2025-01-20 14:30', '#42', 'HEAD~3' or a tag
     #[arg(value_name = "T")]
     pub moment: Moment,
 
@@ -172,7 +172,7 @@ pub struct TimelineArgs {
     #[arg(long)]
     pub all: bool,
 
-    /// Draw from this moment on
+    /// Draw from this moment on, such as -2h or 'yesterday 14:30'
     #[arg(long, value_name = "T")]
     pub since: Option<Moment>,
 

@@ -27,7 +27,7 @@ pub struct LogArgs {
     #[arg(long)]
     pub all: bool,
 
-    /// Show changes at this moment or later
+    /// Show changes at this moment or later, such as -2h or 'yesterday 14:30'
     #[arg(long, value_name = "T")]
     pub since: Option<Moment>,
 

@@ -20,7 +20,7 @@ pub struct SearchArgs {
     #[arg(long, value_name = "KIND")]
     pub kind: Vec<Kind>,
 
-    /// Find what was first said at this time or later
+    /// Find what was first said at this time or later, such as -2h or 'yesterday 14:30'
     #[arg(long, value_name = "T")]
     pub since: Option<Moment>,
 

@@ -41,5 +41,6 @@ mod search;
 mod store;
 mod story;
 mod thread;
+mod time;
 mod transcript;
 mod tui;

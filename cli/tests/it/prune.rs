@@ -187,6 +187,7 @@ fn each_rule_keeps_the_checkpoints_that_it_names_and_drops_the_rest() {
         (&["--keep-hourly=3"], "jhg"),
         (&["--keep-daily"], "jgfscba"),
         (&["--keep-daily=2"], "jg"),
+        (&["--keep-daily", "2"], "jg"),
         (&["--keep-weekly"], "jsb"),
         (&["--keep-weekly=2"], "js"),
         // What is an hour old is not younger than an hour.
@@ -199,6 +200,10 @@ fn each_rule_keeps_the_checkpoints_that_it_names_and_drops_the_rest() {
         (&["--keep-tag=release"], "ja"),
         (&["--keep-tag=release", "--keep-tag=baseline"], "jga"),
         (&["--keep-tag=nowhere"], "j"),
+        // Zero keeps none by this rule.
+        (&["--keep-last=0", "--keep-daily=2"], "jg"),
+        (&["--keep-hourly=0", "--keep-within=0s", "--keep-days=0", "--keep-last=2"], "ji"),
+        (&["--keep-last=0", "--keep-tag=release"], "ja"),
         // A checkpoint stays if any rule keeps it.
         (&["--keep-within=1h", "--keep-days=2"], "jihg"),
         (&["--keep-last=2", "--keep-weekly=2", "--keep-tag=release"], "jisa"),
@@ -215,6 +220,39 @@ fn each_rule_keeps_the_checkpoints_that_it_names_and_drops_the_rest() {
     environment.forge(["config", "set", "keep.tags", "release"]).success();
     assert_eq!(judge(&bare, &[]), "jsa");
     assert_eq!(judge(&bare, &["--keep-daily=2"]), "jg");
+}
+
+/// `--keep-last 0` was taken as if no rule was given, so the default ones kept and dropped what nobody asked for.
+#[test]
+fn rules_that_are_all_zero_are_refused_and_drop_nothing() {
+    let environment = timed();
+    for rules in [
+        &["--keep-last", "0"][..],
+        &["--keep-daily=0"],
+        &["--keep-hourly", "0"],
+        &["--keep-weekly=0"],
+        &["--keep-within", "0s"],
+        &["--keep-days", "0"],
+        &["--keep-last=0", "--keep-daily=0", "--drop-manual", "--drop-significant"],
+    ] {
+        for look in [true, false] {
+            let mut args = [&["checkpoint", "prune"], rules].concat();
+            args.extend(look.then_some("--dry-run"));
+            let output = environment.finished(&mut environment.command(&args));
+            assert_eq!(output.code, 2, "{rules:?}: {output}");
+            assert!(output.stderr.contains("each rule on the command line is zero"), "{output}");
+        }
+    }
+    environment.forge(["config", "set", "keep.last", "0"]).success();
+    environment.forge(["config", "set", "keep.within", "0s"]).success();
+    let output = environment.forge(["checkpoint", "prune", "--dry-run"]);
+    assert_eq!(output.code, 2, "{output}");
+    assert!(output.stderr.contains("each rule in the settings (keep.*) is zero"), "{output}");
+    // A rule on the command line comes before those of the settings, and a setting beside them is enough.
+    assert_eq!(judged(&environment, &["--keep-last=100", "--dry-run"]).1, "");
+    environment.forge(["config", "set", "keep.daily", "2"]).success();
+    let bare = ["--drop-manual", "--drop-significant", "--dry-run"];
+    assert_eq!(judged(&environment, &bare).0, "jg");
 }
 
 /// What a look tells is what the run does, and with the next look there is nothing left to do.

@@ -1,0 +1,176 @@
+//! Times as people give them, and texts of scripts and emoji that are made of joined characters.
+
+use crate::environment::Environment;
+use crate::story::told;
+use insta::assert_snapshot;
+use serde_json::json;
+
+/// The clock of the tests stands at 2026-02-01 12:00 UTC; the note is of 12:00:01.
+fn noted() -> Environment {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "work"]).success();
+    environment.forge(["note", "add", "the pool is full"]).success();
+    environment
+}
+
+/// `forge checkpoint at -2h` was an unexpected argument, though the page has it.
+#[test]
+fn a_time_that_begins_with_a_hyphen_is_taken_by_reading_and_writing_commands() {
+    let environment = told();
+    for args in [
+        &["checkpoint", "at", "-1s"][..],
+        &["checkpoint", "at", "-1 second", "--json", "-q"],
+        &["checkpoint", "diff", "-9s", "-1s"],
+        &["checkpoint", "restore", "-2s", "--dry-run"],
+        &["checkpoint", "timeline", "--since", "-1 day", "--until", "-1s"],
+        &["checkpoint", "list", "--since", "-90 minutes"],
+        &["checkpoint", "create", "then", "--at", "-1s"],
+        &["branch", "create", "from-then", "--from", "-2s"],
+        &["log", "--since", "-1h"],
+        &["search", "layout", "--since", "-1h"],
+        &["note", "list", "--at", "-1s"],
+        &["measurement", "record", "loss", "0.5", "--at", "-2h"],
+    ] {
+        let output = environment.finished(&mut environment.command(args));
+        assert_eq!(output.code, 0, "{args:?}: {output}");
+    }
+    assert_eq!(
+        environment.forge(["checkpoint", "at", "-2 days"]).code,
+        3,
+        "before the session began"
+    );
+    assert_snapshot!(environment.forge(["checkpoint", "at", "--josn"]), @"
+    [stderr]
+    error: unexpected argument '--josn' found
+
+      tip: a similar argument exists: '--json'
+
+    Usage: forge checkpoint at [OPTIONS] <T>
+
+    For more information, try '--help'.
+    [exit 2]
+    ");
+}
+
+#[test]
+fn what_other_programs_print_is_taken_as_a_time() {
+    let environment = noted();
+    for text in [
+        "Sun Feb 1 13:00:01 2026 +0100",
+        "Sun Feb  1 12:00:01 UTC 2026",
+        "2026-02-01 13:00:01.000000000 +0100",
+        "20260201T120001Z",
+        "1769947201",
+        "1769947201 +0100",
+        "2026-02-01 13:00:01 +01:00 (now)",
+    ] {
+        let state = environment.forge(["checkpoint", "at", text, "--json"]).json();
+        assert_eq!(state["at"], "2026-02-01T12:00:01Z", "{text}: {state}");
+    }
+    assert_snapshot!(environment.forge(["checkpoint", "at", "Sun Feb 1 13:00:01 CET 2026"]), @"
+    [stderr]
+    error: the zone 'CET' in 'Sun Feb 1 13:00:01 CET 2026' is not known here: write its offset, as in '2025-01-20 14:30:00-05:00', or UTC, as in '2025-01-20 14:30 UTC', or leave the zone out for local time
+    [exit 2]
+    ");
+}
+
+#[test]
+fn digits_that_a_tag_has_are_the_tag_and_else_a_date() {
+    let environment = noted();
+    let log = |since: &str| {
+        let log = environment.forge(["log", "--since", since, "--json"]).json();
+        log["entries"].as_array().unwrap().len()
+    };
+    assert_eq!((log("20260201"), log("20260131")), (1, 1));
+    assert_snapshot!(environment.forge(["checkpoint", "at", "20260131"]), @"
+    [stderr]
+    error: nothing is known at 2026-01-31 00:00:00 +01:00: the session 'work' begins at 2026-02-01 13:00:01 +01:00
+    hint: 'start' names the first moment
+    [exit 3]
+    ");
+    environment.forge(["checkpoint", "create", "release", "--tags", "20260131"]).success();
+    let state = environment.forge(["checkpoint", "at", "20260131", "--json"]).json();
+    assert_eq!(state["checkpoint"]["message"], "release", "{state}");
+    assert_eq!(log("20260131"), 1, "the note is older than the tag");
+    assert_eq!(log("time:20260131"), 2);
+    let fact =
+        environment.forge(["measurement", "record", "loss", "0.5", "--at", "20260130", "--json"]);
+    assert!(fact.success().contains("2026-01-29T23:00:00Z"));
+}
+
+/// Times were read and shown in another zone than the one that was asked for, without a word.
+#[test]
+fn a_zone_that_is_not_known_is_named_once_and_not_on_stdout() {
+    let environment = noted().with("TZ", "Mars/Olympus");
+    let output = environment.forge(["log"]);
+    assert_eq!(output.stderr.matches("the time zone 'Mars/Olympus' is not known").count(), 1);
+    assert!(output.stderr.starts_with("warning: "), "{output}");
+    let output = environment.forge(["log", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(document["schema"], "forge.log/1");
+    let warning: serde_json::Value = serde_json::from_str(&output.stderr).unwrap();
+    assert_eq!(warning["schema"], "forge.warning/1");
+    let hook = environment.forge(["hook", "claude-code"]);
+    assert!(!hook.stderr.contains("Mars"), "{hook}");
+    let known = noted().with("TZ", "EST5");
+    assert!(known.forge(["log"]).success().contains("07:00:01 -05:00"));
+}
+
+fn line(text: &str) -> String {
+    json!({
+        "type": "user",
+        "uuid": "u1",
+        "sessionId": "s1",
+        "timestamp": "2026-01-01T10:00:00Z",
+        "message": { "content": text },
+    })
+    .to_string()
+        + "\n"
+}
+
+#[test]
+fn joined_letters_and_emoji_are_shown_and_what_misleads_is_not() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let text = "👨\u{200d}👩\u{200d}👧 می\u{200c}خواهم क्\u{200d}ष but pass\u{200d}word \u{202e}txt";
+    environment.write("project/a.jsonl", &line(text));
+    environment.forge(["import", "claude-code", "a.jsonl"]).success();
+    let list = environment.forge(["prompt", "list"]).success();
+    assert!(
+        list.contains(
+            "👨\u{200d}👩\u{200d}👧 می\u{200c}خواهم क्\u{200d}ष but pass\\u{200d}word \\u{202e}txt"
+        ),
+        "{list}"
+    );
+}
+
+/// A list of the features that a client asks for has the name of one before a comma: `"token-...","..."`.
+#[test]
+fn a_transcript_with_dated_names_comes_back_byte_for_byte() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let betas = [
+        "claude-code-20250219",
+        "token-efficient-tools-2025-02-19",
+        "advanced-tool-use-2025-11-20",
+        "context-management-2025-06-27",
+        "interleaved-thinking-2025-05-14",
+        "fine-grained-tool-streaming-2025-05-14",
+    ];
+    let request = json!({
+        "type": "api-request",
+        "uuid": "r1",
+        "sessionId": "s1",
+        "timestamp": "2026-01-01T10:00:01Z",
+        "request": {
+            "model": "claude-haiku-4-5-20251001",
+            "betas": betas,
+            "headers": { "anthropic-beta": betas.join(",") },
+        },
+    });
+    let whole = line("why does it hang?") + &request.to_string() + "\n";
+    environment.write("project/a.jsonl", &whole);
+    environment.forge(["import", "claude-code", "a.jsonl"]).success();
+    let exported = environment.forge(["export", "transcript", "s1"]);
+    assert_eq!(exported.success(), whole);
+}
