@@ -174,16 +174,15 @@ fn script(character: char) -> Option<u32> {
         0x1_e900..=0x1_e95f => 0x1_e900,
         // Devanagari, with its additions.
         0xa8e0..=0xa8ff | 0x900..=0x97f => 0x900,
-        // Bengali, Gurmukhi, Gujarati, Oriya, Tamil, Telugu, Kannada, Malayalam, Sinhala: 128 characters each.
-        0x980..=0xdff => code & !0x7f,
+        // Bengali, Gurmukhi, Gujarati, Oriya, Tamil, Telugu, Kannada, Malayalam, Sinhala, and Brahmi with those derived
+        // from it: blocks of 128 characters each.
+        0x980..=0xdff | 0x1_1000..=0x1_1c7f => code & !0x7f,
         // Tibetan, Myanmar, Khmer, Balinese, Javanese.
         0xf00..=0xfff => 0xf00,
         0x1000..=0x109f | 0xaa60..=0xaa7f | 0xa9e0..=0xa9ff => 0x1000,
         0x1780..=0x17ff => 0x1780,
         0x1b00..=0x1b7f => 0x1b00,
         0xa980..=0xa9df => 0xa980,
-        // Brahmi and the scripts derived from it, in blocks of 128 characters.
-        0x1_1000..=0x1_1c7f => code & !0x7f,
         _ => return None,
     })
 }
