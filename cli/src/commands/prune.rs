@@ -268,7 +268,7 @@ impl Rules {
             return Ok(None);
         }
         let error =
-            CommandError::invalid(format!("each rule {place} is zero, which keeps nothing"));
+            CommandError::invalid(format!("each rule {place} is zero: none keeps a checkpoint"));
         Err(error.hinted("make one greater than zero, such as '--keep-last 1', or leave them out"))
     }
 }
