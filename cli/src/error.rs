@@ -36,6 +36,8 @@ pub enum ErrorKind {
     Usage,
     /// An input is not what it should be.
     Invalid,
+    /// An input is of a form that is not known: nothing of it is answered.
+    UnknownForm,
     /// What was named does not exist.
     NotFound,
     /// Somebody else changed the same thing.
@@ -218,6 +220,7 @@ impl CommandError {
     pub fn exit_code(&self) -> u8 {
         match self.kind {
             ErrorKind::BrokenPipe => EXIT_OK,
+            ErrorKind::UnknownForm => EXIT_NO,
             ErrorKind::Usage | ErrorKind::Invalid => EXIT_INVALID,
             ErrorKind::NotFound => EXIT_NOT_FOUND,
             ErrorKind::Conflict | ErrorKind::Locked | ErrorKind::Unavailable => EXIT_UNAVAILABLE,

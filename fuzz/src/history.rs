@@ -3,8 +3,8 @@
 use crate::rules;
 use forge_store::systems::thread::{Document, Options, Orphans, apply, sanitise};
 
-/// Whatever history goes in, its provider takes what comes out, and a second time changes nothing, unless all that told the form
-/// was taken out.
+/// Whatever history goes in, it is refused or its provider takes what comes out, and a second time changes nothing, unless
+/// all that told the form was taken out.
 pub fn thread(data: &[u8]) {
     let Some((which, text)) = data.split_first() else { return };
     let Ok(text) = std::str::from_utf8(text) else { return };
@@ -35,7 +35,7 @@ pub fn thread(data: &[u8]) {
     apply(&mut applied, &done.actions);
     assert_eq!(applied, done.messages, "the steps lead elsewhere: {:#?}", done.actions);
     assert_eq!(done.actions.is_empty(), done.faults.is_empty());
-    let again = sanitise(&done.messages, &options).expect("one form is still one form");
+    let Ok(again) = sanitise(&done.messages, &options) else { return };
     if again.form == done.form {
         let (out, actions) = (&done.messages, &again.actions);
         assert!(actions.is_empty(), "a second time: {out:#?}\n{actions:#?}");

@@ -5,12 +5,12 @@ mod history;
 
 use crate::args::value::{self, Name};
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, ErrorKind};
 use crate::given::{self, Given};
 use crate::workplace;
 use forge_store::error::Error;
 use forge_store::store::Act;
-use forge_store::systems::thread::Document;
+use forge_store::systems::thread::{Document, KNOWN_FORMS, Refused};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -92,6 +92,18 @@ fn text(context: &Context, file: &Path) -> Result<String, CommandError> {
     }
 }
 
+/// Messages that are refused: exit code 1, as for a fault that is found.
+fn refused(what: &str, refused: Refused) -> CommandError {
+    let error =
+        CommandError::new(ErrorKind::UnknownForm, format!("{what} is refused")).caused_by(refused);
+    error.hinted(format!("known are {KNOWN_FORMS}"))
+}
+
+/// What a person calls the input of a command.
+fn given_name(file: &Path) -> String {
+    if file == Path::new("-") { "the input".to_owned() } else { format!("'{}'", file.display()) }
+}
+
 /// The history in a file.
 fn document(context: &Context, file: &Path) -> Result<Document, CommandError> {
     let text = text(context, file)?;
@@ -111,4 +123,14 @@ pub struct Of {
     /// Read a file instead of a thread of the store, or standard input for '-'
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
+}
+
+impl Of {
+    /// What a person calls it.
+    fn what(&self) -> String {
+        match (&self.thread, &self.file) {
+            (Some(name), _) => format!("the thread '{name}'"),
+            (None, file) => given_name(file.as_deref().unwrap_or_else(|| Path::new("-"))),
+        }
+    }
 }

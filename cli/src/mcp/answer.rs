@@ -166,7 +166,7 @@ pub(super) fn told(error: &CommandError) -> String {
 
 const fn next_step(kind: ErrorKind) -> &'static str {
     match kind {
-        ErrorKind::Usage | ErrorKind::Invalid => {
+        ErrorKind::Usage | ErrorKind::Invalid | ErrorKind::UnknownForm => {
             "change the arguments as the tool's schema says, and call again"
         }
         ErrorKind::NotFound => "'timeline' names moments, 'state' names what is known",

@@ -2,8 +2,8 @@
 
 use crate::output::{Cell, Report, Screen, Table, Tone};
 use forge_store::systems::thread::{
-    Action, ActionKind, Appended, CallState, Fault, Form, KeptMessage, PendingCall, Sanitised,
-    ThreadStatus, Writer, preview,
+    Action, Appended, CallState, Fault, Form, KeptMessage, PendingCall, Sanitised, ThreadStatus,
+    Writer, preview,
 };
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -67,12 +67,7 @@ fn tell_pending(screen: &mut Screen, pending: &[PendingJson]) {
 
 fn tell_faults(screen: &mut Screen, faults: &[Fault]) {
     for fault in faults {
-        screen.put(Tone::Plain, &format!("  message {}: {}", fault.index, fault.fault.about()));
-        if let Some(id) = &fault.tool_call_id {
-            screen.put(Tone::Plain, " ");
-            screen.put(Tone::Id, id);
-        }
-        screen.end_line();
+        screen.line(Tone::Plain, &format!("  {fault}"));
     }
 }
 
@@ -277,20 +272,10 @@ impl SanitizedJson {
         }
     }
 
-    /// What was done, a line each.
+    /// What was wrong and what was done about it, a line each, as `check` tells it.
     #[must_use]
     pub fn told(&self) -> String {
-        let line = |action: &Action| {
-            let done = match (action.action, action.to) {
-                (ActionKind::Insert, _) => "inserted".to_owned(),
-                (ActionKind::Remove, _) => "removed".to_owned(),
-                (ActionKind::Move, to) => format!("moved to {}", to.unwrap_or(action.index)),
-            };
-            let call =
-                action.tool_call_id.as_deref().map(|id| format!(" {id}")).unwrap_or_default();
-            format!("message {} {done}: {}{call}", action.index, action.reason.about())
-        };
-        self.actions.iter().map(line).collect::<Vec<_>>().join("\n")
+        self.faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 }
 

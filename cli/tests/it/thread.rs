@@ -39,6 +39,56 @@ fn a_file_is_sanitised_without_a_store_and_answered_as_it_was_given() {
 }
 
 #[test]
+fn a_form_that_is_not_known_is_refused_and_nothing_is_printed() {
+    let environment = place();
+    environment.forge(["init"]).success();
+    let parts = r#"[{"role":"user","parts":[{"type":"text","text":"hi"}]}]"#;
+    for (name, text, seems) in [
+        ("ui.json", parts, "a UIMessage of the Vercel AI SDK"),
+        (
+            "state.json",
+            r#"{"values":{"messages":[{"type":"human","content":"hi"}]}}"#,
+            "a state of LangGraph",
+        ),
+        ("empty.json", "{}", "an object with nothing in it"),
+        ("texts.json", r#"["hi"]"#, "a text"),
+    ] {
+        environment.write(&format!("project/{name}"), text);
+        for command in ["check", "sanitize"] {
+            let refused = environment.forge(["thread", command, name]);
+            assert_eq!((refused.code, refused.stdout.as_str()), (1, ""), "{refused}");
+            assert!(refused.stderr.contains(seems), "{refused}");
+            assert!(refused.stderr.contains("known are OpenAI chat completions"), "{refused}");
+        }
+        let refused = environment.forge(["thread", "append", "--thread", "u", name]);
+        assert_eq!((refused.code, refused.stdout.as_str()), (1, ""), "{refused}");
+    }
+    assert_eq!(environment.forge(["thread", "show", "--thread", "u"]).code, 3);
+}
+
+#[test]
+fn check_and_sanitize_tell_the_same_of_the_same_messages() {
+    let environment = place();
+    let lost = r#"{"role":"tool","tool_call_id":"c9","content":"lost"}"#;
+    let none = r#"{"role":"assistant","tool_calls":[]}"#;
+    environment.write("project/faults.jsonl", &format!("{none}\n{lost}\n{USER}\n{CALL}\n{USER}\n"));
+    let checked = environment.forge(["thread", "check", "faults.jsonl"]);
+    assert_eq!(checked.code, 1);
+    let told: Vec<&str> = checked.stdout.lines().skip(1).map(str::trim).collect();
+    let sanitized = environment.forge(["thread", "sanitize", "faults.jsonl"]);
+    let done: Vec<&str> = sanitized.stderr.lines().collect();
+    assert_eq!(told, done);
+    assert_eq!(
+        told,
+        [
+            "message 0: a list of calls with nothing in it: taken out",
+            "message 1: a result without a call c9: kept as a text",
+            "message 3: a call without a result c1: a result is put in",
+        ]
+    );
+}
+
+#[test]
 fn a_call_that_was_under_way_is_put_right_after_a_crash() {
     let environment = place();
     environment.forge(["init"]).success();

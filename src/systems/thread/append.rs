@@ -1,8 +1,10 @@
 //! Saving messages, and the guard that looks at them first.
 
 use super::document::Document;
-use super::fault::{Fault, FaultKind};
-use super::form::{Evidence, Form, Looked, Speaker, evidence, look};
+use super::fault::{Fault, FaultKind, Remedy};
+use super::form::{
+    Answer, Around, Call, Evidence, Form, Looked, Problem, Sort, Speaker, evidence, look,
+};
 use super::header::{CallState, Header, PendingCall, Writer};
 use super::json::{Object, compact};
 use super::kept::{NewMessage, STEP, Thread, message_key};
@@ -211,10 +213,10 @@ impl<'t> Tail<'t> {
         };
         let last = texts.len().saturating_sub(1);
         for (place, (text, object)) in texts.iter().zip(objects).enumerate() {
-            let looked = look(text, object, header.form, place == last);
-            if looked.gone
-                && looked.problems.iter().any(|(fault, _)| *fault == FaultKind::NotAMessage)
-            {
+            let around = Around { last: place == last, provider_calls: None };
+            let looked = look(text, object, header.form, around);
+            let is_none = |problem: &Problem| problem.fault == FaultKind::NotAMessage;
+            if looked.gone && looked.problems.iter().any(is_none) {
                 return Err(Error::invalid(format!(
                     "message {} of those given is no message of the form {}: mend it or leave it out",
                     place + 1,
@@ -231,15 +233,17 @@ impl<'t> Tail<'t> {
         Ok(tail)
     }
 
-    fn fault(&mut self, index: u64, looked: &Looked<'_>, fault: FaultKind, call: Option<String>) {
+    fn fault(&mut self, index: u64, looked: &Looked<'_>, problem: Problem) {
         let index = usize::try_from(index).unwrap_or(usize::MAX);
-        self.faults.push(Fault { fault, index, message_id: looked.id.clone(), tool_call_id: call });
+        let Problem { fault, call, remedy, .. } = problem;
+        let message_id = looked.id.clone();
+        self.faults.push(Fault { fault, index, message_id, tool_call_id: call, remedy });
     }
 
     fn step(&mut self, header: &mut Header, looked: &Looked<'_>, how: &Appending) {
         let index = header.messages;
-        for (fault, call) in looked.problems.clone() {
-            self.fault(index, looked, fault, call);
+        for problem in looked.problems.clone() {
+            self.fault(index, looked, problem);
         }
         if looked.gone {
             return;
@@ -248,47 +252,40 @@ impl<'t> Tail<'t> {
         if std::mem::replace(&mut header.reasoning, looked.speaker == Speaker::Reasoning)
             && !follows
         {
-            self.fault(index, looked, FaultKind::ReasoningWithoutItem, None);
+            let problem = Problem::new(FaultKind::ReasoningWithoutItem, None, Remedy::Removed);
+            self.fault(index, looked, problem);
         }
         let anywhere = header.form == Form::OpenaiResponses;
-        for answer in &looked.answers {
-            let asked = |call: &PendingCall| call.id == answer.id && call.sort == answer.sort;
-            match header.pending.iter().rposition(asked) {
+        for answer in looked.answers.iter().filter(|answer| answer.sort != Sort::Approval) {
+            let told = answer.told();
+            let problem = |fault, remedy| Problem::new(fault, told.as_deref(), remedy);
+            match asked(&header.pending, answer) {
                 Some(place) => {
                     if !header.pending.remove(place).open && !anywhere {
-                        self.fault(
-                            index,
-                            looked,
-                            FaultKind::MisplacedResult,
-                            Some(answer.id.clone()),
-                        );
+                        let problem = problem(FaultKind::MisplacedResult, Remedy::Moved);
+                        self.fault(index, looked, problem);
                     }
                 }
                 None => {
-                    self.fault(
-                        index,
-                        looked,
-                        FaultKind::ResultWithoutCall,
-                        Some(answer.id.clone()),
-                    );
+                    let problem = problem(FaultKind::ResultWithoutCall, Remedy::KeptAsText);
+                    self.fault(index, looked, problem);
                 }
             }
         }
         // The calls that this message leaves behind, or that must all be answered in it.
-        let leaves = looked.answers.is_empty() || header.form == Form::Anthropic;
-        if leaves && !anywhere {
+        let in_one = matches!(header.form, Form::Anthropic | Form::Bedrock | Form::Gemini);
+        if (looked.answers.is_empty() || in_one) && !anywhere {
             for call in header.pending.iter_mut().filter(|call| call.open) {
                 call.open = false;
-                let (fault, id) = (FaultKind::OrphanedCall, call.id.clone());
-                let index = usize::try_from(index).unwrap_or(usize::MAX);
-                let message_id = looked.id.clone();
-                self.faults.push(Fault { fault, index, message_id, tool_call_id: Some(id) });
+                let orphaned = FaultKind::OrphanedCall;
+                self.fault(index, looked, Problem::new(orphaned, Some(&call.id), Remedy::Answered));
             }
         }
         let message = self.ids.last().cloned().unwrap_or_default();
-        for call in &looked.calls {
+        for call in looked.calls.iter().filter(|call| call.sort != Sort::Approval) {
+            self.check_id(header, looked, call);
             header.pending.push(PendingCall {
-                id: call.id.clone(),
+                id: call.told().to_owned(),
                 name: call.name.clone(),
                 message: message.clone(),
                 idempotent: how.idempotent.contains(&call.name),
@@ -299,12 +296,48 @@ impl<'t> Tail<'t> {
             });
         }
     }
+
+    /// Finds an id that the provider refuses, or that a call beside it has.
+    fn check_id(&mut self, header: &Header, looked: &Looked<'_>, call: &Call) {
+        let rule = header.form.id_rule();
+        let is_same = |known: &&PendingCall| known.id == call.id && known.sort == call.sort;
+        let fault = match () {
+            () if call.id.is_empty() && rule.due => FaultKind::MissingId,
+            () if !rule.takes(&call.id) => FaultKind::RefusedId,
+            () if header.pending.iter().any(|known| known.open && is_same(&known)) => {
+                FaultKind::DoubledCall
+            }
+            () => return,
+        };
+        let problem = Problem::new(fault, Some(call.told()), Remedy::Renamed);
+        self.fault(header.messages, looked, problem);
+    }
+}
+
+/// The pending call that a result is of: among those of its id, or of its name where it has none, the first that the last
+/// message with such a call makes.
+fn asked(pending: &[PendingCall], answer: &Answer) -> Option<usize> {
+    let is_asked = |call: &PendingCall| {
+        let id = if answer.id.is_empty() { answer.name.as_ref() } else { Some(&answer.id) };
+        // A call without an id goes by its name.
+        let by_name = call.id == call.name && answer.name.as_ref() == Some(&call.name);
+        call.sort == answer.sort
+            && (Some(&call.id) == id || by_name || answer.id.is_empty() && id == Some(&call.name))
+    };
+    let message = &pending.iter().rfind(|call| is_asked(call))?.message;
+    pending.iter().position(|call| is_asked(call) && call.message == *message)
 }
 
 /// The form of the thread with these messages.
 fn settle_form(header: &mut Header, objects: &[Option<Object<'_>>]) -> Result<()> {
     for (place, object) in objects.iter().enumerate() {
         match object.as_ref().map_or(Evidence::None, evidence) {
+            Evidence::Foreign(seems) => {
+                let given = place + 1;
+                return Err(Error::invalid(format!(
+                    "message {given} of those given seems to be {seems}"
+                )));
+            }
             Evidence::Strong(form) if header.certain && form != header.form => {
                 return Err(Error::invalid(format!(
                     "message {} of those given is of the form {}, and the thread of the form {}: keep it in a thread \

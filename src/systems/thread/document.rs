@@ -26,10 +26,11 @@ pub struct Document {
 pub struct NoHistory(String);
 
 /// The fields of a request or a state that hold the history.
-const FIELDS: [&str; 2] = ["messages", "input"];
+const FIELDS: [&str; 3] = ["messages", "input", "contents"];
 
 impl Document {
-    /// Reads a history: a JSON list of messages, JSON Lines, or an object whose `messages` or `input` is such a list.
+    /// Reads a history: a JSON list of messages, JSON Lines, or an object whose `messages`, `input` or
+    /// `contents` is such a list.
     ///
     /// Of JSON Lines a line that is no JSON, as a crash leaves one, is kept: [`sanitise`](super::sanitise) takes it out.
     ///
@@ -103,15 +104,12 @@ pub fn preview(message: &str) -> String {
     let nested = ["data", "kwargs"].iter().find_map(|field| object.object(field));
     let body = nested.as_ref().unwrap_or(&object);
     let mut said = Vec::new();
-    for field in ["content", "output", "arguments", "summary"] {
+    for field in ["content", "parts", "output", "arguments", "summary"] {
         if let Some(text) = body.text(field) {
             said.push(text.into_owned());
         }
         for block in body.list(field).unwrap_or_default() {
-            let Some(block) = Object::parse(block) else { continue };
-            let shown =
-                ["text", "thinking", "name", "content"].iter().find_map(|name| block.text(name));
-            said.extend(shown.map(Cow::into_owned));
+            said.extend(Object::parse(block).and_then(|block| said_in(&block)));
         }
     }
     for call in body.list("tool_calls").unwrap_or_default() {
@@ -122,6 +120,31 @@ pub fn preview(message: &str) -> String {
     }
     said.retain(|text| !text.trim().is_empty());
     said.join(" ").chars().take(CHARACTERS).collect()
+}
+
+/// What a content block says: its text, the tool that it calls, or what came of a call.
+fn said_in(block: &Object<'_>) -> Option<String> {
+    const TEXTS: [&str; 8] =
+        ["text", "thinking", "name", "toolName", "content", "value", "output", "error"];
+    // A result names its tool too, but says more.
+    const INNER: [&str; 8] = [
+        "output",
+        "toolUse",
+        "toolResult",
+        "functionCall",
+        "function_call",
+        "functionResponse",
+        "function_response",
+        "response",
+    ];
+    if let Some(inner) = INNER.iter().find_map(|field| block.object(field)) {
+        return said_in(&inner).or_else(|| Some(inner.write()));
+    }
+    if let Some(text) = TEXTS.iter().find_map(|name| block.text(name)) {
+        return Some(text.into_owned());
+    }
+    let blocks = block.list("content")?;
+    blocks.into_iter().filter_map(Object::parse).find_map(|inner| said_in(&inner))
 }
 
 #[cfg(test)]
@@ -170,6 +193,23 @@ mod tests {
             (r#"{"type":"ai","data":{"content":"","tool_calls":[{"name":"f","args":{}}]}}"#, "f()"),
             (r#"{"role":"assistant","tool_calls":[{"function":{"name":"g"}}]}"#, "g()"),
             (r#"{"type":"function_call_output","output":"done"}"#, "done"),
+            (
+                r#"{"role":"model","parts":[{"text":"a"},{"functionCall":{"name":"f","args":{}}}]}"#,
+                "a f",
+            ),
+            (
+                r#"{"role":"user","parts":[{"function_response":{"name":"f","response":{"output":"rain"}}}]}"#,
+                "rain",
+            ),
+            (r#"{"role":"assistant","content":[{"toolUse":{"name":"f","input":{}}}]}"#, "f"),
+            (
+                r#"{"role":"user","content":[{"toolResult":{"toolUseId":"a","content":[{"text":"rain"}]}}]}"#,
+                "rain",
+            ),
+            (
+                r#"{"role":"tool","content":[{"type":"tool-result","toolName":"f","output":{"type":"text","value":"rain"}}]}"#,
+                "rain",
+            ),
         ] {
             assert_eq!(preview(message), said);
         }

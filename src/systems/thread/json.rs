@@ -27,6 +27,11 @@ impl<'a> Object<'a> {
         self.0.iter().any(|(field, _)| field == name)
     }
 
+    /// The names of its fields, in their order.
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|(name, _)| &**name).collect()
+    }
+
     /// The field, if it is a text.
     pub(super) fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         text(self.get(name)?)

@@ -1,7 +1,7 @@
 //! Sanitising a thread in its store, and what is recorded of its calls.
 
 use super::append::{again, unmoved};
-use super::form::{CallResult, look};
+use super::form::{Around, CallResult, look};
 use super::header::{CallState, Header, PendingCall, Reset};
 use super::json::Object;
 use super::kept::{KeptMessage, NewMessage, STEP, Thread, message_key};
@@ -38,7 +38,7 @@ impl Thread {
         let texts: Vec<&str> = kept.iter().map(|message| message.text.as_str()).collect();
         let options = with_outcomes(options, &header.pending);
         let sanitised =
-            sanitise(&texts, &options).map_err(|mixed| Error::invalid(mixed.to_string()))?;
+            sanitise(&texts, &options).map_err(|refused| Error::invalid(refused.to_string()))?;
         let mut changes = changes(&mut header, &kept, &sanitised);
         if sanitised.reset {
             header.reset = Some(Reset { at: act.now, messages: kept.len() as u64 });
@@ -65,7 +65,7 @@ impl Thread {
         let kept = self.messages(point)?;
         let texts: Vec<&str> = kept.iter().map(|message| message.text.as_str()).collect();
         let options = with_outcomes(options, &header.pending);
-        sanitise(&texts, &options).map_err(|mixed| Error::invalid(mixed.to_string()))
+        sanitise(&texts, &options).map_err(|refused| Error::invalid(refused.to_string()))
     }
 
     /// A call of the thread that has no result, and its arguments.
@@ -80,8 +80,8 @@ impl Thread {
         let text =
             value.as_ref().and_then(|entry| entry.value.field("message")).and_then(Value::as_text);
         let text = text.unwrap_or_default();
-        let looked = look(text, Object::parse(text), header.form, false);
-        let arguments = looked.calls.into_iter().find(|known| known.id == id);
+        let looked = look(text, Object::parse(text), header.form, Around::default());
+        let arguments = looked.calls.into_iter().find(|known| known.told() == id);
         Ok((call, arguments.map(|call| call.arguments).unwrap_or_default()))
     }
 
@@ -198,7 +198,7 @@ fn changes(header: &mut Header, kept: &[KeptMessage], sanitised: &Sanitised) -> 
         if old.is_some_and(same) {
             continue;
         }
-        let looked = look(text, Object::parse(text), sanitised.form, false);
+        let looked = look(text, Object::parse(text), sanitised.form, Around::default());
         let reason = sanitised.actions.iter().find(|action| action.message.as_ref() == Some(text));
         let reason = reason.map(|action| action.reason.word());
         let reason = reason.or_else(|| old.and_then(|old| old.reason.as_deref()));
@@ -276,9 +276,19 @@ fn settle(header: &mut Header, kept: &[KeptMessage], sanitised: &Sanitised, orph
         header.pending.clear();
         return;
     }
+    for call in &mut header.pending {
+        let at = kept.iter().position(|message| message.id == call.message);
+        let new = sanitised
+            .renamed
+            .iter()
+            .find(|(source, old, _)| Some(*source) == at && *old == call.id);
+        if let Some((_, _, new)) = new {
+            call.id.clone_from(new);
+        }
+    }
     let answered = |id: &str| {
         sanitised.messages.iter().any(|text| {
-            let looked = look(text, Object::parse(text), sanitised.form, false);
+            let looked = look(text, Object::parse(text), sanitised.form, Around::default());
             looked.answers.iter().any(|answer| answer.id == id)
         })
     };

@@ -1,7 +1,7 @@
 //! Which result belongs to which call.
 
-use super::form::{Form, Looked, NO_RESULT, Sort};
-use std::collections::HashMap;
+use super::form::{Answer, Form, Looked, NO_RESULT, Sort, Speaker};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// What a call or a result has been found to belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,9 +10,15 @@ pub(super) enum Assigned {
     To(usize, usize),
     /// To nothing: there is none.
     Nothing,
-    /// To nothing: there is another one of the same id.
+    /// A call that repeats another one word for word; a result beside another one of the same call, which says something
+    /// else.
     Doubled,
+    /// A result that says nothing that another one of the same call does not say.
+    Repeated,
 }
+
+/// A call or a result: its message, and its place there.
+type At = (usize, usize);
 
 /// Calls and results, each with what it belongs to.
 #[derive(Debug)]
@@ -21,67 +27,186 @@ pub(super) struct Pairs {
     answers: Vec<Vec<Assigned>>,
 }
 
+/// The calls that no result and no message of the user stands between, so that they may be answered together; and the
+/// results behind them that do not name the id of a call.
+#[derive(Debug, Default)]
+struct Group {
+    calls: Vec<At>,
+    nameless: Vec<At>,
+}
+
 type Id<'l> = (&'l str, Sort);
 
 impl Pairs {
-    /// A result belongs to the last call of its id before it; failing that, to the first behind it. Of several results
-    /// the first counts, unless it only says that there was none.
+    /// Finds what belongs together. A result belongs to the calls of its id before it, those made together last counting
+    /// first, in their order; failing that, to the first behind it. Of several results of one call the first counts,
+    /// unless it only says that there was none. A result without an id belongs to the calls right before it, by the name
+    /// of the tool or, if there are as many of them, by their order.
     pub(super) fn new(form: Form, looked: &[Looked<'_>]) -> Self {
         let nothing = |count: usize| vec![Assigned::Nothing; count];
         let mut pairs = Self {
             calls: looked.iter().map(|one| nothing(one.calls.len())).collect(),
             answers: looked.iter().map(|one| nothing(one.answers.len())).collect(),
         };
-        let mut first: HashMap<Id<'_>, (usize, usize)> = HashMap::new();
-        let mut latest: HashMap<Id<'_>, (usize, usize)> = HashMap::new();
-        let mut early = Vec::new();
-        for (index, one) in looked.iter().enumerate().filter(|(_, one)| !one.gone) {
-            for (place, answer) in one.answers.iter().enumerate() {
-                match latest.get(&(answer.id.as_str(), answer.sort)) {
-                    Some(call) => pairs.assign(looked, *call, (index, place)),
-                    None => early.push((index, place)),
-                }
-            }
-            for (place, call) in one.calls.iter().enumerate() {
-                let id = (call.id.as_str(), call.sort);
-                let known = latest.get(&id).map(|(at, place)| pairs.calls[*at][*place]);
-                // Anthropic wants every id but once; an item's result may stand anywhere, so that it must be answered
-                // before its id is used again.
-                let doubled = match form {
-                    Form::Anthropic => known.is_some(),
-                    Form::OpenaiResponses => known == Some(Assigned::Nothing),
-                    _ => false,
-                };
-                if doubled {
-                    pairs.calls[index][place] = Assigned::Doubled;
-                    continue;
-                }
-                first.entry(id).or_insert((index, place));
-                latest.insert(id, (index, place));
-            }
+        let (groups, early) = pairs.by_id(form, looked);
+        pairs.to_any_call(looked, &early);
+        for group in &groups {
+            pairs.by_name(looked, group);
         }
-        for (index, place) in early {
-            let answer = &looked[index].answers[place];
-            if let Some(call) = first.get(&(answer.id.as_str(), answer.sort)) {
-                pairs.assign(looked, *call, (index, place));
-            }
+        if form == Form::Gemini {
+            let calls = groups.iter().flat_map(|group| &group.calls).copied().collect();
+            let nameless = groups.iter().flat_map(|group| &group.nameless).copied().collect();
+            pairs.by_name(looked, &Group { calls, nameless });
+        }
+        for group in &groups {
+            pairs.find_doubled(looked, group);
         }
         pairs
     }
 
-    fn assign(&mut self, looked: &[Looked<'_>], call: (usize, usize), answer: (usize, usize)) {
-        let is_made_up = |(index, _): (usize, usize)| {
-            looked[index].answers.len() == 1 && looked[index].text.contains(NO_RESULT)
-        };
-        if let Assigned::To(index, place) = self.calls[call.0][call.1] {
-            if !is_made_up((index, place)) || is_made_up(answer) {
-                self.answers[answer.0][answer.1] = Assigned::Doubled;
+    /// Assigns the results that name the id of a call before them. Returns the groups of calls, and the results whose id
+    /// no call before them has.
+    fn by_id(&mut self, form: Form, looked: &[Looked<'_>]) -> (Vec<Group>, Vec<At>) {
+        // The calls of an id that were made together last, and in which group that was.
+        let mut latest: HashMap<Id<'_>, (usize, Vec<At>)> = HashMap::new();
+        let mut groups = vec![Group::default()];
+        let mut early = Vec::new();
+        let mut ended = false;
+        for (index, one) in looked.iter().enumerate().filter(|(_, one)| !one.gone) {
+            for (place, answer) in one.answers.iter().enumerate() {
+                let calls = latest.get(&(answer.id.as_str(), answer.sort));
+                match calls.filter(|_| !answer.id.is_empty()) {
+                    Some((_, calls)) => self.among(looked, calls, (index, place)),
+                    None => {
+                        // Gemini takes calls without ids, whose results may have one.
+                        if let Some(group) = groups.last_mut()
+                            && (answer.id.is_empty() || form == Form::Gemini)
+                        {
+                            group.nameless.push((index, place));
+                        }
+                        if !answer.id.is_empty() {
+                            early.push((index, place));
+                        }
+                    }
+                }
+            }
+            ended |= !one.answers.is_empty() || one.speaker == Speaker::User;
+            if one.calls.is_empty() {
+                continue;
+            }
+            if std::mem::take(&mut ended) {
+                groups.push(Group::default());
+            }
+            let number = groups.len() - 1;
+            for (place, call) in one.calls.iter().enumerate() {
+                groups[number].calls.push((index, place));
+                let known = latest.entry((call.id.as_str(), call.sort)).or_default();
+                if known.0 != number {
+                    *known = (number, Vec::new());
+                }
+                known.1.push((index, place));
+            }
+        }
+        (groups, early)
+    }
+
+    /// Gives a result to the first of these calls that has none.
+    fn among(&mut self, looked: &[Looked<'_>], calls: &[At], answer: At) {
+        let said = &looked[answer.0].answers[answer.1];
+        if let Some(free) =
+            calls.iter().find(|call| self.calls[call.0][call.1] == Assigned::Nothing)
+        {
+            return self.assign(*free, answer);
+        }
+        for call in calls {
+            let Assigned::To(message, place) = self.calls[call.0][call.1] else { continue };
+            let known = &looked[message].answers[place];
+            if is_made_up(said) || known.content == said.content {
+                self.answers[answer.0][answer.1] = Assigned::Repeated;
                 return;
             }
-            self.answers[index][place] = Assigned::Doubled;
+            if is_made_up(known) {
+                self.answers[message][place] = Assigned::Repeated;
+                return self.assign(*call, answer);
+            }
         }
+        self.answers[answer.0][answer.1] = Assigned::Doubled;
+    }
+
+    fn assign(&mut self, call: At, answer: At) {
         self.calls[call.0][call.1] = Assigned::To(answer.0, answer.1);
         self.answers[answer.0][answer.1] = Assigned::To(call.0, call.1);
+    }
+
+    /// Gives results to calls of their ids wherever those stand.
+    fn to_any_call(&mut self, looked: &[Looked<'_>], answers: &[At]) {
+        if answers.is_empty() {
+            return;
+        }
+        let mut calls: HashMap<Id<'_>, Vec<At>> = HashMap::new();
+        for (index, one) in looked.iter().enumerate().filter(|(_, one)| !one.gone) {
+            for (place, call) in one.calls.iter().enumerate() {
+                calls.entry((call.id.as_str(), call.sort)).or_default().push((index, place));
+            }
+        }
+        for answer in answers {
+            let said = &looked[answer.0].answers[answer.1];
+            if let Some(calls) = calls.get(&(said.id.as_str(), said.sort)) {
+                self.among(looked, calls, *answer);
+            }
+        }
+    }
+
+    /// Gives results that do not name the id of a call to the calls of a group, by the name of the tool; those without a
+    /// name by their order, if there are as many of them as calls left.
+    fn by_name(&mut self, looked: &[Looked<'_>], group: &Group) {
+        let is_free = |pairs: &Self, at: &At| pairs.calls[at.0][at.1] == Assigned::Nothing;
+        let is_lone = |pairs: &Self, at: &At| pairs.answers[at.0][at.1] == Assigned::Nothing;
+        if !group.nameless.iter().any(|at| is_lone(self, at)) {
+            return;
+        }
+        let mut free: HashMap<Id<'_>, VecDeque<At>> = HashMap::new();
+        for at in group.calls.iter().filter(|at| is_free(self, at)) {
+            let call = &looked[at.0].calls[at.1];
+            free.entry((call.name.as_str(), call.sort)).or_default().push_back(*at);
+        }
+        let mut unnamed = Vec::new();
+        for at in group.nameless.iter().filter(|at| is_lone(self, at)).copied().collect::<Vec<_>>()
+        {
+            let answer = &looked[at.0].answers[at.1];
+            let Some(name) = &answer.name else {
+                unnamed.push(at);
+                continue;
+            };
+            let Some(calls) = free.get_mut(&(name.as_str(), answer.sort)) else { continue };
+            // Two ids that differ belong to two calls.
+            let fits =
+                |call: &At| answer.id.is_empty() || looked[call.0].calls[call.1].id.is_empty();
+            if let Some(call) = calls.iter().position(fits).and_then(|place| calls.remove(place)) {
+                self.assign(call, at);
+            }
+        }
+        let left: Vec<At> = group.calls.iter().filter(|at| is_free(self, at)).copied().collect();
+        if left.len() == unnamed.len() {
+            for (call, answer) in left.into_iter().zip(unnamed) {
+                if looked[call.0].calls[call.1].sort == looked[answer.0].answers[answer.1].sort {
+                    self.assign(call, answer);
+                }
+            }
+        }
+    }
+
+    /// Finds the calls without a result that repeat another one of the group word for word.
+    fn find_doubled(&mut self, looked: &[Looked<'_>], group: &Group) {
+        let mut known = HashSet::new();
+        for (message, place) in &group.calls {
+            let call = &looked[*message].calls[*place];
+            let is_new = known.insert((&call.id, call.sort, &call.name, &call.arguments));
+            let assigned = &mut self.calls[*message][*place];
+            if !is_new && !call.id.is_empty() && *assigned == Assigned::Nothing {
+                *assigned = Assigned::Doubled;
+            }
+        }
     }
 
     /// What the call at this place of this message belongs to.
@@ -94,9 +219,24 @@ impl Pairs {
         self.answers[message].get(place).copied().unwrap_or(Assigned::Nothing)
     }
 
-    /// Forgets the calls of a message that were cut; none of them has a result.
+    /// Forgets the calls of a message that were cut; of those that are left, their results learn the new places.
     pub(super) fn keep_calls(&mut self, message: usize, kept: &[bool]) {
+        for (assigned, _) in self.calls[message].iter().zip(kept).filter(|(_, kept)| !**kept) {
+            if let Assigned::To(index, place) = *assigned {
+                self.answers[index][place] = Assigned::Nothing;
+            }
+        }
         let mut keep = kept.iter();
         self.calls[message].retain(|_| *keep.next().unwrap_or(&true));
+        for (place, assigned) in self.calls[message].iter().enumerate() {
+            if let Assigned::To(index, answer) = *assigned {
+                self.answers[index][answer] = Assigned::To(message, place);
+            }
+        }
     }
+}
+
+/// Whether a result only says that there was none.
+fn is_made_up(answer: &Answer) -> bool {
+    answer.content.len() < NO_RESULT.len() + 80 && answer.content.contains(NO_RESULT)
 }

@@ -3,9 +3,24 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// The forms, by their words.
-pub(crate) const FORMS: [&str; 6] =
-    ["openai_chat", "openai_responses", "anthropic", "langchain", "langchain_flat", "langchain_lc"];
+/// The forms, by their words; of Gemini with ids and in snake case too.
+pub(crate) const FORMS: [&str; 10] = [
+    "openai_chat",
+    "openai_responses",
+    "anthropic",
+    "bedrock",
+    "gemini",
+    "gemini_ids",
+    "ai_sdk",
+    "langchain",
+    "langchain_flat",
+    "langchain_lc",
+];
+
+/// The word of the form that is written so.
+pub(crate) fn word(form: &str) -> &str {
+    form.trim_end_matches("_ids")
+}
 
 /// What happens in a history, whatever its form.
 #[derive(Clone, Debug)]
@@ -133,6 +148,32 @@ fn speaker(form: &str, role: &str, content: &Value) -> Value {
     match (form, role) {
         ("openai_chat" | "anthropic", _) => json!({"role": role, "content": content}),
         ("openai_responses", _) => json!({"type": "message", "role": role, "content": content}),
+        ("ai_sdk", _) => match content {
+            // Instructions are one text.
+            Value::Array(_) if role == "system" => json!({"role": role, "content": ""}),
+            content => json!({"role": role, "content": content}),
+        },
+        ("bedrock", _) => {
+            let content = match content {
+                Value::String(said) => json!([{"text": said}]),
+                Value::Array(blocks) => {
+                    blocks.iter().map(|block| json!({"text": block["text"]})).collect()
+                }
+                other => other.clone(),
+            };
+            json!({"role": role, "content": content})
+        }
+        ("gemini" | "gemini_ids", _) => {
+            let role = if role == "assistant" { "model" } else { role };
+            let parts = match content {
+                Value::String(said) => json!([{"text": said}]),
+                Value::Array(blocks) => {
+                    blocks.iter().map(|block| json!({"text": block["text"]})).collect()
+                }
+                other => other.clone(),
+            };
+            json!({"role": role, "parts": parts})
+        }
         (_, "user") => {
             wrapped(form, "human", "HumanMessage", json!({"content": content, "id": "h"}))
         }
@@ -175,6 +216,34 @@ fn calls(form: &str, ids: &[String], says: Option<&str>, thinks: bool) -> Vec<Va
             );
             vec![json!({"role": "assistant", "content": blocks})]
         }
+        "bedrock" | "gemini" | "gemini_ids" | "ai_sdk" => {
+            let mut blocks: Vec<Value> = Vec::new();
+            if thinks {
+                blocks.push(match form {
+                    "bedrock" => json!({"reasoningContent": {"reasoningText": {"text": "hm"}}}),
+                    "ai_sdk" => json!({"type": "reasoning", "text": "hm"}),
+                    _ => json!({"text": "hm", "thought": true}),
+                });
+            }
+            blocks.extend(says.map(|said| match form {
+                "ai_sdk" => json!({"type": "text", "text": said}),
+                _ => json!({"text": said}),
+            }));
+            blocks.extend(ids.iter().map(|id| match form {
+                "bedrock" => json!({"toolUse": {"toolUseId": id, "name": "f", "input": {}}}),
+                "gemini" => {
+                    json!({"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"})
+                }
+                "gemini_ids" => json!({"function_call": {"id": id, "name": "f", "args": {}}}),
+                _ => json!({"type": "tool-call", "toolCallId": id, "toolName": "f", "input": {}}),
+            }));
+            let (role, field) = if form.starts_with("gemini") {
+                ("model", "parts")
+            } else {
+                ("assistant", "content")
+            };
+            vec![json!({"role": role, field: blocks})]
+        }
         _ => {
             let calls: Vec<Value> = ids
                 .iter()
@@ -199,24 +268,49 @@ fn calls(form: &str, ids: &[String], says: Option<&str>, thinks: bool) -> Vec<Va
 }
 
 fn results(form: &str, ids: &[String], text: u8, said: &str) -> Vec<Value> {
-    let one = |id: &String| match form {
-        "openai_chat" => json!({"role": "tool", "tool_call_id": id, "content": "done"}),
+    // What a result says tells it from every other one.
+    let done = |place: usize| format!("<result {place} of {said}>");
+    let one = |(place, id): (usize, &String)| match form {
+        "openai_chat" => json!({"role": "tool", "tool_call_id": id, "content": done(place)}),
         "openai_responses" => {
-            json!({"type": "function_call_output", "call_id": id, "output": "done"})
+            json!({"type": "function_call_output", "call_id": id, "output": done(place)})
         }
-        "anthropic" => json!({"type": "tool_result", "tool_use_id": id, "content": "done"}),
-        _ => wrapped(form, "tool", "ToolMessage", json!({"content": "done", "tool_call_id": id})),
+        "anthropic" => json!({"type": "tool_result", "tool_use_id": id, "content": done(place)}),
+        "bedrock" => json!({"toolResult": {"toolUseId": id, "content": [{"text": done(place)}]}}),
+        "gemini" => json!({"functionResponse": {"name": "f", "response": {"output": done(place)}}}),
+        "gemini_ids" => {
+            json!({"function_response": {"id": id, "name": "f", "response": {"output": done(place)}}})
+        }
+        "ai_sdk" => {
+            let output = json!({"type": "text", "value": done(place)});
+            json!({"type": "tool-result", "toolCallId": id, "toolName": "f", "output": output})
+        }
+        _ => {
+            let body = json!({"content": done(place), "tool_call_id": id});
+            wrapped(form, "tool", "ToolMessage", body)
+        }
     };
-    let mut results: Vec<Value> = ids.iter().map(one).collect();
-    if form != "anthropic" {
-        return results;
-    }
+    let mut results: Vec<Value> = ids.iter().enumerate().map(one).collect();
+    let (role, field, said) = match form {
+        "anthropic" => ("user", "content", json!({"type": "text", "text": said})),
+        "bedrock" => ("user", "content", json!({"text": said})),
+        "gemini" | "gemini_ids" => ("user", "parts", json!({"text": said})),
+        // In one message or in one each.
+        "ai_sdk" if text == 1 => {
+            return results
+                .into_iter()
+                .map(|part| json!({"role": "tool", "content": [part]}))
+                .collect();
+        }
+        "ai_sdk" => return vec![json!({"role": "tool", "content": results})],
+        _ => return results,
+    };
     match text {
-        1 => results.insert(0, json!({"type": "text", "text": said})),
-        2 => results.push(json!({"type": "text", "text": said})),
+        1 => results.insert(0, said),
+        2 => results.push(said),
         _ => {}
     }
-    vec![json!({"role": "user", "content": results})]
+    vec![json!({"role": role, field: results})]
 }
 
 fn broken(form: &str, which: u8) -> Value {
@@ -262,6 +356,42 @@ fn broken(form: &str, which: u8) -> Value {
             json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_2", "content": {"a": 1}}]}),
             json!({"role": "assistant", "content": [{"type": "text", "text": "x"}, {"type": "thinking", "thinking": "cut"}]}),
             json!({"role": "user", "content": [{"text": "no type"}, {"type": "text", "text": "  "}, "bare"]}),
+        ][which as usize % 8].clone(),
+        "bedrock" => [
+            json!({"role": "assistant", "content": [{"toolUse": {"toolUseId": "call_0", "input": {}}}]}),
+            json!({"role": "assistant", "content": [{"text": "x"}, {"toolUse": {"toolUseId": "call_0", "name": "f", "input": "no"}}]}),
+            json!({"role": "user", "content": [{"toolUse": {"toolUseId": "call_1", "name": "f", "input": {}}}]}),
+            json!({"role": "assistant", "content": [{"toolResult": {"toolUseId": "call_1", "content": [{"text": "x"}]}}]}),
+            json!({"role": "user", "content": [{"toolResult": {"toolUseId": "call_2", "content": null}}]}),
+            json!({"role": "user", "content": [{"toolResult": {"toolUseId": "call_2", "content": [{"json": [1]}, 4]}}]}),
+            json!({"role": "assistant", "content": [{"text": "x"}, {"reasoningContent": {}}]}),
+            json!({"role": "user", "content": [{"wizard": 1}, {"text": "  "}, "bare"]}),
+        ][which as usize % 8].clone(),
+        "gemini" | "gemini_ids" => [
+            json!({"role": "model", "parts": [{"functionCall": {"args": {}}}]}),
+            json!({"role": "model", "parts": [{"text": "x"}, {"functionCall": {"name": "f", "args": "no"}}]}),
+            json!({"role": "user", "parts": [{"functionCall": {"name": "f", "args": {}}}]}),
+            json!({"role": "model", "parts": [{"functionResponse": {"name": "f", "response": {}}}]}),
+            json!({"role": "function", "parts": [{"functionResponse": {"name": "f", "response": "x"}}]}),
+            json!({"role": "user", "parts": [{"functionResponse": {"id": "call_2", "name": "g"}}]}),
+            json!({"role": "model", "parts": [{"text": ""}, {"thought": true}]}),
+            json!({"role": "user", "parts": ["bare", 7]}),
+        ][which as usize % 8].clone(),
+        "ai_sdk" => [
+            json!({"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "call_0", "input": {}}]}),
+            json!({"role": "assistant", "content": [{"type": "text", "text": "x"}, {"type": "tool-call", "toolCallId": "call_0", "toolName": "f", "input": "{\"a\":1}"}]}),
+            json!({"role": "assistant", "content": [
+                {"type": "tool-call", "toolCallId": "call_1", "toolName": "f", "input": {}, "providerExecuted": true},
+                {"type": "tool-result", "toolCallId": "call_1", "toolName": "f", "output": {"type": "json", "value": 1}}
+            ]}),
+            json!({"role": "assistant", "content": [{"type": "tool-result", "toolCallId": "call_2", "toolName": "f", "output": {"type": "json", "value": 1}}]}),
+            json!({"role": "tool", "content": [{"type": "tool-result", "toolCallId": "call_2", "output": null}]}),
+            json!({"role": "assistant", "content": [
+                {"type": "tool-call", "toolCallId": "call_3", "toolName": "f", "input": {}},
+                {"type": "tool-approval-request", "approvalId": "a3", "toolCallId": "call_3"}
+            ]}),
+            json!({"role": "tool", "content": [{"type": "tool-approval-response", "approvalId": "a3", "approved": true}]}),
+            json!({"role": "user", "content": [{"type": "text"}, {"text": "no type"}, "bare"]}),
         ][which as usize % 8].clone(),
         _ => [
             wrapped(form, "remove", "RemoveMessage", json!({"id": "x", "content": ""})),

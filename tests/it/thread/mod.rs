@@ -1,5 +1,7 @@
 //! Message threads, judged by rules that know nothing of the code.
 
+mod cases;
+mod damage;
 mod generate;
 mod kept;
 mod rules;

@@ -1,13 +1,13 @@
 //! The messages of a thread: append, show, check, sanitize.
 
-use super::{Of, Writer, document, when_free};
+use super::{Of, Writer, document, given_name, refused, when_free};
 use crate::args::value::{self, Moment, Name};
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_NO};
 use crate::report::thread::{AppendedJson, Checked, SanitizedJson, Shown, messages_of};
 use crate::workplace::{self, Access};
 use forge_store::error::Error;
-use forge_store::systems::thread::{Appending, Guard, Options, Orphans, Thread, sanitise};
+use forge_store::systems::thread::{Appending, Guard, Options, Orphans, Thread, form_of, sanitise};
 use std::path::PathBuf;
 
 /// What is done about calls without results.
@@ -105,6 +105,9 @@ pub(super) fn append(args: &AppendArgs, context: &mut Context) -> Result<(), Com
         .as_deref()
         .map(|file| document(context, file)?.whole().map_err(CommandError::from));
     let messages = given.transpose()?.map(|document| document.messages).unwrap_or_default();
+    if let Some(file) = &args.file {
+        form_of(&messages).map_err(|error| refused(&given_name(file), error))?;
+    }
     let store = workplace::open(context, Access::Write)?;
     let name = args.thread.as_str();
     let hold = args.writer.hold.map(value::micros);
@@ -159,7 +162,7 @@ fn messages(of: &Of, context: &Context) -> Result<Vec<String>, CommandError> {
 pub(super) fn check(args: &CheckArgs, context: &mut Context) -> Result<(), CommandError> {
     let messages = messages(&args.of, context)?;
     let found = sanitise(&messages, &Options::default());
-    let found = found.map_err(|mixed| CommandError::invalid(mixed.to_string()))?;
+    let found = found.map_err(|error| refused(&args.of.what(), error))?;
     if !found.is_clean() {
         context.exit_code = EXIT_NO;
     }
@@ -184,13 +187,13 @@ pub(super) fn sanitize(args: &SanitizeArgs, context: &mut Context) -> Result<(),
     let file = args.of.file.as_deref().unwrap_or_else(|| std::path::Path::new("-"));
     let document = document(context, file)?;
     let done = sanitise(&document.messages, &options);
-    let done = done.map_err(|mixed| CommandError::invalid(mixed.to_string()))?;
+    let done = done.map_err(|error| refused(&given_name(file), error))?;
     let written = document.write(&done.messages);
     let report = SanitizedJson::new(None, None, done);
     if context.global.json {
         return context.out.emit(&report);
     }
-    if !report.actions.is_empty() {
+    if !report.faults.is_empty() {
         context.out.say(&report.told());
     }
     context.out.raw(written.as_bytes())

@@ -1,11 +1,14 @@
 //! Anthropic messages: calls and results are content blocks.
 
+use super::blocks::{Tidied, trim_thinking, trimmed_end};
 use super::{
-    Answer, Call, Content, Looked, Sort, Speaker, content, is_block, mend_result, named, own_id,
+    Answer, Call, Content, Looked, Speaker, as_object, content, id_in, is_block, named, own_id,
+    typed,
 };
 use crate::systems::thread::fault::FaultKind;
-use crate::systems::thread::json::{Object, written_list};
+use crate::systems::thread::json::{Object, quoted, written_list};
 use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>, last: bool) -> Looked<'a> {
     let mut looked = Looked::new(text, Speaker::Other, own_id(&object));
@@ -15,6 +18,7 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>, last: bool) -> Loo
         Some("system") => Speaker::Other,
         _ => return looked.gone(FaultKind::NotAMessage),
     };
+    let mut changed = fold_tool_calls(&mut object, &mut looked);
     let kept = match content(&object, "content") {
         Content::Text(said) => {
             // Only the last message may be an answer that is yet to be written.
@@ -22,114 +26,203 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>, last: bool) -> Loo
             if said.trim().is_empty() && !may_be_empty {
                 return looked.gone(FaultKind::EmptyMessage);
             }
-            return looked;
+            None
         }
         Content::Nothing | Content::Other(_) => return looked.gone(FaultKind::EmptyMessage),
         Content::Blocks(blocks) => {
-            let mut changed = false;
-            let mut kept: Vec<String> = Vec::new();
+            let mut tidied = Tidied::new();
             for block in blocks {
-                match tidy_block(block, &mut looked) {
-                    Some(tidied) => {
-                        changed |= matches!(tidied, Cow::Owned(_));
-                        kept.push(tidied.into_owned());
-                    }
-                    None => changed = true,
-                }
+                tidy_block(block, &mut looked, &mut tidied);
             }
-            if looked.speaker == Speaker::Assistant && trim_thinking(&mut kept) {
-                looked.problem(FaultKind::TrailingThinking, None);
+            changed |= tidied.changed;
+            looked.problems.append(&mut tidied.problems);
+            if looked.speaker == Speaker::Assistant && trim_thinking(&mut tidied.kept, is_thinking)
+            {
+                looked.removed(FaultKind::TrailingThinking, None);
                 changed = true;
             }
-            if kept.is_empty() {
+            if tidied.kept.is_empty() {
                 return looked.gone(FaultKind::EmptyMessage);
             }
-            if !changed {
-                return looked;
-            }
-            written_list(&kept)
+            Some(written_list(&tidied.kept))
         }
     };
-    object.set("content", kept);
-    looked.text = Cow::Owned(object.write());
+    if let Some(kept) = kept.filter(|_| changed) {
+        object.set("content", kept);
+    }
+    if changed {
+        looked.text = Cow::Owned(object.write());
+    }
     looked
 }
 
-/// The block, made such as can be taken; `None` if it cannot.
-fn tidy_block<'b>(json: &'b str, looked: &mut Looked<'_>) -> Option<Cow<'b, str>> {
+/// Makes blocks of the calls that stand in the form of OpenAI's beside the content. Returns whether there were any.
+fn fold_tool_calls(object: &mut Object<'_>, looked: &mut Looked<'_>) -> bool {
+    if !object.has("tool_calls") {
+        return false;
+    }
+    let entries: Vec<String> =
+        object.list("tool_calls").unwrap_or_default().into_iter().map(str::to_owned).collect();
+    object.remove("tool_calls");
+    let mut blocks: Vec<String> = match content(object, "content") {
+        Content::Text(said) if said.trim().is_empty() => Vec::new(),
+        Content::Text(said) => vec![format!(r#"{{"type":"text","text":{}}}"#, quoted(&said))],
+        Content::Blocks(blocks) => blocks.into_iter().map(str::to_owned).collect(),
+        Content::Nothing | Content::Other(_) => Vec::new(),
+    };
+    let ids: HashSet<String> = blocks
+        .iter()
+        .filter_map(|block| Object::parse(block).filter(|block| is_a(block, "tool_use")))
+        .map(|block| id_in(&block, "id"))
+        .collect();
+    let before = blocks.len();
+    for entry in &entries {
+        let Some((call, _)) = super::chat::call(entry) else {
+            looked.removed(FaultKind::MalformedCall, None);
+            continue;
+        };
+        if ids.contains(&call.id) {
+            looked.removed(FaultKind::MixedForms, Some(&call.id));
+            continue;
+        }
+        let arguments = quoted(&call.arguments);
+        let input = as_object(Some(&arguments)).unwrap_or(arguments);
+        blocks.push(format!(
+            r#"{{"type":"tool_use","id":{},"name":{},"input":{input}}}"#,
+            quoted(&call.id),
+            quoted(&call.name)
+        ));
+        looked.mended(FaultKind::MixedForms, Some(&call.id));
+    }
+    if blocks.len() > before {
+        object.set("content", written_list(&blocks));
+    }
+    if entries.is_empty() {
+        looked.removed(FaultKind::EmptyToolCalls, None);
+    }
+    true
+}
+
+fn is_a(block: &Object<'_>, kind: &str) -> bool {
+    block.text("type").is_some_and(|found| found == kind)
+}
+
+/// What a block without a type is, by a field that only it has.
+const TYPES: [(&str, &str); 4] = [
+    ("tool_use_id", "tool_result"),
+    ("input", "tool_use"),
+    ("thinking", "thinking"),
+    ("text", "text"),
+];
+
+/// Keeps the block as far as it can be taken.
+fn tidy_block(json: &str, looked: &mut Looked<'_>, tidied: &mut Tidied) {
+    if let Some(json) = typed(json, &TYPES) {
+        looked.mended(FaultKind::MalformedBlock, None);
+        tidied.changed = true;
+        return tidy_block(&json, looked, tidied);
+    }
     let Some(mut block) = Object::parse(json).filter(|_| is_block(json)) else {
-        looked.problem(FaultKind::MalformedBlock, None);
-        return None;
+        return tidied.leave_out(FaultKind::MalformedBlock, None);
     };
     let kind = block.text("type").unwrap_or_default().into_owned();
     match kind.as_str() {
-        "text" if block.text("text").is_none_or(|text| text.trim().is_empty()) => {
-            looked.problem(FaultKind::EmptyMessage, None);
-            return None;
+        "text" if is_blank(&block) => tidied.leave_out(FaultKind::EmptyMessage, None),
+        "thinking" if !block.has("signature") || block.text("thinking").is_none() => {
+            tidied.leave_out(FaultKind::UnsignedThinking, None);
         }
         "tool_use" => {
-            let call = call(&block).filter(|_| looked.speaker == Speaker::Assistant);
-            let Some(call) = call else {
-                looked.problem(FaultKind::MalformedCall, named(&block, "id"));
-                return None;
+            let id = id_in(&block, "id");
+            let name = named(&block, "name").filter(|_| looked.speaker == Speaker::Assistant);
+            let Some(name) = name else {
+                return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
             };
-            if !looked.call(call) {
-                return None;
+            let mistyped = as_object(block.get("input"));
+            if let Some(input) = mistyped {
+                block.set("input", input);
+                tidied.put(block.write(), FaultKind::MistypedArguments, Some(&id));
+            } else {
+                tidied.keep(json);
             }
+            let arguments = block.get("input").unwrap_or_default().to_owned();
+            looked.calls.push(Call::new(id, name, arguments));
         }
         "tool_result" => {
-            let id = named(&block, "tool_use_id").filter(|_| looked.speaker == Speaker::User);
-            let Some(id) = id else {
-                looked.problem(FaultKind::MalformedResult, named(&block, "tool_use_id"));
-                return None;
-            };
-            looked.answers.push(Answer { id: id.clone(), sort: Sort::Function });
-            if block.has("content") && mend_result(&mut block, "content") {
-                looked.problem(FaultKind::MalformedResult, Some(id));
-                return Some(Cow::Owned(block.write()));
+            let id = id_in(&block, "tool_use_id");
+            let mended = tidy_result(&mut block);
+            let answer = Answer::new(id.clone(), block.get("content").unwrap_or_default());
+            looked.answers.push(Answer { at: tidied.kept.len(), ..answer });
+            match mended {
+                Some(fault) => tidied.put(block.write(), fault, Some(&id)),
+                None => tidied.keep(json),
             }
         }
-        _ => {}
+        _ => tidied.keep(json),
     }
-    Some(Cow::Borrowed(json))
 }
 
-fn call(block: &Object<'_>) -> Option<Call> {
-    let (id, name) = (named(block, "id")?, named(block, "name")?);
-    block.object("input")?;
-    let arguments = block.get("input").unwrap_or_default().to_owned();
-    Some(Call { id, name, arguments, sort: Sort::Function })
+fn is_blank(block: &Object<'_>) -> bool {
+    block.text("text").is_none_or(|text| text.trim().is_empty())
 }
 
-/// Takes away thinking at the end, where it may not stand. Returns whether there was any.
-fn trim_thinking(blocks: &mut Vec<String>) -> bool {
-    let before = blocks.len();
-    while blocks.last().is_some_and(|block| is_thinking(block)) {
-        blocks.pop();
+/// Makes the result such as can be taken. Returns what was wrong with it.
+fn tidy_result(block: &mut Object<'_>) -> Option<FaultKind> {
+    let mut wrong = (block.has("content") && super::mend_result(block, "content"))
+        .then_some(FaultKind::MalformedResult);
+    // A text block must not be blank; a result without content may be.
+    if let Content::Blocks(blocks) = content(block, "content") {
+        let says = |json: &&str| {
+            !Object::parse(json).is_some_and(|block| is_a(&block, "text") && is_blank(&block))
+        };
+        let kept: Vec<String> = blocks.iter().copied().filter(says).map(str::to_owned).collect();
+        if kept.len() < blocks.len() {
+            if kept.is_empty() {
+                block.remove("content");
+            } else {
+                block.set("content", written_list(&kept));
+            }
+            wrong = Some(FaultKind::EmptyMessage);
+        }
     }
-    blocks.len() < before
+    if block.get("is_error") != Some("true") {
+        return wrong;
+    }
+    let is_text = |json: &str| Object::parse(json).is_some_and(|block| is_a(&block, "text"));
+    let content = match content(block, "content") {
+        Content::Text(said) if !said.trim().is_empty() => return wrong,
+        Content::Blocks(blocks) if blocks.iter().all(|json| is_text(json)) => return wrong,
+        Content::Blocks(blocks) => {
+            let said = format!(r#"{{"type":"text","text":{}}}"#, quoted(FAILED));
+            let blocks: Vec<&str> = std::iter::once(said.as_str()).chain(blocks).collect();
+            let blocks = written_list(&blocks);
+            block.remove("is_error");
+            block.set("content", blocks);
+            return Some(FaultKind::ErrorNotText);
+        }
+        Content::Text(_) | Content::Nothing | Content::Other(_) => quoted(FAILED),
+    };
+    block.set("content", content);
+    Some(FaultKind::MalformedResult)
 }
 
-fn is_thinking(json: &str) -> bool {
-    let kind = |block: Object<'_>| block.text("type").map(Cow::into_owned);
-    let kind = Object::parse(json).and_then(kind);
-    matches!(kind.as_deref(), Some("thinking" | "redacted_thinking"))
+/// What is said of an error whose result cannot say that it is one, or says nothing.
+const FAILED: &str = "The tool call failed.";
+
+fn is_thinking(block: &Object<'_>) -> bool {
+    is_a(block, "thinking") || is_a(block, "redacted_thinking")
+}
+
+pub(super) fn trimmed(object: Object<'_>) -> Option<String> {
+    trimmed_end(object, |block| is_a(block, "text"))
 }
 
 pub(super) fn without_calls(mut object: Object<'_>, ids: &[&str]) -> Option<String> {
-    let mut kept: Vec<String> = object
-        .list("content")?
-        .into_iter()
-        .filter(|block| {
-            let block = Object::parse(block);
-            let is_call =
-                |block: &Object<'_>| block.text("type").is_some_and(|kind| kind == "tool_use");
-            let id = block.filter(is_call).and_then(|block| named(&block, "id"));
-            id.is_none_or(|id| !ids.contains(&id.as_str()))
-        })
-        .map(str::to_owned)
-        .collect();
-    trim_thinking(&mut kept);
+    let is_cut =
+        |block: Object<'_>| is_a(&block, "tool_use") && ids.contains(&id_in(&block, "id").as_str());
+    let keep = |json: &&str| !Object::parse(json).is_some_and(is_cut);
+    let mut kept: Vec<String> =
+        object.list("content")?.into_iter().filter(keep).map(str::to_owned).collect();
+    trim_thinking(&mut kept, is_thinking);
     if kept.is_empty() {
         return None;
     }
@@ -137,54 +230,75 @@ pub(super) fn without_calls(mut object: Object<'_>, ids: &[&str]) -> Option<Stri
     Some(object.write())
 }
 
-/// The blocks of a message that are results, in their order, and whether they come first; then the other blocks.
-fn parted(object: &Object<'_>) -> (Vec<String>, Vec<String>, bool) {
-    let (mut results, mut others, mut first) = (Vec::new(), Vec::new(), true);
-    for json in object.list("content").unwrap_or_default() {
-        let kind = Object::parse(json).and_then(|block| block.text("type").map(Cow::into_owned));
-        if kind.as_deref() == Some("tool_result") {
-            first &= others.is_empty();
-            results.push(json.to_owned());
-        } else {
-            others.push(json.to_owned());
+/// The id of the use, if this block is the use of a server tool or of an MCP connector.
+fn server_use(block: &Object<'_>) -> Option<String> {
+    let kind = block.text("type")?;
+    matches!(&*kind, "server_tool_use" | "mcp_tool_use").then(|| id_in(block, "id"))
+}
+
+/// The id of the use, if this block is the result of one.
+fn server_result(block: &Object<'_>) -> Option<String> {
+    block.text("type")?.ends_with("_tool_result").then(|| id_in(block, "tool_use_id"))
+}
+
+/// A block to be taken out of a message: its place, why, and the id of the use.
+type ServerCut = (usize, FaultKind, String);
+
+/// Takes out the results of server tools that no use precedes, and uses without a result. The last answer may still
+/// wait for a result.
+pub(super) fn pair_server_tools(looked: &mut [Looked<'_>]) {
+    let last = looked.iter().rposition(|one| !one.gone && one.speaker == Speaker::Assistant);
+    // Where each use without a result stands: message and place.
+    let mut open: HashMap<String, (usize, usize)> = HashMap::new();
+    let mut cuts: BTreeMap<usize, Vec<ServerCut>> = BTreeMap::new();
+    for (index, one) in looked.iter().enumerate() {
+        if one.gone || !(one.text.contains("_tool_use") || one.text.contains("_tool_result")) {
+            continue;
+        }
+        let object = Object::parse(&one.text);
+        let blocks = object.as_ref().and_then(|object| object.list("content")).unwrap_or_default();
+        for (at, json) in blocks.into_iter().enumerate() {
+            let Some(block) = Object::parse(json) else { continue };
+            if let Some(id) = server_use(&block) {
+                if let Some((before, place)) = open.insert(id.clone(), (index, at)) {
+                    let cut = (place, FaultKind::ServerUseWithoutResult, id);
+                    cuts.entry(before).or_default().push(cut);
+                }
+            } else if let Some(id) = server_result(&block)
+                && open.remove(&id).is_none()
+            {
+                let cut = (at, FaultKind::ServerResultWithoutUse, id);
+                cuts.entry(index).or_default().push(cut);
+            }
         }
     }
-    (results, others, first)
-}
-
-/// The message with the results at these places (counted among its results), then these other ones, then whatever
-/// else it says. `None` if it says that already.
-pub(in crate::systems::thread) fn with_results(
-    text: &str,
-    kept: &[usize],
-    more: &[String],
-) -> Option<String> {
-    let mut object = Object::parse(text)?;
-    let (results, others, first) = parted(&object);
-    if first && more.is_empty() && kept.len() == results.len() {
-        return None;
+    for (id, (index, at)) in open {
+        if Some(index) != last {
+            let cut = (at, FaultKind::ServerUseWithoutResult, id);
+            cuts.entry(index).or_default().push(cut);
+        }
     }
-    let kept = kept.iter().filter_map(|place| results.get(*place));
-    let blocks: Vec<&String> = kept.chain(more).chain(&others).collect();
-    object.set(
-        "content",
-        written_list(&blocks.iter().map(|block| block.as_str()).collect::<Vec<_>>()),
-    );
-    Some(object.write())
-}
-
-/// The message without any results, and the results. No message if nothing else was in it.
-pub(in crate::systems::thread) fn without_results(text: &str) -> (Option<String>, Vec<String>) {
-    let Some(mut object) = Object::parse(text) else { return (None, Vec::new()) };
-    let (results, others, _) = parted(&object);
-    if others.is_empty() {
-        return (None, results);
+    for (index, mut cuts) in cuts {
+        cuts.sort();
+        cut_blocks(&mut looked[index], &cuts);
     }
-    object.set("content", written_list(&others));
-    (Some(object.write()), results)
 }
 
-/// A message of results alone.
-pub(in crate::systems::thread) fn results_message(blocks: &[String]) -> String {
-    format!(r#"{{"role":"user","content":{}}}"#, written_list(blocks))
+fn cut_blocks(looked: &mut Looked<'_>, cuts: &[ServerCut]) {
+    let Some(mut object) = Object::parse(&looked.text) else { return };
+    let is_cut = |at: usize| cuts.iter().any(|(place, ..)| *place == at);
+    let blocks = object.list("content").unwrap_or_default().into_iter().enumerate();
+    let mut kept: Vec<String> =
+        blocks.filter(|(at, _)| !is_cut(*at)).map(|(_, json)| json.to_owned()).collect();
+    trim_thinking(&mut kept, is_thinking);
+    object.set("content", written_list(&kept));
+    let text = object.write();
+    for answer in &mut looked.answers {
+        answer.at -= cuts.iter().filter(|(place, ..)| *place < answer.at).count();
+    }
+    for (_, fault, id) in cuts {
+        looked.removed(*fault, Some(id));
+    }
+    looked.gone = kept.is_empty();
+    looked.text = Cow::Owned(text);
 }

@@ -1,10 +1,11 @@
 //! OpenAI chat completions, and messages that have a role and content alone.
 
 use super::{
-    Answer, Call, Content, Looked, Sort, Speaker, content, is_block, mend_result, named, own_id,
+    Answer, Call, Content, Looked, Speaker, as_text, content, id_in, is_block, mend_result, named,
+    own_id,
 };
 use crate::systems::thread::fault::FaultKind;
-use crate::systems::thread::json::{Object, written_list};
+use crate::systems::thread::json::{Object, quoted, written_list};
 use std::borrow::Cow;
 
 pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
@@ -24,10 +25,11 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
         }
         "assistant" => {
             looked.speaker = Speaker::Assistant;
+            changed |= fold_blocks(&mut object, &mut looked);
             changed |= tidy_calls(&mut object, &mut looked);
             if object.has("function_call") && object.object("function_call").is_none() {
                 object.remove("function_call");
-                looked.problem(FaultKind::EmptyToolCalls, None);
+                looked.removed(FaultKind::EmptyToolCalls, None);
                 changed = true;
             }
             let says = ["function_call", "refusal", "audio"];
@@ -38,7 +40,7 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
                 None if !says => return looked.gone(FaultKind::EmptyMessage),
                 None if object.get("content").is_some() => {
                     object.remove("content");
-                    looked.problem(FaultKind::EmptyMessage, None);
+                    looked.removed(FaultKind::EmptyMessage, None);
                     changed = true;
                 }
                 None => {}
@@ -46,14 +48,15 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
         }
         "tool" => {
             looked.speaker = Speaker::Tool;
-            let Some(id) = named(&object, "tool_call_id") else {
-                return looked.gone(FaultKind::MalformedResult);
-            };
+            let id = id_in(&object, "tool_call_id");
             if mend_result(&mut object, "content") {
-                looked.problem(FaultKind::MalformedResult, Some(id.clone()));
+                looked.mended(FaultKind::MalformedResult, Some(&id));
                 changed = true;
             }
-            looked.answers.push(Answer { id, sort: Sort::Function });
+            // Ollama names the tool in a field of its own.
+            let name = named(&object, "name").or_else(|| named(&object, "tool_name"));
+            let answer = Answer::new(id, object.get("content").unwrap_or_default());
+            looked.answers.push(Answer { name, ..answer });
         }
         "function" => {
             let is_result = named(&object, "name").is_some()
@@ -85,8 +88,62 @@ fn tidy_content(object: &mut Object<'_>, looked: &mut Looked<'_>) -> Option<bool
     };
     let kept = kept?;
     object.set("content", kept);
-    looked.problem(FaultKind::MalformedBlock, None);
+    looked.removed(FaultKind::MalformedBlock, None);
     Some(true)
+}
+
+/// Takes the calls that stand among the content in Anthropic's form out of it: one that `tool_calls` has too is taken
+/// out, another one becomes an entry of it. Returns whether there were any.
+fn fold_blocks(object: &mut Object<'_>, looked: &mut Looked<'_>) -> bool {
+    let blocks = object.list("content").unwrap_or_default();
+    let used = |json: &str| {
+        let block = Object::parse(json)?;
+        let kind = block.text("type")?;
+        (kind == "tool_use")
+            .then(|| (id_in(&block, "id"), named(&block, "name"), input_text(&block)))
+    };
+    let (mut kept, mut found) = (Vec::new(), Vec::new());
+    for json in blocks {
+        match used(json) {
+            Some(call) => found.push(call),
+            None => kept.push(json.to_owned()),
+        }
+    }
+    if found.is_empty() {
+        return false;
+    }
+    let mut entries: Vec<String> =
+        object.list("tool_calls").unwrap_or_default().into_iter().map(str::to_owned).collect();
+    let id_of = |entry: &String| Object::parse(entry).map(|entry| id_in(&entry, "id"));
+    let known: Vec<String> = entries.iter().filter_map(id_of).collect();
+    for (id, name, arguments) in found {
+        match name {
+            Some(name) if !known.contains(&id) => {
+                entries.push(format!(
+                    r#"{{"id":{},"type":"function","function":{{"name":{},"arguments":{arguments}}}}}"#,
+                    quoted(&id),
+                    quoted(&name)
+                ));
+                looked.mended(FaultKind::MixedForms, Some(&id));
+            }
+            _ => looked.removed(FaultKind::MixedForms, Some(&id)),
+        }
+    }
+    if kept.is_empty() {
+        object.set("content", "null".to_owned());
+    } else {
+        object.set("content", written_list(&kept));
+    }
+    if !entries.is_empty() {
+        object.set("tool_calls", written_list(&entries));
+    }
+    true
+}
+
+/// The input of a call in Anthropic's form, as OpenAI takes it.
+fn input_text(block: &Object<'_>) -> String {
+    let input = block.get("input");
+    as_text(input).or_else(|| input.map(str::to_owned)).unwrap_or_default()
 }
 
 /// Leaves only real calls in `tool_calls`. Returns whether that was changed.
@@ -96,53 +153,90 @@ fn tidy_calls(object: &mut Object<'_>, looked: &mut Looked<'_>) -> bool {
     }
     let Some(entries) = object.list("tool_calls").filter(|entries| !entries.is_empty()) else {
         object.remove("tool_calls");
-        looked.problem(FaultKind::EmptyToolCalls, None);
+        looked.removed(FaultKind::EmptyToolCalls, None);
         return true;
     };
-    let mut kept = Vec::new();
+    let mut changed = false;
+    let mut kept: Vec<String> = Vec::new();
     for entry in &entries {
         match call(entry) {
-            Some(call) => {
-                if looked.call(call) {
-                    kept.push(*entry);
+            Some((call, mended)) => {
+                if let Some((_, fault)) = &mended {
+                    looked.mended(*fault, Some(&call.id));
+                    changed = true;
                 }
+                kept.push(mended.map_or_else(|| (*entry).to_owned(), |(entry, _)| entry));
+                looked.calls.push(call);
             }
             None => {
-                let id = Object::parse(entry).and_then(|entry| named(&entry, "id"));
-                looked.problem(FaultKind::MalformedCall, id);
+                let id = Object::parse(entry).map(|entry| id_in(&entry, "id"));
+                looked.removed(FaultKind::MalformedCall, id.as_deref());
+                changed = true;
             }
         }
     }
-    if kept.len() == entries.len() {
-        return false;
+    if changed {
+        set_or_remove(object, "tool_calls", &kept);
     }
-    let kept = (!kept.is_empty()).then(|| written_list(&kept));
-    match kept {
-        Some(kept) => object.set("tool_calls", kept),
-        None => object.remove("tool_calls"),
-    }
-    true
+    changed
 }
 
-/// The call that an entry of `tool_calls` is, if it is one.
-pub(super) fn call(entry: &str) -> Option<Call> {
-    let entry = Object::parse(entry)?;
-    let id = named(&entry, "id")?;
-    let (field, arguments) = match &*entry.text("type")? {
-        "function" => ("function", "arguments"),
-        "custom" => ("custom", "input"),
-        _ => return None,
+pub(super) fn set_or_remove(object: &mut Object<'_>, field: &str, entries: &[String]) {
+    if entries.is_empty() {
+        object.remove(field);
+    } else {
+        object.set(field, written_list(entries));
+    }
+}
+
+/// The call that an entry of `tool_calls` is, if it can be read; and the entry put right, if it had to be.
+pub(super) fn call(json: &str) -> Option<(Call, Option<(String, FaultKind)>)> {
+    let mut entry = Object::parse(json)?;
+    let custom = entry.object("custom").is_some();
+    let (kind, field) = if custom { ("custom", "input") } else { ("function", "arguments") };
+    let mut fault = None;
+    let tool = match entry.object(kind) {
+        Some(tool) => tool.write(),
+        // Flat, as LangChain and others write it.
+        None => flat_tool(&entry)?,
     };
-    let tool = entry.object(field)?;
-    let name = named(&tool, "name")?;
-    let arguments = tool.text(arguments)?.into_owned();
-    Some(Call { id, name, arguments, sort: Sort::Function })
+    if entry.object(kind).is_none() {
+        for name in ["name", "arguments", "args", "input"] {
+            entry.remove(name);
+        }
+        fault = Some(FaultKind::MalformedCall);
+    }
+    if entry.text("type").as_deref() != Some(kind) {
+        entry.set("type", quoted(kind));
+        fault = Some(FaultKind::MalformedCall);
+    }
+    let mut inner = Object::parse(&tool)?;
+    let name = named(&inner, "name")?;
+    if let Some(text) = as_text(inner.get(field)) {
+        inner.set(field, text);
+        fault = Some(FaultKind::MistypedArguments);
+    }
+    let arguments = inner.text(field)?.into_owned();
+    let call = Call::new(id_in(&entry, "id"), name, arguments);
+    let mended = fault.map(|fault| {
+        entry.set(kind, inner.write());
+        (entry.write(), fault)
+    });
+    Some((call, mended))
+}
+
+/// The function of an entry that has name and arguments beside its id.
+fn flat_tool(entry: &Object<'_>) -> Option<String> {
+    let name = named(entry, "name")?;
+    let arguments = ["arguments", "args", "input"].iter().find_map(|name| entry.get(name));
+    let arguments = as_text(arguments).or_else(|| arguments.map(str::to_owned))?;
+    Some(format!(r#"{{"name":{},"arguments":{arguments}}}"#, quoted(&name)))
 }
 
 /// The entries of a list of calls without those of these ids.
 pub(super) fn without_entries(entries: &[&str], field: &str, ids: &[&str]) -> Vec<String> {
     let is_cut = |entry: &str| {
-        let id = Object::parse(entry).and_then(|entry| named(&entry, field));
+        let id = Object::parse(entry).map(|entry| id_in(&entry, field));
         id.is_some_and(|id| ids.contains(&id.as_str()))
     };
     entries.iter().filter(|entry| !is_cut(entry)).map(|entry| (*entry).to_owned()).collect()

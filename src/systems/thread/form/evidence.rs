@@ -1,7 +1,8 @@
 //! Which form a message shows.
 
 use super::Form;
-use crate::systems::thread::json::Object;
+use super::unknown::foreign;
+use crate::systems::thread::json::{Object, text};
 
 /// What a message says of the form of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub(in crate::systems::thread) enum Evidence {
     Any,
     /// It is no message of any.
     None,
+    /// It is of a form that is not known here, and this is what it seems to be.
+    Foreign(&'static str),
 }
 
 /// The words for LangChain's sorts of messages.
@@ -38,33 +41,87 @@ pub(in crate::systems::thread) fn evidence(object: &Object<'_>) -> Evidence {
     if object.has("lc") && object.has("kwargs") {
         return Evidence::Strong(Form::LangchainLc);
     }
-    let kind = object.text("type");
-    if let Some(kind) = kind.as_deref() {
-        if LANGCHAIN_TYPES.contains(&kind) {
-            let nested = object.object("data").is_some();
-            return Evidence::Strong(if nested { Form::Langchain } else { Form::LangchainFlat });
-        }
-        if kind != "message" {
-            return match object.has("role") {
-                _ if is_item(kind) => Evidence::Strong(Form::OpenaiResponses),
-                true => of_content(object, Evidence::Any),
-                false => Evidence::None,
-            };
-        }
-        // Anthropic's answers say that they are messages too.
-        let stopped = object.has("stop_reason");
-        let weak = if stopped { Form::Anthropic } else { Form::OpenaiResponses };
-        return of_content(object, Evidence::Weak(weak));
+    if let Some(seems) = foreign(object) {
+        return Evidence::Foreign(seems);
+    }
+    if let Some(kind) = object.text("type") {
+        return of_type(object, &kind);
+    }
+    if object.has("parts") {
+        return of_parts(object);
     }
     let Some(role) = object.text("role") else { return Evidence::None };
-    let has_calls = object.get("tool_calls").is_some();
-    if has_calls || role == "tool" || object.get("tool_call_id").is_some() {
+    let is_role =
+        ["system", "developer", "user", "assistant", "tool", "function"].contains(&&*role);
+    let names = ["content", "tool_calls", "tool_call_id", "function_call", "refusal", "audio"];
+    if !is_role || !names.iter().any(|name| object.has(name)) {
+        return Evidence::None;
+    }
+    of_role(object, &role)
+}
+
+/// What a message with a `type` says.
+fn of_type(object: &Object<'_>, kind: &str) -> Evidence {
+    if LANGCHAIN_TYPES.contains(&kind) {
+        let nested = object.object("data").is_some();
+        return Evidence::Strong(if nested { Form::Langchain } else { Form::LangchainFlat });
+    }
+    if kind != "message" {
+        return match object.has("role") {
+            _ if is_item(kind) => Evidence::Strong(Form::OpenaiResponses),
+            true => of_content(object, Evidence::Any),
+            false => Evidence::None,
+        };
+    }
+    // Anthropic's answers say that they are messages too.
+    let stopped = object.has("stop_reason");
+    let weak = if stopped { Form::Anthropic } else { Form::OpenaiResponses };
+    of_content(object, Evidence::Weak(weak))
+}
+
+/// What a message with a role says.
+fn of_role(object: &Object<'_>, role: &str) -> Evidence {
+    let found = of_content(object, Evidence::Any);
+    if found == Evidence::Strong(Form::AiSdk) {
+        return found;
+    }
+    if object.get("tool_calls").is_some() {
+        // The same call may stand there in the form of Anthropic's: the other messages say which form it is.
+        let both = found == Evidence::Strong(Form::Anthropic);
+        let chat = Form::OpenaiChat;
+        return if both { Evidence::Weak(chat) } else { Evidence::Strong(chat) };
+    }
+    if role == "tool" || object.get("tool_call_id").is_some() {
         return Evidence::Strong(Form::OpenaiChat);
     }
     if role == "function" || object.has("function_call") || object.has("tool_calls") {
         return Evidence::Weak(Form::OpenaiChat);
     }
-    of_content(object, Evidence::Any)
+    found
+}
+
+/// What a message with parts says: that it is Gemini's, if its parts have no type.
+fn of_parts(object: &Object<'_>) -> Evidence {
+    let role = object.text("role");
+    if !matches!(role.as_deref(), None | Some("user" | "model" | "function" | "system")) {
+        return Evidence::None;
+    }
+    let parts = object.list("parts");
+    let is_part = |json: &&str| {
+        let named = |part: Object<'_>| super::gemini::PARTS.iter().any(|name| part.has(name));
+        text(json).is_some() || Object::parse(json).is_some_and(named)
+    };
+    let shown = match (&parts, role.as_deref()) {
+        (Some(parts), _) if parts.iter().any(is_part) => true,
+        (_, Some("model")) => true,
+        (None, Some(_)) => object.text("parts").is_some(),
+        _ => false,
+    };
+    match (shown, role.is_some()) {
+        (true, _) => Evidence::Strong(Form::Gemini),
+        (false, true) => Evidence::Weak(Form::Gemini),
+        (false, false) => Evidence::None,
+    }
 }
 
 /// Whether items of the Responses API say that they are of this type.
@@ -79,15 +136,28 @@ fn of_content(object: &Object<'_>, otherwise: Evidence) -> Evidence {
     let mut found = otherwise;
     for block in object.list("content").unwrap_or_default() {
         let Some(block) = Object::parse(block) else { continue };
-        let kind = block.text("type");
-        found = match kind.as_deref().unwrap_or_default() {
+        let Some(kind) = block.text("type") else {
+            if block.has("toolUse") || block.has("toolResult") {
+                return Evidence::Strong(Form::Bedrock);
+            }
+            if super::bedrock::BLOCKS.iter().any(|name| block.has(name)) {
+                found = Evidence::Weak(Form::Bedrock);
+            }
+            continue;
+        };
+        found = match &*kind {
             "tool_use" | "tool_result" => return Evidence::Strong(Form::Anthropic),
+            kind if kind.starts_with("tool-") => return Evidence::Strong(Form::AiSdk),
+            kind if kind.ends_with("_tool_result") => Evidence::Weak(Form::Anthropic),
             "thinking" | "redacted_thinking" | "server_tool_use" | "document" => {
                 Evidence::Weak(Form::Anthropic)
             }
             "input_text" | "output_text" | "input_image" | "input_file" => {
                 Evidence::Weak(Form::OpenaiResponses)
             }
+            "file" if block.has("mediaType") => Evidence::Weak(Form::AiSdk),
+            "reasoning" if block.has("text") => Evidence::Weak(Form::AiSdk),
+            "image" if block.has("image") => Evidence::Weak(Form::AiSdk),
             "image_url" | "input_audio" | "file" | "refusal" => Evidence::Weak(Form::OpenaiChat),
             _ => continue,
         };
@@ -130,7 +200,21 @@ mod tests {
                 r#"{"lc":1,"type":"constructor","id":[],"kwargs":{}}"#,
                 Evidence::Strong(Form::LangchainLc),
             ),
+            (r#"{"role":"user","content":[{"toolResult":{}}]}"#, Evidence::Strong(Form::Bedrock)),
+            (r#"{"role":"user","content":[{"text":"hi"}]}"#, Evidence::Weak(Form::Bedrock)),
+            (r#"{"role":"model","parts":[]}"#, Evidence::Strong(Form::Gemini)),
+            (r#"{"role":"user","parts":[{"text":"hi"}]}"#, Evidence::Strong(Form::Gemini)),
+            (r#"{"parts":[{"function_call":{}}]}"#, Evidence::Strong(Form::Gemini)),
+            (
+                r#"{"role":"tool","content":[{"type":"tool-result"}]}"#,
+                Evidence::Strong(Form::AiSdk),
+            ),
+            (
+                r#"{"role":"assistant","content":[{"type":"tool_use"}],"tool_calls":[]}"#,
+                Evidence::Weak(Form::OpenaiChat),
+            ),
             (r#"{"hello":1}"#, Evidence::None),
+            (r#"{"role":"user"}"#, Evidence::None),
             (r#"{"type":"weather"}"#, Evidence::None),
         ] {
             assert_eq!(of(text), expected, "{text}");

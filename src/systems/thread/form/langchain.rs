@@ -1,16 +1,17 @@
 //! LangChain's messages, as `messages_to_dict`, `model_dump` and `dumpd` write them.
 
-use super::chat::{self, without_entries};
+use super::chat::{self, set_or_remove, without_entries};
 use super::{
-    Answer, Call, Content, Evidence, Looked, Sort, Speaker, content, evidence, is_block,
-    mend_result, named, own_id,
+    Answer, Call, Content, Evidence, Looked, Speaker, as_object, as_text, content, evidence, id_in,
+    is_block, mend_result, named, own_id,
 };
 use crate::systems::thread::fault::FaultKind;
-use crate::systems::thread::json::{Object, text, written_list};
+use crate::systems::thread::json::{Object, list, text, written_list};
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 /// The field that holds the message's own fields, if it is not the message itself.
-fn nested(object: &Object<'_>) -> Option<&'static str> {
+pub(super) fn nested(object: &Object<'_>) -> Option<&'static str> {
     if object.has("lc") && object.has("kwargs") {
         Some("kwargs")
     } else {
@@ -54,7 +55,7 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
                     return looked.gone(FaultKind::EmptyMessage);
                 }
                 Content::Text(_) | Content::Blocks(_) if changed => {
-                    looked.problem(FaultKind::MalformedBlock, None);
+                    looked.removed(FaultKind::MalformedBlock, None);
                 }
                 Content::Text(_) | Content::Blocks(_) => {}
             }
@@ -64,7 +65,7 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
             looked.speaker = Speaker::Assistant;
             let mut changed = keep_blocks(&mut body);
             if changed {
-                looked.problem(FaultKind::MalformedBlock, None);
+                looked.removed(FaultKind::MalformedBlock, None);
             }
             changed |= tidy_calls(&mut body, &mut looked);
             if let Content::Nothing | Content::Other(_) = content(&body, "content")
@@ -74,7 +75,7 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
                     return looked.gone(FaultKind::EmptyMessage);
                 }
                 body.set("content", "\"\"".to_owned());
-                looked.problem(FaultKind::EmptyMessage, None);
+                looked.mended(FaultKind::EmptyMessage, None);
                 changed = true;
             } else if body.get("content") == Some("[]") && looked.calls.is_empty() {
                 return looked.gone(FaultKind::EmptyMessage);
@@ -83,14 +84,13 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
         }
         "tool" => {
             looked.speaker = Speaker::Tool;
-            let Some(id) = named(&body, "tool_call_id") else {
-                return looked.gone(FaultKind::MalformedResult);
-            };
+            let id = id_in(&body, "tool_call_id");
             let changed = mend_tool_content(&mut body);
             if changed {
-                looked.problem(FaultKind::MalformedResult, Some(id.clone()));
+                looked.mended(FaultKind::MalformedResult, Some(&id));
             }
-            looked.answers.push(Answer { id, sort: Sort::Function });
+            let answer = Answer::new(id, body.get("content").unwrap_or_default());
+            looked.answers.push(Answer { name: named(&body, "name"), ..answer });
             changed
         }
         _ => return looked.gone(FaultKind::NotAMessage),
@@ -107,7 +107,7 @@ fn lc_id(object: &Object<'_>, nested: Option<&str>) -> bool {
     nested.is_none() && object.has("lc")
 }
 
-fn wrapped(object: &mut Object<'_>, nested: Option<&str>, body: String) -> String {
+pub(super) fn wrapped(object: &mut Object<'_>, nested: Option<&str>, body: String) -> String {
     match nested {
         Some(field) => {
             object.set(field, body);
@@ -144,102 +144,140 @@ fn mend_tool_content(body: &mut Object<'_>) -> bool {
 }
 
 /// The lists in which an AI message may name its calls.
-const LISTS: [&str; 3] = ["tool_calls", "invalid_tool_calls", "tool_call_chunks"];
+pub(super) const LISTS: [&str; 3] = ["tool_calls", "invalid_tool_calls", "tool_call_chunks"];
+
+/// The calls of a message, which may name each in several places.
+#[derive(Default)]
+struct Named {
+    calls: Vec<Call>,
+    /// How often each id was seen in the place that is being read.
+    seen: HashMap<String, usize>,
+}
+
+impl Named {
+    fn next_place(&mut self) {
+        self.seen.clear();
+    }
+
+    /// Adds a call, unless another place names it.
+    fn add(&mut self, call: Call) {
+        let seen = self.seen.entry(call.id.clone()).or_default();
+        *seen += 1;
+        let known = self.calls.iter().filter(|known| known.id == call.id).count();
+        if known < *seen {
+            self.calls.push(call);
+        }
+    }
+}
 
 /// Leaves only real calls in every place where a message names them. Returns whether any was changed.
 fn tidy_calls(body: &mut Object<'_>, looked: &mut Looked<'_>) -> bool {
+    let mut calls = Named::default();
     let mut changed = false;
-    let mut calls: Vec<Call> = Vec::new();
     for field in ["tool_calls", "invalid_tool_calls"] {
-        let Some(json) = body.get(field) else { continue };
-        let entries = super::super::json::list(json);
-        let mut seen: Vec<String> = Vec::new();
-        let mut kept = Vec::new();
-        for entry in entries.iter().flatten() {
-            match call(entry, field == "invalid_tool_calls") {
-                Some(call) if seen.contains(&call.id) => {
-                    looked.problem(FaultKind::DoubledCall, Some(call.id));
-                }
-                Some(call) => {
-                    seen.push(call.id.clone());
-                    kept.push((*entry).to_owned());
-                    calls.push(call);
-                }
-                None => {
-                    let id = Object::parse(entry).and_then(|entry| named(&entry, "id"));
-                    looked.problem(FaultKind::MalformedCall, id);
-                }
-            }
-        }
-        if entries.as_ref().is_none_or(|entries| entries.len() > kept.len()) {
-            if entries.is_none() {
-                looked.problem(FaultKind::MalformedCall, None);
-            }
-            body.set(field, written_list(&kept));
-            changed = true;
-        }
+        calls.next_place();
+        changed |= tidy_list(body, field, looked, &mut calls);
     }
-    // The provider's own form of the calls is used where the list of calls is empty.
-    if calls.is_empty()
-        && let Some(more) = body.object("additional_kwargs")
-        && let Some(entries) = more.list("tool_calls").filter(|entries| !entries.is_empty())
-    {
-        let mut kept = Vec::new();
-        for entry in &entries {
-            match chat::call(entry) {
-                Some(call) if !calls.iter().any(|known| known.id == call.id) => {
-                    kept.push((*entry).to_owned());
-                    calls.push(call);
-                }
-                other => {
-                    let doubled = other.map(|call| call.id);
-                    let fault = if doubled.is_some() {
-                        FaultKind::DoubledCall
-                    } else {
-                        FaultKind::MalformedCall
-                    };
-                    looked.problem(fault, doubled);
-                }
-            }
-        }
-        if kept.len() < entries.len() {
-            let mut more = more.clone();
-            set_or_remove(&mut more, "tool_calls", &kept);
-            let more = more.write();
-            body.set("additional_kwargs", more);
-            changed = true;
-        }
-    }
+    calls.next_place();
+    changed |= tidy_own(body, looked, &mut calls);
+    calls.next_place();
     changed |= tidy_blocks(body, looked, &mut calls);
-    for call in calls {
-        if !looked.calls.iter().any(|known| known.id == call.id) {
-            looked.calls.push(call);
+    looked.calls = calls.calls;
+    changed
+}
+
+fn tidy_list(
+    body: &mut Object<'_>,
+    field: &str,
+    looked: &mut Looked<'_>,
+    calls: &mut Named,
+) -> bool {
+    let Some(json) = body.get(field) else { return false };
+    let Some(entries) = list(json) else {
+        looked.removed(FaultKind::MalformedCall, None);
+        body.set(field, "[]".to_owned());
+        return true;
+    };
+    let mut kept = Vec::new();
+    let mut changed = false;
+    for entry in entries {
+        match call(entry, field == "invalid_tool_calls") {
+            Some((call, mended)) => {
+                if mended.is_some() {
+                    looked.mended(FaultKind::MistypedArguments, Some(&call.id));
+                    changed = true;
+                }
+                kept.push(mended.unwrap_or_else(|| entry.to_owned()));
+                calls.add(call);
+            }
+            None => {
+                let id = Object::parse(entry).map(|entry| id_in(&entry, "id"));
+                looked.removed(FaultKind::MalformedCall, id.as_deref());
+                changed = true;
+            }
         }
+    }
+    if changed {
+        body.set(field, written_list(&kept));
+    }
+    changed
+}
+
+/// The provider's own form of the calls, which is used where the list of calls is empty.
+fn tidy_own(body: &mut Object<'_>, looked: &mut Looked<'_>, calls: &mut Named) -> bool {
+    if !calls.calls.is_empty() {
+        return false;
+    }
+    let Some(mut more) = body.object("additional_kwargs") else {
+        return false;
+    };
+    let entries: Vec<String> =
+        more.list("tool_calls").unwrap_or_default().into_iter().map(str::to_owned).collect();
+    let mut kept = Vec::new();
+    let mut changed = false;
+    for entry in &entries {
+        match chat::call(entry) {
+            Some((call, mended)) => {
+                if let Some((_, fault)) = &mended {
+                    looked.mended(*fault, Some(&call.id));
+                    changed = true;
+                }
+                kept.push(mended.map_or_else(|| entry.clone(), |(entry, _)| entry));
+                calls.add(call);
+            }
+            None => {
+                let id = Object::parse(entry).map(|entry| id_in(&entry, "id"));
+                looked.removed(FaultKind::MalformedCall, id.as_deref());
+                changed = true;
+            }
+        }
+    }
+    if changed {
+        set_or_remove(&mut more, "tool_calls", &kept);
+        let more = more.write();
+        body.set("additional_kwargs", more);
     }
     changed
 }
 
 /// Adds the calls that stand in the content, and takes out those that are none.
-fn tidy_blocks(body: &mut Object<'_>, looked: &mut Looked<'_>, calls: &mut Vec<Call>) -> bool {
+fn tidy_blocks(body: &mut Object<'_>, looked: &mut Looked<'_>, calls: &mut Named) -> bool {
     let Some(blocks) = body.list("content") else { return false };
     let mut kept = Vec::new();
-    let mut seen: Vec<String> = Vec::new();
     for json in &blocks {
         let Some((block, field)) = call_block(json) else {
             kept.push((*json).to_owned());
             continue;
         };
-        match named(&block, field).zip(named(&block, "name")) {
-            Some((id, _)) if seen.contains(&id) => looked.problem(FaultKind::DoubledCall, Some(id)),
-            Some((id, name)) => {
+        let id = id_in(&block, field);
+        match named(&block, "name") {
+            Some(name) => {
                 let arguments =
                     ["input", "args", "arguments"].iter().find_map(|name| block.get(name));
-                let arguments = arguments.unwrap_or_default().to_owned();
-                seen.push(id.clone());
                 kept.push((*json).to_owned());
-                calls.push(Call { id, name, arguments, sort: Sort::Function });
+                calls.add(Call::new(id, name, arguments.unwrap_or_default().to_owned()));
             }
-            None => looked.problem(FaultKind::MalformedCall, named(&block, field)),
+            None => looked.removed(FaultKind::MalformedCall, Some(&id)),
         }
     }
     if kept.len() == blocks.len() {
@@ -249,35 +287,35 @@ fn tidy_blocks(body: &mut Object<'_>, looked: &mut Looked<'_>, calls: &mut Vec<C
     true
 }
 
+/// The field of the id of the call that this block is, if it is one.
+pub(super) fn call_field(block: &Object<'_>) -> Option<&'static str> {
+    match &*block.text("type")? {
+        "tool_use" | "tool_call" => Some("id"),
+        "function_call" => Some("call_id"),
+        _ => None,
+    }
+}
+
 /// The block and the field of its id, if it is a call.
 fn call_block(json: &str) -> Option<(Object<'_>, &'static str)> {
     let block = Object::parse(json)?;
-    let field = match &*block.text("type")? {
-        "tool_use" | "tool_call" => "id",
-        "function_call" => "call_id",
-        _ => return None,
-    };
+    let field = call_field(&block)?;
     Some((block, field))
 }
 
-fn call(entry: &str, invalid: bool) -> Option<Call> {
-    let entry = Object::parse(entry)?;
-    let (id, name) = (named(&entry, "id")?, named(&entry, "name")?);
-    let arguments = if invalid {
-        entry.text("args")?.into_owned()
-    } else {
-        entry.object("args")?;
-        entry.get("args").unwrap_or_default().to_owned()
-    };
-    Some(Call { id, name, arguments, sort: Sort::Function })
-}
-
-fn set_or_remove(object: &mut Object<'_>, field: &str, entries: &[String]) {
-    if entries.is_empty() {
-        object.remove(field);
-    } else {
-        object.set(field, written_list(entries));
-    }
+/// The call that an entry is, if it can be read; and the entry put right, if it had to be.
+fn call(json: &str, invalid: bool) -> Option<(Call, Option<String>)> {
+    let mut entry = Object::parse(json)?;
+    let (id, name) = (id_in(&entry, "id"), named(&entry, "name")?);
+    let args = entry.get("args");
+    let mended = if invalid { as_text(args) } else { as_object(args) };
+    let written = mended.map(|args| {
+        entry.set("args", args);
+        entry.write()
+    });
+    let arguments = entry.text("args").filter(|_| invalid).map(Cow::into_owned);
+    let arguments = arguments.or_else(|| entry.get("args").map(str::to_owned)).unwrap_or_default();
+    Some((Call::new(id, name, arguments), written))
 }
 
 pub(super) fn without_calls(mut object: Object<'_>, ids: &[&str]) -> Option<String> {
@@ -312,7 +350,7 @@ pub(super) fn without_calls(mut object: Object<'_>, ids: &[&str]) -> Option<Stri
         Content::Text(text) => !text.trim().is_empty(),
         Content::Blocks(blocks) => {
             let is_cut = |json: &&str| {
-                let id = call_block(json).and_then(|(block, field)| named(&block, field));
+                let id = call_block(json).map(|(block, field)| id_in(&block, field));
                 id.is_some_and(|id| ids.contains(&id.as_str()))
             };
             let kept: Vec<&str> = blocks.into_iter().filter(|block| !is_cut(block)).collect();

@@ -1,18 +1,29 @@
 //! The forms that messages come in, and what matters of a message whatever its form: which calls it makes, which it
 //! answers, and what no provider would take.
 
+mod ai_sdk;
 mod anthropic;
+mod bedrock;
+mod blocks;
 mod chat;
 mod evidence;
+mod gemini;
 mod langchain;
+mod newids;
 mod responses;
+mod told;
+mod unknown;
 
-pub(super) use anthropic::{results_message, with_results, without_results};
+pub(super) use blocks::{Split, results_message, split, with_blocks};
 pub(super) use evidence::{Evidence, evidence};
+pub(super) use newids::{NewAnswer, NewIds, with_ids};
+pub(super) use told::{beginning, result_message, told_blocks, told_message};
+pub(super) use unknown::seems;
 
-use super::fault::FaultKind;
+use super::fault::{FaultKind, Remedy};
 use super::json::{Object, quoted, without_halves};
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// The form in which messages are given.
 #[derive(
@@ -29,6 +40,12 @@ pub enum Form {
     OpenaiResponses,
     /// Anthropic messages: content blocks `tool_use` and `tool_result`.
     Anthropic,
+    /// Bedrock's Converse: content blocks `toolUse` and `toolResult`.
+    Bedrock,
+    /// Gemini's contents: parts `functionCall` and `functionResponse`.
+    Gemini,
+    /// `ModelMessage` of the Vercel AI SDK: parts `tool-call` and `tool-result`.
+    AiSdk,
     /// LangChain's `type` and `data`.
     Langchain,
     /// LangChain's messages as their model dumps them: `type` beside the other fields.
@@ -39,11 +56,14 @@ pub enum Form {
 
 impl Form {
     /// Every form.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::Plain,
         Self::OpenaiChat,
         Self::OpenaiResponses,
         Self::Anthropic,
+        Self::Bedrock,
+        Self::Gemini,
+        Self::AiSdk,
         Self::Langchain,
         Self::LangchainFlat,
         Self::LangchainLc,
@@ -57,6 +77,9 @@ impl Form {
             Self::OpenaiChat => "openai_chat",
             Self::OpenaiResponses => "openai_responses",
             Self::Anthropic => "anthropic",
+            Self::Bedrock => "bedrock",
+            Self::Gemini => "gemini",
+            Self::AiSdk => "ai_sdk",
             Self::Langchain => "langchain",
             Self::LangchainFlat => "langchain_flat",
             Self::LangchainLc => "langchain_lc",
@@ -67,6 +90,44 @@ impl Form {
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|form| form.word() == word)
+    }
+}
+
+/// What an id of a call may be.
+pub(super) struct IdRule {
+    /// The longest that is taken.
+    pub(super) longest: usize,
+    /// Whether only letters, digits, `_` and `-` are taken.
+    pub(super) plain: bool,
+    /// Whether a call must have one.
+    pub(super) due: bool,
+    /// Whether it may be used only once in the whole history.
+    pub(super) once: bool,
+}
+
+impl IdRule {
+    /// Whether the provider takes this id.
+    pub(super) fn takes(&self, id: &str) -> bool {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        if id.is_empty() {
+            return !self.due;
+        }
+        id.chars().count() <= self.longest && (!self.plain || id.bytes().all(is_plain))
+    }
+}
+
+impl Form {
+    /// What the provider of this form takes as the id of a call.
+    pub(super) const fn id_rule(self) -> IdRule {
+        let any = IdRule { longest: usize::MAX, plain: false, due: true, once: false };
+        match self {
+            Self::Plain | Self::OpenaiChat => IdRule { longest: 40, ..any },
+            Self::OpenaiResponses => IdRule { longest: 64, ..any },
+            Self::Anthropic => IdRule { plain: true, once: true, ..any },
+            Self::Bedrock => IdRule { longest: 64, plain: true, once: true, ..any },
+            Self::Gemini => IdRule { due: false, ..any },
+            Self::AiSdk | Self::Langchain | Self::LangchainFlat | Self::LangchainLc => any,
+        }
     }
 }
 
@@ -119,27 +180,84 @@ pub(super) enum Sort {
     LocalShell,
     Shell,
     ApplyPatch,
+    /// A question whether a call may run: its answer is no result, and none is put in.
+    Approval,
 }
 
 /// A tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Call {
+    /// Empty if it has none.
     pub(super) id: String,
+    /// The id as it was given, if it was changed since.
+    pub(super) given: Option<String>,
     pub(super) name: String,
     /// JSON text, or whatever the model wrote for it.
     pub(super) arguments: String,
     pub(super) sort: Sort,
+    /// Whether it may wait for its result: a person is asked first.
+    pub(super) waits: bool,
+}
+
+impl Call {
+    fn new(id: String, name: String, arguments: String) -> Self {
+        Self { id, given: None, name, arguments, sort: Sort::Function, waits: false }
+    }
+
+    /// What people name it by: the id as it was given, else the name of its tool.
+    pub(super) fn told(&self) -> &str {
+        let id = self.given.as_ref().unwrap_or(&self.id);
+        if id.is_empty() { &self.name } else { id }
+    }
 }
 
 /// What a message says it is the result of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
+    /// Empty if it has none.
     pub(super) id: String,
+    /// The name of the tool, if it says one.
+    pub(super) name: Option<String>,
     pub(super) sort: Sort,
+    /// The content as JSON; empty if there is none.
+    pub(super) content: String,
+    /// Its place among the blocks of the message, where results are blocks.
+    pub(super) at: usize,
 }
 
-/// What is wrong with a message by itself.
-pub(super) type Problem = (FaultKind, Option<String>);
+impl Answer {
+    fn new(id: String, content: &str) -> Self {
+        Self { id, name: None, sort: Sort::Function, content: content.to_owned(), at: 0 }
+    }
+
+    /// What people name it by.
+    pub(super) fn told(&self) -> Option<String> {
+        if self.id.is_empty() { self.name.clone() } else { Some(self.id.clone()) }
+    }
+}
+
+/// What is wrong with a message, of which call, and what is done about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    pub(super) fault: FaultKind,
+    pub(super) call: Option<String>,
+    pub(super) remedy: Remedy,
+    /// The message of the history that it is found at, if not the one that is changed.
+    pub(super) at: Option<usize>,
+}
+
+impl Problem {
+    pub(super) fn new(fault: FaultKind, call: Option<&str>, remedy: Remedy) -> Self {
+        let call = call.filter(|id| !id.is_empty()).map(str::to_owned);
+        Self { fault, call, remedy, at: None }
+    }
+
+    /// The same, found at this message.
+    pub(super) const fn at(mut self, message: usize) -> Self {
+        self.at = Some(message);
+        self
+    }
+}
 
 /// A message as far as it matters here.
 #[derive(Debug)]
@@ -173,37 +291,42 @@ impl<'a> Looked<'a> {
         self.gone = true;
         self.calls.clear();
         self.answers.clear();
-        if self.problems.is_empty() {
-            self.problems.push((fault, None));
+        if !self.problems.iter().any(|problem| problem.remedy == Remedy::Removed) {
+            self.problems.push(Problem::new(fault, None, Remedy::Removed));
         }
         self
     }
 
-    fn problem(&mut self, fault: FaultKind, call: Option<String>) {
-        self.problems.push((fault, call));
+    /// Notes something that is taken out.
+    fn removed(&mut self, fault: FaultKind, call: Option<&str>) {
+        self.problems.push(Problem::new(fault, call, Remedy::Removed));
     }
 
-    /// Adds a call, unless the message makes one of that id already.
-    fn call(&mut self, call: Call) -> bool {
-        if self.calls.iter().any(|known| known.id == call.id) {
-            self.problem(FaultKind::DoubledCall, Some(call.id));
-            return false;
-        }
-        self.calls.push(call);
-        true
+    /// Notes something that is put right.
+    fn mended(&mut self, fault: FaultKind, call: Option<&str>) {
+        self.problems.push(Problem::new(fault, call, Remedy::Changed));
     }
 }
 
-/// Looks at a message in a thread of this form. `last`: nothing comes after it.
+/// What a message must be judged by beside itself.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Around<'a> {
+    /// Whether nothing comes after it.
+    pub(super) last: bool,
+    /// The calls of the history that the provider runs itself.
+    pub(super) provider_calls: Option<&'a HashSet<String>>,
+}
+
+/// Looks at a message in a thread of this form.
 pub(super) fn look<'a>(
     text: &'a str,
     object: Option<Object<'_>>,
     form: Form,
-    last: bool,
+    around: Around<'_>,
 ) -> Looked<'a> {
     if let Cow::Owned(whole) = without_halves(text) {
-        let mut looked = look(&whole, Object::parse(&whole), form, last);
-        looked.problem(FaultKind::CutCharacter, None);
+        let mut looked = look(&whole, Object::parse(&whole), form, around);
+        looked.mended(FaultKind::CutCharacter, None);
         return Looked { text: Cow::Owned(looked.text.into_owned()), ..looked };
     }
     let Some(object) = object else {
@@ -212,22 +335,59 @@ pub(super) fn look<'a>(
     match form {
         Form::Plain | Form::OpenaiChat => chat::look(text, object),
         Form::OpenaiResponses => responses::look(text, object),
-        Form::Anthropic => anthropic::look(text, object, last),
+        Form::Anthropic => anthropic::look(text, object, around.last),
+        Form::Bedrock => bedrock::look(text, object),
+        Form::Gemini => gemini::look(text, object),
+        Form::AiSdk => ai_sdk::look(text, object, around.provider_calls),
         Form::Langchain | Form::LangchainFlat | Form::LangchainLc => langchain::look(text, object),
     }
 }
 
+/// The ids of the calls in this history that the provider runs itself, where a message alone does not say it.
+pub(super) fn provider_calls(form: Form, objects: &[Option<Object<'_>>]) -> HashSet<String> {
+    if form != Form::AiSdk {
+        return HashSet::new();
+    }
+    objects.iter().flatten().flat_map(ai_sdk::provider_calls).collect()
+}
+
+/// Which calls of a message are cut: by id, and by place where calls may have none.
+pub(super) struct Cut<'c> {
+    pub(super) ids: Vec<&'c str>,
+    pub(super) places: Vec<bool>,
+}
+
 /// The message without these calls; `None` if nothing is left of it.
-pub(super) fn without_calls(text: &str, form: Form, ids: &[&str]) -> Option<String> {
+pub(super) fn without_calls(text: &str, form: Form, cut: &Cut<'_>) -> Option<String> {
     let object = Object::parse(text)?;
     match form {
-        Form::Plain | Form::OpenaiChat => chat::without_calls(object, ids),
+        Form::Plain | Form::OpenaiChat => chat::without_calls(object, &cut.ids),
         Form::OpenaiResponses => None,
-        Form::Anthropic => anthropic::without_calls(object, ids),
+        Form::Anthropic => anthropic::without_calls(object, &cut.ids),
+        Form::Bedrock => bedrock::without_calls(object, &cut.ids),
+        Form::Gemini => gemini::without_calls(object, &cut.places),
+        Form::AiSdk => ai_sdk::without_calls(object, &cut.ids),
         Form::Langchain | Form::LangchainFlat | Form::LangchainLc => {
-            langchain::without_calls(object, ids)
+            langchain::without_calls(object, &cut.ids)
         }
     }
+}
+
+/// Takes out the results of server tools without their use, and the reverse.
+pub(super) fn pair_server_tools(form: Form, looked: &mut [Looked<'_>]) {
+    if form == Form::Anthropic {
+        anthropic::pair_server_tools(looked);
+    }
+}
+
+/// The last answer without white space at its end, where the provider refuses that.
+pub(super) fn without_trailing_space(form: Form, text: &str) -> Option<String> {
+    let block = match form {
+        Form::Anthropic => anthropic::trimmed,
+        Form::Bedrock => bedrock::trimmed,
+        _ => return None,
+    };
+    block(Object::parse(text)?)
 }
 
 /// What came of a call.
@@ -251,47 +411,6 @@ impl CallResult {
     }
 }
 
-/// The result of a call as a message of its own. `None` if a text cannot be the result of such a call. Of Anthropic's
-/// form it is a content block.
-pub(super) fn result_message(form: Form, call: &Call, result: &CallResult) -> Option<String> {
-    let (id, content) = (quoted(&call.id), quoted(&result.content));
-    let langchain = || {
-        let status = if result.is_error { "error" } else { "success" };
-        let name = quoted(&call.name);
-        format!(r#""content":{content},"name":{name},"tool_call_id":{id},"status":"{status}""#)
-    };
-    Some(match (form, call.sort) {
-        (Form::OpenaiResponses, Sort::Function) => {
-            format!(r#"{{"type":"function_call_output","call_id":{id},"output":{content}}}"#)
-        }
-        (Form::OpenaiResponses, Sort::Custom) => {
-            format!(r#"{{"type":"custom_tool_call_output","call_id":{id},"output":{content}}}"#)
-        }
-        (Form::OpenaiResponses, _) => return None,
-        (Form::Plain | Form::OpenaiChat, _) => {
-            format!(r#"{{"role":"tool","tool_call_id":{id},"content":{content}}}"#)
-        }
-        (Form::Anthropic, _) => {
-            let error = if result.is_error { r#","is_error":true"# } else { "" };
-            // A text block must not be blank; a result without content may be.
-            let content = if result.content.trim().is_empty() {
-                String::new()
-            } else {
-                format!(r#","content":{content}"#)
-            };
-            format!(r#"{{"type":"tool_result","tool_use_id":{id}{content}{error}}}"#)
-        }
-        (Form::Langchain, _) => {
-            format!(r#"{{"type":"tool","data":{{"type":"tool",{}}}}}"#, langchain())
-        }
-        (Form::LangchainFlat, _) => format!(r#"{{"type":"tool",{}}}"#, langchain()),
-        (Form::LangchainLc, _) => format!(
-            r#"{{"lc":1,"type":"constructor","id":["langchain","schema","messages","ToolMessage"],"kwargs":{{"type":"tool",{}}}}}"#,
-            langchain()
-        ),
-    })
-}
-
 /// The id a message has itself.
 fn own_id(object: &Object<'_>) -> Option<String> {
     object.text("id").filter(|id| !id.is_empty()).map(Cow::into_owned)
@@ -300,6 +419,40 @@ fn own_id(object: &Object<'_>) -> Option<String> {
 /// The field, if it is a text that is not empty.
 fn named(object: &Object<'_>, field: &str) -> Option<String> {
     object.text(field).filter(|text| !text.is_empty()).map(Cow::into_owned)
+}
+
+/// The id in this field; empty if there is none. A number is taken for the text of it.
+fn id_in(object: &Object<'_>, field: &str) -> String {
+    let number = || object.get(field).filter(|json| json.parse::<u64>().is_ok());
+    named(object, field).or_else(|| number().map(str::to_owned)).unwrap_or_default()
+}
+
+/// Arguments that must be an object, made one. `None` if they are one.
+fn as_object(json: Option<&str>) -> Option<String> {
+    let Some(json) = json else { return Some("{}".to_owned()) };
+    if Object::parse(json).is_some() {
+        return None;
+    }
+    let Some(text) = super::json::text(json) else {
+        return Some(format!(r#"{{"arguments":{json}}}"#));
+    };
+    if text.trim().is_empty() {
+        return Some("{}".to_owned());
+    }
+    let inner = text.trim();
+    if Object::parse(inner).is_some() {
+        return Some(super::json::compact(&without_halves(inner)).into_owned());
+    }
+    Some(format!(r#"{{"arguments":{json}}}"#))
+}
+
+/// Arguments that must be a text, made one. `None` if they are one.
+fn as_text(json: Option<&str>) -> Option<String> {
+    match json {
+        None => Some(quoted("{}")),
+        Some(json) if super::json::text(json).is_some() => None,
+        Some(json) => Some(quoted(json)),
+    }
 }
 
 /// What a content field holds.
@@ -336,6 +489,14 @@ fn mend_result(object: &mut Object<'_>, field: &str) -> bool {
     };
     object.set(field, mended);
     true
+}
+
+/// The block with the type that its fields show, if it says none.
+fn typed(json: &str, types: &[(&str, &str)]) -> Option<String> {
+    let mut block = Object::parse(json).filter(|block| !block.has("type"))?;
+    let (_, kind) = types.iter().find(|(field, _)| block.has(field))?;
+    block.set("type", quoted(kind));
+    Some(block.write())
 }
 
 /// Whether this is a content block: an object that says its type, and, if that is text, has one.

@@ -2,7 +2,8 @@
 
 use super::evidence::is_item;
 use super::{
-    Answer, Call, Content, Looked, Sort, Speaker, content, is_block, mend_result, named, own_id,
+    Answer, Call, Content, Looked, Sort, Speaker, as_text, content, id_in, is_block, mend_result,
+    named, own_id,
 };
 use crate::systems::thread::fault::FaultKind;
 use crate::systems::thread::json::{Object, written_list};
@@ -17,16 +18,14 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
         Some(kind) if kind.ends_with("_output") => {
             let Some(sort) = sort(kind.trim_end_matches("_output")) else { return looked };
             let mut looked = Looked { speaker: Speaker::Tool, ..looked };
-            let Some(id) = named(&object, "call_id").or_else(|| own_result_id(&object, sort))
-            else {
-                return looked.gone(FaultKind::MalformedResult);
-            };
+            let id = result_id(&object, sort);
             let takes_text = matches!(sort, Sort::Function | Sort::Custom);
             if takes_text && mend_result(&mut object, "output") {
-                looked.problem(FaultKind::MalformedResult, Some(id.clone()));
+                looked.mended(FaultKind::MalformedResult, Some(&id));
                 looked.text = Cow::Owned(object.write());
             }
-            looked.answers.push(Answer { id, sort });
+            let answer = Answer::new(id, object.get("output").unwrap_or_default());
+            looked.answers.push(Answer { sort, ..answer });
             looked
         }
         Some(kind) => {
@@ -40,16 +39,16 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
                 looked.speaker = if from_model { Speaker::Assistant } else { Speaker::Other };
                 return looked;
             };
-            match call(&object, sort) {
-                Some(call) => {
-                    looked.call(call);
-                    looked
-                }
-                None => {
-                    looked.problem(FaultKind::MalformedCall, named(&object, "call_id"));
-                    looked.gone(FaultKind::MalformedCall)
-                }
+            let Some(call) = call(&mut object, sort, &mut looked) else {
+                let id = id_in(&object, "call_id");
+                looked.removed(FaultKind::MalformedCall, Some(&id));
+                return looked.gone(FaultKind::MalformedCall);
+            };
+            looked.calls.push(call);
+            if !looked.problems.is_empty() {
+                looked.text = Cow::Owned(object.write());
             }
+            looked
         }
     }
 }
@@ -67,22 +66,37 @@ fn sort(kind: &str) -> Option<Sort> {
     })
 }
 
-/// A local shell's output names its call by `id`.
-fn own_result_id(object: &Object<'_>, sort: Sort) -> Option<String> {
-    if sort == Sort::LocalShell { named(object, "id") } else { None }
+/// The id of the call of a result; a local shell's output names it by `id`.
+pub(super) fn result_id(object: &Object<'_>, sort: Sort) -> String {
+    let id = id_in(object, "call_id");
+    if id.is_empty() && sort == Sort::LocalShell { id_in(object, "id") } else { id }
 }
 
-fn call(object: &Object<'_>, sort: Sort) -> Option<Call> {
-    let id = named(object, "call_id")?;
-    let (name, arguments) = match sort {
-        Sort::Function => (named(object, "name")?, object.text("arguments")?.into_owned()),
-        Sort::Custom => (named(object, "name")?, object.text("input")?.into_owned()),
+/// The sort of the result that an item of this type is.
+pub(super) fn result_sort(object: &Object<'_>) -> Sort {
+    let kind = object.text("type");
+    kind.and_then(|kind| sort(kind.strip_suffix("_output")?)).unwrap_or_default()
+}
+
+/// The call that this item is; its arguments are put right.
+fn call(object: &mut Object<'_>, sort: Sort, looked: &mut Looked<'_>) -> Option<Call> {
+    let id = id_in(object, "call_id");
+    let field = match sort {
+        Sort::Function => "arguments",
+        Sort::Custom => "input",
         _ => {
             let name = object.text("type").unwrap_or_default().into_owned();
-            (name, object.get("action").unwrap_or_default().to_owned())
+            let action = object.get("action").unwrap_or_default().to_owned();
+            return Some(Call { sort, ..Call::new(id, name, action) });
         }
     };
-    Some(Call { id, name, arguments, sort })
+    let name = named(object, "name")?;
+    if let Some(text) = as_text(object.get(field)) {
+        object.set(field, text);
+        looked.mended(FaultKind::MistypedArguments, Some(&id));
+    }
+    let arguments = object.text(field)?.into_owned();
+    Some(Call { sort, ..Call::new(id, name, arguments) })
 }
 
 fn message<'a>(mut looked: Looked<'a>, mut object: Object<'_>) -> Looked<'a> {
@@ -107,7 +121,7 @@ fn message<'a>(mut looked: Looked<'a>, mut object: Object<'_>) -> Looked<'a> {
         }
     };
     object.set("content", kept);
-    looked.problem(FaultKind::MalformedBlock, None);
+    looked.removed(FaultKind::MalformedBlock, None);
     looked.text = Cow::Owned(object.write());
     looked
 }

@@ -1,0 +1,196 @@
+//! Bedrock's Converse: a content block is an object with one field that says what it is.
+
+use super::blocks::{Tidied, trim_thinking, trimmed_end, trimmed_text};
+use super::{Answer, Call, Content, Looked, Speaker, as_object, content, id_in, named, own_id};
+use crate::systems::thread::fault::FaultKind;
+use crate::systems::thread::json::{Object, list, quoted, text, written_list};
+use std::borrow::Cow;
+
+/// The fields of which a content block has one, apart from those of calls and results.
+pub(super) const BLOCKS: [&str; 12] = [
+    "text",
+    "image",
+    "document",
+    "video",
+    "audio",
+    "guardContent",
+    "cachePoint",
+    "reasoningContent",
+    "citationsContent",
+    "searchResult",
+    "toolAddition",
+    "toolRemoval",
+];
+
+pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
+    let mut looked = Looked::new(text, Speaker::Other, own_id(&object));
+    looked.speaker = match object.text("role").as_deref() {
+        Some("user") => Speaker::User,
+        Some("assistant") => Speaker::Assistant,
+        Some("system") => Speaker::Other,
+        _ => return looked.gone(FaultKind::NotAMessage),
+    };
+    let blocks: Vec<String> = match content(&object, "content") {
+        Content::Text(said) => {
+            looked.mended(FaultKind::MalformedBlock, None);
+            vec![text_block(&said)]
+        }
+        Content::Nothing | Content::Other(_) => return looked.gone(FaultKind::EmptyMessage),
+        Content::Blocks(blocks) => blocks.into_iter().map(str::to_owned).collect(),
+    };
+    let mut tidied = Tidied::new();
+    for block in &blocks {
+        tidy_block(block, &mut looked, &mut tidied);
+    }
+    let mut changed = tidied.changed || !looked.problems.is_empty();
+    looked.problems.append(&mut tidied.problems);
+    if looked.speaker == Speaker::Assistant && trim_thinking(&mut tidied.kept, is_thinking) {
+        looked.removed(FaultKind::TrailingThinking, None);
+        changed = true;
+    }
+    if tidied.kept.is_empty() {
+        return looked.gone(FaultKind::EmptyMessage);
+    }
+    if changed {
+        object.set("content", written_list(&tidied.kept));
+        looked.text = Cow::Owned(object.write());
+    }
+    looked
+}
+
+pub(super) fn text_block(said: &str) -> String {
+    format!(r#"{{"text":{}}}"#, quoted(said))
+}
+
+fn is_blank(block: &Object<'_>) -> bool {
+    block.text("text").is_none_or(|text| text.trim().is_empty())
+}
+
+/// Keeps the block as far as it can be taken.
+fn tidy_block(json: &str, looked: &mut Looked<'_>, tidied: &mut Tidied) {
+    let Some(mut block) = Object::parse(json) else {
+        return match text(json).filter(|said| !said.trim().is_empty()) {
+            Some(said) => tidied.put(text_block(&said), FaultKind::MalformedBlock, None),
+            None => tidied.leave_out(FaultKind::MalformedBlock, None),
+        };
+    };
+    if let Some(mut used) = block.object("toolUse") {
+        let id = id_in(&used, "toolUseId");
+        // Bedrock runs some tools itself: their uses need no result from outside.
+        if used.has("type") {
+            return tidied.keep(json);
+        }
+        let name = named(&used, "name").filter(|_| looked.speaker == Speaker::Assistant);
+        let Some(name) = name else {
+            return tidied.leave_out(FaultKind::MalformedCall, Some(&id));
+        };
+        let mistyped = as_object(used.get("input"));
+        let arguments =
+            mistyped.clone().unwrap_or_else(|| used.get("input").unwrap_or("").to_owned());
+        if let Some(input) = mistyped {
+            used.set("input", input);
+            let used = used.write();
+            block.set("toolUse", used);
+            tidied.put(block.write(), FaultKind::MistypedArguments, Some(&id));
+        } else {
+            tidied.keep(json);
+        }
+        looked.calls.push(Call::new(id, name, arguments));
+    } else if let Some(mut result) = block.object("toolResult") {
+        let id = id_in(&result, "toolUseId");
+        if result.has("type") {
+            return tidied.keep(json);
+        }
+        let wrong = tidy_result(&mut result);
+        let answer = Answer::new(id.clone(), result.get("content").unwrap_or_default());
+        looked.answers.push(Answer { at: tidied.kept.len(), ..answer });
+        if let Some(fault) = wrong {
+            let result = result.write();
+            block.set("toolResult", result);
+            tidied.put(block.write(), fault, Some(&id));
+        } else {
+            tidied.keep(json);
+        }
+    } else if block.has("text") && is_blank(&block) {
+        tidied.leave_out(FaultKind::EmptyMessage, None);
+    } else if BLOCKS.iter().any(|name| block.get(name).is_some()) {
+        tidied.keep(json);
+    } else {
+        tidied.leave_out(FaultKind::MalformedBlock, None);
+    }
+}
+
+/// Makes the result such as can be taken. Returns what was wrong with it.
+fn tidy_result(result: &mut Object<'_>) -> Option<FaultKind> {
+    const BLOCKS: [&str; 6] = ["json", "text", "image", "document", "video", "searchResult"];
+    let given = result.get("content").unwrap_or("[]").to_owned();
+    let mut wrong = result.get("content").is_none().then_some(FaultKind::MalformedResult);
+    let blocks = list(&given).unwrap_or_else(|| {
+        wrong = Some(FaultKind::MalformedResult);
+        vec![given.as_str()]
+    });
+    let mut kept: Vec<String> = Vec::new();
+    for json in blocks {
+        let block = Object::parse(json);
+        let is_one = |block: &Object<'_>| BLOCKS.iter().any(|name| block.get(name).is_some());
+        let told = match block.filter(is_one) {
+            Some(block) if block.has("text") && block.text("text").is_none() => {
+                text_block(block.get("text").unwrap_or_default())
+            }
+            Some(block) if block.has("text") && is_blank(&block) => {
+                wrong = wrong.or(Some(FaultKind::EmptyMessage));
+                continue;
+            }
+            Some(block) if block.has("json") && block.object("json").is_none() => {
+                text_block(block.get("json").unwrap_or_default())
+            }
+            Some(_) => {
+                kept.push(json.to_owned());
+                continue;
+            }
+            None => match text(json) {
+                Some(said) if said.trim().is_empty() => {
+                    wrong = Some(FaultKind::MalformedResult);
+                    continue;
+                }
+                Some(said) => text_block(&said),
+                None if Object::parse(json).is_some() => format!(r#"{{"json":{json}}}"#),
+                None => text_block(json),
+            },
+        };
+        wrong = Some(FaultKind::MalformedResult);
+        kept.push(told);
+    }
+    if kept.is_empty() && result.text("status").as_deref() == Some("error") {
+        kept.push(text_block("The tool call failed."));
+        wrong = Some(FaultKind::MalformedResult);
+    }
+    if wrong.is_some() {
+        result.set("content", written_list(&kept));
+    }
+    wrong
+}
+
+fn is_thinking(block: &Object<'_>) -> bool {
+    block.has("reasoningContent")
+}
+
+pub(super) fn trimmed(object: Object<'_>) -> Option<String> {
+    trimmed_end(object, |block| block.get("text").is_some_and(|json| trimmed_text(json).is_some()))
+}
+
+pub(super) fn without_calls(mut object: Object<'_>, ids: &[&str]) -> Option<String> {
+    let is_cut = |block: Object<'_>| {
+        let used = block.object("toolUse");
+        used.is_some_and(|used| ids.contains(&id_in(&used, "toolUseId").as_str()))
+    };
+    let keep = |json: &&str| !Object::parse(json).is_some_and(is_cut);
+    let mut kept: Vec<String> =
+        object.list("content")?.into_iter().filter(keep).map(str::to_owned).collect();
+    trim_thinking(&mut kept, is_thinking);
+    if kept.is_empty() {
+        return None;
+    }
+    object.set("content", written_list(&kept));
+    Some(object.write())
+}

@@ -1,0 +1,160 @@
+//! Anthropic.
+
+use super::{Verdict, name, parts, plain_id, text};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Anthropic messages. Messages of role `system` are those that clients lift into the request's own field.
+pub(super) fn messages(messages: &[Value]) -> Verdict {
+    let mut seen = BTreeSet::new();
+    let mut waiting: BTreeSet<String> = BTreeSet::new();
+    for (index, message) in messages.iter().enumerate() {
+        let at = |what: String| format!("messages.{index}: {what}");
+        let role = name(message, "role").map_err(at)?;
+        if !["user", "assistant", "system"].contains(&role) {
+            return Err(at(format!("unexpected role {role}")));
+        }
+        if message.get("tool_calls").is_some() {
+            return Err(at("tool_calls: Extra inputs are not permitted".into()));
+        }
+        let last_answer = index + 1 == messages.len() && role == "assistant";
+        let blocks: &[Value] = match &message["content"] {
+            Value::String(said) if said.trim().is_empty() && !last_answer => {
+                return Err(at("all messages must have non-empty content".into()));
+            }
+            Value::String(_) => &[],
+            Value::Array(blocks) if !blocks.is_empty() => blocks,
+            other => return Err(at(format!("invalid content {other}"))),
+        };
+        let mut calls = BTreeSet::new();
+        let mut others = false;
+        for block in blocks {
+            match name(block, "type").map_err(at)? {
+                "tool_use" => {
+                    let id = tool_use(block, role).map_err(at)?;
+                    if !seen.insert(id.clone()) {
+                        return Err(at(format!("`tool_use` ids must be unique: {id}")));
+                    }
+                    calls.insert(id);
+                }
+                "tool_result" => {
+                    let id = tool_result(block, role).map_err(at)?;
+                    if others {
+                        return Err(at("`tool_result` blocks must come first".into()));
+                    }
+                    if !waiting.remove(&id) {
+                        return Err(at(format!(
+                            "unexpected `tool_use_id` found in `tool_result` blocks: {id}"
+                        )));
+                    }
+                }
+                _ => {
+                    other_block(block).map_err(at)?;
+                    others = true;
+                }
+            }
+        }
+        if !waiting.is_empty() {
+            return Err(at(format!(
+                "`tool_use` ids were found without `tool_result` blocks immediately after: {waiting:?}"
+            )));
+        }
+        let last = blocks.last().and_then(|block| text(block, "type"));
+        if role == "assistant" && matches!(last, Some("thinking" | "redacted_thinking")) {
+            return Err(at("the final block in an assistant message cannot be `thinking`".into()));
+        }
+        waiting = calls;
+    }
+    if !waiting.is_empty() {
+        return Err(format!("calls at the end without results: {waiting:?}"));
+    }
+    server_tools(messages)?;
+    end(messages)
+}
+
+fn tool_use(block: &Value, role: &str) -> Result<String, String> {
+    let id = plain_id(block, "id", usize::MAX)?;
+    name(block, "name")?;
+    if !block["input"].is_object() {
+        return Err("tool_use.input: input should be a valid dictionary".into());
+    }
+    if role != "assistant" {
+        return Err("`tool_use` blocks can only be in assistant messages".into());
+    }
+    Ok(id.to_owned())
+}
+
+fn tool_result(block: &Value, role: &str) -> Result<String, String> {
+    let id = plain_id(block, "tool_use_id", usize::MAX)?;
+    if role != "user" {
+        return Err("`tool_result` blocks can only be in user messages".into());
+    }
+    let content = block.get("content");
+    if let Some(content) = content.filter(|content| **content != Value::Array(Vec::new())) {
+        parts(content)?;
+    }
+    let blocks: Vec<&Value> = content.and_then(Value::as_array).into_iter().flatten().collect();
+    for inner in &blocks {
+        if text(inner, "text").is_some_and(|said| said.trim().is_empty()) {
+            return Err("text content blocks must be non-empty".into());
+        }
+    }
+    if block["is_error"] == true {
+        if blocks.iter().any(|inner| text(inner, "type") != Some("text")) {
+            return Err("all content must be type `text` if `is_error` is true".into());
+        }
+        let says = content.and_then(Value::as_str).is_some_and(|said| !said.is_empty());
+        if !says && blocks.is_empty() {
+            return Err("content cannot be empty if `is_error` is true".into());
+        }
+    }
+    Ok(id.to_owned())
+}
+
+fn other_block(block: &Value) -> Verdict {
+    match text(block, "type") {
+        Some("text") if text(block, "text").is_none_or(|said| said.trim().is_empty()) => {
+            Err("text content blocks must be non-empty".into())
+        }
+        Some("thinking") if text(block, "signature").is_none() => {
+            Err("thinking.signature: Field required".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A result of a tool that the provider runs follows its use; only the last answer may wait for one.
+fn server_tools(messages: &[Value]) -> Verdict {
+    let mut open: Vec<(usize, String)> = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        for block in message["content"].as_array().into_iter().flatten() {
+            let kind = text(block, "type").unwrap_or_default();
+            if matches!(kind, "server_tool_use" | "mcp_tool_use") {
+                open.push((index, name(block, "id")?.to_owned()));
+            } else if kind.ends_with("_tool_result") {
+                let id = name(block, "tool_use_id")?;
+                let place = open.iter().rposition(|(_, known)| known == id);
+                let place = place
+                    .ok_or(format!("unexpected `tool_use_id` found in `{kind}` blocks: {id}"))?;
+                open.remove(place);
+            }
+        }
+    }
+    let last = messages.iter().rposition(|message| message["role"] == "assistant");
+    match open.iter().find(|(index, _)| Some(*index) != last) {
+        Some((_, id)) => Err(format!("tool use with id {id} was found without a result block")),
+        None => Ok(()),
+    }
+}
+
+fn end(messages: &[Value]) -> Verdict {
+    let Some(last) = messages.last().filter(|last| last["role"] == "assistant") else {
+        return Ok(());
+    };
+    let block = last["content"].as_array().and_then(|blocks| blocks.last());
+    let said = last["content"].as_str().or_else(|| text(block?, "text"));
+    if said.is_some_and(|said| said.ends_with(char::is_whitespace)) {
+        return Err("final assistant content cannot end with trailing whitespace".into());
+    }
+    Ok(())
+}
