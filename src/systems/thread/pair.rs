@@ -49,7 +49,7 @@ impl Pairs {
             answers: looked.iter().map(|one| nothing(one.answers.len())).collect(),
         };
         let (groups, early) = pairs.by_id(form, looked);
-        pairs.to_any_call(looked, &early);
+        pairs.assign_anywhere(looked, &early);
         for group in &groups {
             pairs.by_name(looked, group);
         }
@@ -139,7 +139,7 @@ impl Pairs {
     }
 
     /// Gives results to calls of their ids wherever those stand.
-    fn to_any_call(&mut self, looked: &[Looked<'_>], answers: &[At]) {
+    fn assign_anywhere(&mut self, looked: &[Looked<'_>], answers: &[At]) {
         if answers.is_empty() {
             return;
         }

@@ -148,8 +148,7 @@ impl<'a> Plan<'a> {
         let answer = &self.looked[index].answers[place];
         let (fault, doubled) = match self.pairs.answer(index, place) {
             Assigned::To(..) => return None,
-            Assigned::Repeated => (FaultKind::DoubledResult, true),
-            Assigned::Doubled => (FaultKind::DoubledResult, true),
+            Assigned::Repeated | Assigned::Doubled => (FaultKind::DoubledResult, true),
             Assigned::Nothing => (FaultKind::ResultWithoutCall, false),
         };
         let is_told =

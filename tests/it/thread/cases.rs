@@ -30,7 +30,8 @@ fn user(said: &str) -> Value {
     json!({"role": "user", "content": said})
 }
 
-fn chat_call(id: &str, arguments: Value) -> Value {
+fn chat_call(id: &str, arguments: impl Into<Value>) -> Value {
+    let arguments = arguments.into();
     json!({"id": id, "type": "function", "function": {"name": "f", "arguments": arguments}})
 }
 
@@ -181,7 +182,7 @@ fn a_result_that_no_call_takes_is_kept_as_a_text() {
     assert!(out[1]["content"].as_str().unwrap().ends_with("\nthe lost result"));
     assert_eq!(faults, ["message 1: a result without a call c9: kept as a text"]);
     let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}});
-    let lost = json!({"type": "tool_result", "tool_use_id": "t9", "content": [image.clone()]});
+    let lost = json!({"type": "tool_result", "tool_use_id": "t9", "content": [image]});
     let (out, _) = mended("anthropic", &[json!({"role": "user", "content": [lost]})]);
     assert_eq!(out[0]["content"][1], image);
     let call =
@@ -206,7 +207,7 @@ fn what_anthropic_refuses_is_found() {
         answer(json!([used("functions.bash:0")])),
         json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "functions.bash:0", "content": "ok"}]}),
         answer(json!([{"type": "thinking", "thinking": "hm"}, used("t2")])),
-        json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t2", "content": [image.clone()], "is_error": true}]}),
+        json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t2", "content": [image], "is_error": true}]}),
         answer(json!("The answer is ")),
     ];
     let (out, faults) = mended("anthropic", &history);
@@ -335,7 +336,7 @@ fn gemini_is_put_right_with_and_without_ids_in_both_spellings() {
     let response = |name: &str, said: &str| json!({"functionResponse": {"name": name, "response": {"output": said}}});
     let asks = json!({"role": "model", "parts": [call("f"), call("g"), call("f")]});
     let answers = json!({"role": "user", "parts": [response("f", "1"), response("g", "2"), response("f", "3")]});
-    let whole = [said("user", "hi"), asks.clone(), answers.clone(), said("model", "done")];
+    let whole = [said("user", "hi"), asks.clone(), answers, said("model", "done")];
     assert_eq!(mended("gemini", &whole), (whole.to_vec(), Vec::new()));
     // A response is missing, and the user speaks in between.
     let late = json!({"role": "user", "parts": [response("g", "2")]});

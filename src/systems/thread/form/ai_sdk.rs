@@ -142,9 +142,9 @@ fn tidy_part(
             }
         }
         "tool-result" if looked.speaker == Speaker::Assistant && by_provider(&id) => {
-            tidied.keep(json)
+            tidied.keep(json);
         }
-        "tool-result" => result(json, part, id, looked, tidied),
+        "tool-result" => result(json, part, &id, looked, tidied),
         "tool-approval-request" => {
             let call = Call::new(id_in(&part, "approvalId"), String::new(), String::new());
             looked.calls.push(Call { sort: Sort::Approval, waits: true, ..call });
@@ -168,12 +168,12 @@ fn is_silent(part: &Object<'_>) -> bool {
 fn result(
     json: &str,
     mut part: Object<'_>,
-    id: String,
+    id: &str,
     looked: &mut Looked<'_>,
     tidied: &mut Tidied,
 ) {
     let output = part.get("output").unwrap_or_default().to_owned();
-    let answer = Answer::new(id.clone(), &output);
+    let answer = Answer::new(id.to_owned(), &output);
     let answer = Answer { name: named(&part, "toolName"), at: tidied.kept.len(), ..answer };
     looked.answers.push(answer);
     if is_output(&output) {
@@ -185,7 +185,7 @@ fn result(
         None => format!(r#"{{"type":"json","value":{output}}}"#),
     };
     part.set("output", output);
-    tidied.put(part.write(), FaultKind::MalformedResult, Some(&id));
+    tidied.put(part.write(), FaultKind::MalformedResult, Some(id));
 }
 
 /// Whether this JSON is an output as the SDK knows it.

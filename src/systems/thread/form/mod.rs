@@ -8,6 +8,7 @@ mod blocks;
 mod chat;
 mod evidence;
 mod gemini;
+mod idrule;
 mod langchain;
 mod newids;
 mod responses;
@@ -16,6 +17,7 @@ mod unknown;
 
 pub(super) use blocks::{Split, results_message, split, with_blocks};
 pub(super) use evidence::{Evidence, evidence};
+pub(super) use idrule::IdRule;
 pub(super) use newids::{NewAnswer, NewIds, with_ids};
 pub(super) use told::{beginning, result_message, told_blocks, told_message};
 pub(super) use unknown::seems;
@@ -90,44 +92,6 @@ impl Form {
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|form| form.word() == word)
-    }
-}
-
-/// What an id of a call may be.
-pub(super) struct IdRule {
-    /// The longest that is taken.
-    pub(super) longest: usize,
-    /// Whether only letters, digits, `_` and `-` are taken.
-    pub(super) plain: bool,
-    /// Whether a call must have one.
-    pub(super) due: bool,
-    /// Whether it may be used only once in the whole history.
-    pub(super) once: bool,
-}
-
-impl IdRule {
-    /// Whether the provider takes this id.
-    pub(super) fn takes(&self, id: &str) -> bool {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-        if id.is_empty() {
-            return !self.due;
-        }
-        id.chars().count() <= self.longest && (!self.plain || id.bytes().all(is_plain))
-    }
-}
-
-impl Form {
-    /// What the provider of this form takes as the id of a call.
-    pub(super) const fn id_rule(self) -> IdRule {
-        let any = IdRule { longest: usize::MAX, plain: false, due: true, once: false };
-        match self {
-            Self::Plain | Self::OpenaiChat => IdRule { longest: 40, ..any },
-            Self::OpenaiResponses => IdRule { longest: 64, ..any },
-            Self::Anthropic => IdRule { plain: true, once: true, ..any },
-            Self::Bedrock => IdRule { longest: 64, plain: true, once: true, ..any },
-            Self::Gemini => IdRule { due: false, ..any },
-            Self::AiSdk | Self::Langchain | Self::LangchainFlat | Self::LangchainLc => any,
-        }
     }
 }
 

@@ -17,14 +17,13 @@ pub(in crate::systems::thread) fn result_message(
     };
     let blank = result.content.trim().is_empty();
     Some(match (form, call.sort) {
-        (_, Sort::Approval) => return None,
         (Form::OpenaiResponses, Sort::Function) => {
             format!(r#"{{"type":"function_call_output","call_id":{id},"output":{content}}}"#)
         }
         (Form::OpenaiResponses, Sort::Custom) => {
             format!(r#"{{"type":"custom_tool_call_output","call_id":{id},"output":{content}}}"#)
         }
-        (Form::OpenaiResponses, _) => return None,
+        (Form::OpenaiResponses, _) | (_, Sort::Approval) => return None,
         (Form::Plain | Form::OpenaiChat, _) => {
             format!(r#"{{"role":"tool","tool_call_id":{id},"content":{content}}}"#)
         }
