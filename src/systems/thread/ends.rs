@@ -75,14 +75,18 @@ impl Plan<'_> {
     /// Makes each of these messages part of the one before it.
     fn join(&mut self, pieces: &mut Vec<Piece>, joins: &[bool]) {
         let mut joined: Vec<Piece> = Vec::with_capacity(pieces.len());
+        // The blocks of the last message and of those that become part of it.
+        let mut blocks: Vec<String> = Vec::new();
         for (piece, joins) in pieces.drain(..).zip(joins) {
             let Some(mut before) = joined.pop_if(|_| *joins) else {
+                self.write_joined(&mut joined, &mut blocks);
                 joined.push(piece);
                 continue;
             };
-            let mut blocks = self.blocks(&before);
+            if blocks.is_empty() {
+                blocks = self.blocks(&before);
+            }
             blocks.extend(self.blocks(&piece));
-            before.text = with_blocks(self.text(&before), self.form, &blocks);
             before.calls |= piece.calls;
             let merged = Problem::new(FaultKind::RepeatedRole, None, Remedy::Merged);
             let mut problems = piece.problems;
@@ -97,7 +101,16 @@ impl Plan<'_> {
             before.reason.get_or_insert(merged);
             joined.push(before);
         }
+        self.write_joined(&mut joined, &mut blocks);
         *pieces = joined;
+    }
+
+    /// Gives the last message these blocks, if there are any.
+    fn write_joined(&self, joined: &mut [Piece], blocks: &mut Vec<String>) {
+        let blocks = std::mem::take(blocks);
+        if let Some(last) = joined.last_mut().filter(|_| !blocks.is_empty()) {
+            last.text = with_blocks(self.text(last), self.form, &blocks);
+        }
     }
 
     fn blocks(&self, piece: &Piece) -> Vec<String> {
