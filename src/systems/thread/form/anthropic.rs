@@ -6,7 +6,7 @@ use super::{
     typed,
 };
 use crate::systems::thread::fault::FaultKind;
-use crate::systems::thread::json::{Object, quoted, written_list};
+use crate::systems::thread::json::{Object, quoted, text, written_list};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -123,7 +123,18 @@ fn tidy_block(json: &str, looked: &mut Looked<'_>, tidied: &mut Tidied) {
         return tidy_block(&json, looked, tidied);
     }
     let Some(mut block) = Object::parse(json).filter(|_| is_block(json)) else {
-        return tidied.leave_out(FaultKind::MalformedBlock, None);
+        // What the user or a tool said is kept, as a text.
+        let said = text(json).map(Cow::into_owned);
+        let untyped = Object::parse(json).filter(|block| !block.has("type"));
+        let said = said.or_else(|| untyped.filter(|_| json.len() > 2).map(|_| json.to_owned()));
+        let is_user = looked.speaker == Speaker::User;
+        return match said.filter(|said| is_user && !said.trim().is_empty()) {
+            Some(said) => {
+                let block = format!(r#"{{"type":"text","text":{}}}"#, quoted(&said));
+                tidied.put(block, FaultKind::MalformedBlock, None);
+            }
+            None => tidied.leave_out(FaultKind::MalformedBlock, None),
+        };
     };
     let kind = block.text("type").unwrap_or_default().into_owned();
     match kind.as_str() {
