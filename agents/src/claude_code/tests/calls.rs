@@ -60,7 +60,7 @@ fn a_refused_call_did_not_run_and_says_why() {
         assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("refused")));
         assert_eq!(value.field("stdout_preview"), None);
         assert!(value.field("reason").is_some());
-        assert_eq!(text(&only(&piece, Kind::Verification).value, "status"), Some("skipped"));
+        assert_eq!(of_kind(&piece, Kind::Verification).len(), 0);
         let said = of_kind(&piece, Kind::Message)[1];
         assert_eq!(said.value.field("refused"), Some(&true.into()));
     }
@@ -139,6 +139,8 @@ fn a_check_is_a_verification_with_the_calls_id() {
     let expected = Value::from([
         ("name", "cargo test".into()),
         ("tool", "cargo".into()),
+        ("call", "test".into()),
+        ("working_dir", "/work".into()),
         ("check", "test".into()),
         ("status", "passed".into()),
         ("command", "cargo test | tail -3".into()),
@@ -147,6 +149,32 @@ fn a_check_is_a_verification_with_the_calls_id() {
     assert_eq!((fact.id.as_str(), &fact.value), ("c", &expected));
     let piece = Script::new().failed("cargo test", "Exit code 101\ntest result: FAILED.").read();
     assert_eq!(text(&only(&piece, Kind::Verification).value, "status"), Some("failed"));
+}
+
+#[test]
+fn each_check_of_a_list_is_a_verification() {
+    let line = "cd sub && cargo clippy && cargo test --lib";
+    let piece = Script::new().bash(line, "", ran("")).read();
+    let checks = of_kind(&piece, Kind::Verification);
+    let told = |fact: &Fact, name| text(&fact.value, name).unwrap_or_default().to_owned();
+    let told: Vec<_> = checks
+        .iter()
+        .map(|fact| {
+            (fact.id.clone(), told(fact, "name"), told(fact, "status"), told(fact, "working_dir"))
+        })
+        .collect();
+    let expected = |id: &str, name: &str| {
+        (id.to_owned(), name.to_owned(), "passed".to_owned(), "/work/sub".to_owned())
+    };
+    assert_eq!(told, [expected("c", "cargo clippy"), expected("c/2", "cargo test")]);
+    // What did not run after a failure has none.
+    let output = "Exit code 101\nerror: could not compile `a` (lib) due to 1 previous error";
+    let piece = Script::new().failed("cargo fmt --check && cargo clippy && pytest", output).read();
+    let ids: Vec<_> = of_kind(&piece, Kind::Verification)
+        .iter()
+        .map(|fact| (fact.id.as_str(), text(&fact.value, "status").unwrap_or_default()))
+        .collect();
+    assert_eq!(ids, [("c", "passed"), ("c/2", "failed")]);
 }
 
 #[test]

@@ -1,0 +1,301 @@
+//! The known tools: how each is called, and what it prints. `docs/checks.md` shows this table.
+
+use super::Check::{self, Build, Lint, Test};
+use super::shapes::*;
+use super::summary::Summary;
+
+/// What the exit code of a tool says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exit {
+    /// 0 if the check passed, another number if not.
+    Decides,
+    /// As pytest's: 2 is also an interruption, 3 and 4 are errors of its own, 5 means that there was nothing to test.
+    Pytest,
+    /// 0 also if something was found: only the output tells.
+    OnlyOutput,
+}
+
+/// A tool that is a check when it is called in a certain way.
+#[derive(Debug)]
+pub(super) struct Tool {
+    /// Its programs; the first gives the tool its name.
+    pub(super) programs: &'static [&'static str],
+    /// The calls that are checks: the subcommand and the options that must be there, `""` for any call.
+    pub(super) calls: &'static [&'static str],
+    pub(super) check: Check,
+    pub(super) exit: Exit,
+    pub(super) summary: &'static Summary,
+}
+
+/// A tool that runs what a project calls by a name: scripts, targets, tasks.
+#[derive(Debug)]
+pub(super) struct Scripts {
+    pub(super) programs: &'static [&'static str],
+    /// The subcommands in front of a name.
+    pub(super) runs: &'static [&'static str],
+    pub(super) direct: Direct,
+    /// Names that are checks of this tool besides those of [`SCRIPT_WORDS`].
+    pub(super) names: &'static [(&'static str, Check)],
+}
+
+/// Which names a tool runs without a subcommand.
+#[derive(Debug)]
+pub(super) enum Direct {
+    All,
+    Only(&'static [&'static str]),
+}
+
+/// Words in the name of a script that make it a check.
+pub(super) const SCRIPT_WORDS: &[(&str, Check)] = &[
+    ("test", Test),
+    ("tests", Test),
+    ("spec", Test),
+    ("e2e", Test),
+    ("build", Build),
+    ("compile", Build),
+    ("assemble", Build),
+    ("typecheck", Build),
+    ("type", Build),
+    ("types", Build),
+    ("tsc", Build),
+    ("lint", Lint),
+    ("eslint", Lint),
+    ("clippy", Lint),
+    ("vet", Lint),
+    ("ktlint", Lint),
+    ("detekt", Lint),
+    ("style", Lint),
+    ("checkstyle", Lint),
+];
+
+/// Words that make a script a check whatever else it is called; with one of [`FORMAT_WORDS`] a lint, else a test.
+pub(super) const CHECK_WORDS: &[&str] = &["check", "ci", "verify", "validate"];
+pub(super) const FORMAT_WORDS: &[&str] =
+    &["fmt", "format", "formatting", "prettier", "spotless", "scalafmt"];
+/// Words that say that a script does something else besides or does not end.
+pub(super) const OTHER_WORDS: &[&str] = &[
+    "watch", "start", "serve", "server", "dev", "clean", "deps", "install", "setup", "update",
+    "updates", "data", "env", "image", "push", "deploy", "publish", "open", "ui", "up", "down",
+    "logs",
+];
+
+const fn tool(
+    programs: &'static [&'static str],
+    calls: &'static [&'static str],
+    check: Check,
+    summary: &'static Summary,
+) -> Tool {
+    Tool { programs, calls, check, exit: Exit::Decides, summary }
+}
+
+/// The known tools.
+pub(super) static TOOLS: &[Tool] = &[
+    tool(&["cargo", "cross"], &["nextest run", "nextest r", "llvm-cov nextest"], Test, &NEXTEST),
+    tool(&["cargo", "cross"], &["test --no-run", "t --no-run"], Build, &CARGO_BUILD),
+    tool(&["cargo", "cross"], &["test --no-fail-fast", "t --no-fail-fast"], Test, &CARGO_TEST_ALL),
+    tool(
+        &["cargo", "cross"],
+        &["test", "t", "bench", "miri test", "llvm-cov", "tarpaulin"],
+        Test,
+        &CARGO_TEST,
+    ),
+    tool(
+        &["cargo", "cross"],
+        &["build", "b", "check", "c", "doc", "rustc", "hack check"],
+        Build,
+        &CARGO_BUILD,
+    ),
+    tool(&["cargo"], &["clippy"], Lint, &CARGO_BUILD),
+    tool(&["cargo"], &["fmt --check"], Lint, &CARGO_FMT),
+    tool(&["rustfmt"], &["--check"], Lint, &CARGO_FMT),
+    tool(&["cargo"], &["deny check", "deny"], Lint, &CARGO_DENY),
+    tool(&["cargo"], &["audit", "machete", "semver-checks", "udeps"], Lint, &EXIT_CODE),
+    tool(
+        &["cargo"],
+        &["xtask test", "xtask ci", "xtask check", "make test", "make ci"],
+        Test,
+        &CARGO_TEST_ALL,
+    ),
+    tool(&["go"], &["test"], Test, &GO_TEST),
+    tool(&["go"], &["build"], Build, &GO_BUILD),
+    tool(&["go"], &["vet"], Lint, &GO_BUILD),
+    tool(&["gotestsum"], &[""], Test, &GOTESTSUM),
+    tool(&["ginkgo"], &[""], Test, &GINKGO),
+    Tool {
+        exit: Exit::OnlyOutput,
+        ..tool(&["gofmt", "gofumpt", "goimports"], &["-l", "-d"], Lint, &GOFMT)
+    },
+    tool(&["golangci-lint"], &["run", ""], Lint, &GOLANGCI),
+    tool(&["staticcheck"], &[""], Lint, &GO_LINT),
+    Tool { exit: Exit::Pytest, ..tool(&["pytest", "py.test"], &[""], Test, &PYTEST) },
+    tool(&["unittest"], &[""], Test, &UNITTEST),
+    tool(&["manage.py", "django-admin"], &["test"], Test, &UNITTEST),
+    tool(&["manage.py", "django-admin"], &["check"], Lint, &EXIT_CODE),
+    tool(&["setup.py"], &["test"], Test, &UNITTEST),
+    tool(&["tox"], &[""], Test, &TOX),
+    tool(&["nox"], &[""], Test, &NOX),
+    tool(&["mypy", "dmypy"], &[""], Lint, &MYPY),
+    tool(&["pyright", "basedpyright"], &[""], Lint, &PYRIGHT),
+    tool(&["pyrefly"], &["check"], Lint, &PYREFLY),
+    tool(&["ty"], &["check"], Lint, &RUFF),
+    tool(&["ruff"], &["check"], Lint, &RUFF),
+    tool(&["ruff"], &["format --check|--diff"], Lint, &RUFF_FORMAT),
+    tool(&["black"], &["--check"], Lint, &BLACK),
+    tool(&["isort"], &["--check|--check-only|-c"], Lint, &ISORT),
+    tool(&["flake8"], &[""], Lint, &FLAKE8),
+    tool(&["pylint"], &[""], Lint, &PYLINT),
+    tool(&["bandit"], &[""], Lint, &BANDIT),
+    tool(&["pycodestyle", "pydocstyle", "pyflakes"], &[""], Lint, &EXIT_CODE),
+    tool(&["py_compile", "compileall"], &[""], Build, &EXIT_CODE),
+    tool(&["jest"], &[""], Test, &JEST),
+    tool(&["react-scripts"], &["test"], Test, &JEST),
+    tool(&["react-scripts"], &["build"], Build, &EXIT_CODE),
+    tool(&["vitest"], &[""], Test, &VITEST),
+    tool(&["mocha", "mochapack"], &[""], Test, &MOCHA),
+    tool(&["playwright"], &["test"], Test, &PLAYWRIGHT),
+    tool(&["cypress"], &["run"], Test, &CYPRESS),
+    tool(&["node", "tsx"], &["--test"], Test, &NODE_TEST),
+    tool(&["node"], &["--check", "-c"], Build, &EXIT_CODE),
+    tool(&["ava"], &[""], Test, &AVA),
+    tool(&["tap", "tape", "prove"], &[""], Test, &TAP),
+    tool(&["jasmine"], &[""], Test, &JASMINE),
+    tool(&["karma"], &["start --single-run"], Test, &KARMA),
+    tool(&["bun"], &["test"], Test, &BUN),
+    tool(&["deno"], &["test"], Test, &DENO),
+    tool(&["deno"], &["check"], Build, &TSC),
+    tool(&["deno"], &["lint", "fmt --check"], Lint, &DENO_LINT),
+    tool(&["tsc", "vue-tsc", "tsgo"], &[""], Build, &TSC),
+    tool(&["svelte-check"], &[""], Build, &SVELTE_CHECK),
+    tool(&["next", "vite", "astro", "nuxt", "nuxi"], &["build"], Build, &EXIT_CODE),
+    tool(&["astro"], &["check"], Build, &EXIT_CODE),
+    tool(&["next", "expo"], &["lint"], Lint, &ESLINT),
+    tool(&["eslint", "stylelint"], &[""], Lint, &ESLINT),
+    tool(&["standard", "xo", "tslint", "htmlhint"], &[""], Lint, &EXIT_CODE),
+    tool(&["prettier"], &["--check|-c|--list-different|-l"], Lint, &PRETTIER),
+    tool(&["biome"], &["check", "lint", "ci"], Lint, &BIOME),
+    tool(&["oxlint"], &[""], Lint, &OXLINT),
+    tool(&["dprint"], &["check"], Lint, &EXIT_CODE),
+    tool(&["dotnet"], &["test"], Test, &DOTNET_TEST),
+    tool(&["dotnet"], &["build"], Build, &DOTNET_BUILD),
+    tool(&["dotnet"], &["format --verify-no-changes"], Lint, &EXIT_CODE),
+    tool(&["ctest"], &[""], Test, &CTEST),
+    tool(&["meson"], &["test"], Test, &MESON),
+    tool(&["meson"], &["compile"], Build, &NINJA),
+    tool(&["cmake"], &["--build"], Build, &NINJA),
+    tool(&["ninja"], &["test"], Test, &CTEST),
+    tool(&["ninja"], &[""], Build, &NINJA),
+    tool(&["bazel", "bazelisk", "buck2"], &["test"], Test, &BAZEL),
+    tool(&["bazel", "bazelisk", "buck2"], &["build"], Build, &BAZEL),
+    tool(&["rspec"], &[""], Test, &RSPEC),
+    tool(&["rails"], &["test"], Test, &MINITEST),
+    tool(&["rubocop", "standardrb"], &[""], Lint, &RUBOCOP),
+    tool(&["phpunit", "paratest"], &[""], Test, &PHPUNIT),
+    tool(&["pest"], &[""], Test, &PEST),
+    tool(&["artisan"], &["test"], Test, &PEST),
+    tool(&["phpstan"], &["analyse", "analyze"], Lint, &PHPSTAN),
+    tool(&["psalm", "phpcs", "parallel-lint"], &[""], Lint, &EXIT_CODE),
+    tool(&["pint"], &["--test"], Lint, &EXIT_CODE),
+    tool(&["php"], &["-l"], Build, &EXIT_CODE),
+    tool(&["mix"], &["test"], Test, &MIX),
+    tool(&["mix"], &["compile"], Build, &EXIT_CODE),
+    tool(&["mix"], &["credo", "dialyzer", "format --check-formatted"], Lint, &EXIT_CODE),
+    tool(&["rebar3"], &["eunit", "ct"], Test, &EXIT_CODE),
+    tool(&["swift"], &["test"], Test, &SWIFT_TEST),
+    tool(&["swift"], &["build"], Build, &SWIFT_BUILD),
+    tool(&["swiftlint", "ktlint", "detekt"], &[""], Lint, &EXIT_CODE),
+    tool(&["swift-format", "swiftformat"], &["lint", "--lint"], Lint, &EXIT_CODE),
+    tool(&["xcodebuild"], &["test", "test-without-building"], Test, &XCODEBUILD),
+    tool(&["xcodebuild"], &["build", "build-for-testing", "analyze"], Build, &XCODEBUILD),
+    tool(&["flutter", "dart"], &["test"], Test, &FLUTTER_TEST),
+    tool(&["flutter", "dart"], &["analyze"], Lint, &DART_ANALYZE),
+    tool(&["dart"], &["format --set-exit-if-changed"], Lint, &EXIT_CODE),
+    tool(&["flutter"], &["build"], Build, &EXIT_CODE),
+    tool(&["sbt"], &["test", "testOnly", "testQuick"], Test, &SBT),
+    tool(&["sbt"], &["compile", "Test/compile"], Build, &SBT),
+    tool(&["scalafmt"], &["--check|--test"], Lint, &EXIT_CODE),
+    tool(&["lein"], &["test"], Test, &LEIN),
+    tool(&["stack"], &["test"], Test, &CABAL),
+    tool(&["stack"], &["build"], Build, &EXIT_CODE),
+    tool(&["cabal"], &["test"], Test, &CABAL),
+    tool(&["cabal"], &["build"], Build, &EXIT_CODE),
+    tool(&["hlint", "luacheck", "selene"], &[""], Lint, &EXIT_CODE),
+    tool(&["ormolu", "fourmolu"], &["--mode check"], Lint, &EXIT_CODE),
+    tool(&["busted"], &[""], Test, &EXIT_CODE),
+    tool(&["dune"], &["test", "runtest"], Test, &ALCOTEST),
+    tool(&["dune"], &["build"], Build, &EXIT_CODE),
+    tool(&["zig"], &["build test", "test"], Test, &ZIG),
+    tool(&["zig"], &["build"], Build, &EXIT_CODE),
+    tool(&["gleam"], &["test"], Test, &GLEAM),
+    tool(&["gleam"], &["check", "build"], Build, &EXIT_CODE),
+    tool(&["crystal"], &["spec"], Test, &RSPEC),
+    tool(&["bats"], &[""], Test, &BATS),
+    tool(&["shellcheck"], &[""], Lint, &SHELLCHECK),
+    tool(&["bash", "sh", "zsh"], &["-n"], Build, &EXIT_CODE),
+    tool(&["shfmt"], &["-d"], Lint, &EXIT_CODE),
+    tool(&["hadolint"], &[""], Lint, &HADOLINT),
+    tool(&["yamllint"], &[""], Lint, &YAMLLINT),
+    tool(&["actionlint"], &[""], Lint, &ACTIONLINT),
+    tool(&["codespell"], &[""], Lint, &CODESPELL),
+    tool(
+        &["typos", "vale", "markdownlint", "markdownlint-cli2", "ansible-lint", "tflint"],
+        &[""],
+        Lint,
+        &EXIT_CODE,
+    ),
+    tool(&["sqlfluff", "buf", "djlint"], &["lint"], Lint, &EXIT_CODE),
+    tool(&["taplo"], &["lint", "check", "fmt --check", "format --check"], Lint, &EXIT_CODE),
+    tool(&["clang-format"], &["--dry-run|-n -Werror"], Lint, &CLANG_FORMAT),
+    tool(&["terraform", "tofu"], &["validate"], Lint, &TERRAFORM),
+    tool(&["terraform", "tofu"], &["fmt -check"], Lint, &EXIT_CODE),
+    tool(&["helm"], &["lint"], Lint, &HELM),
+    tool(&["kubeconform", "kubeval"], &[""], Lint, &EXIT_CODE),
+    tool(&["pre-commit", "prek"], &["run"], Lint, &PRE_COMMIT),
+    tool(&["nix"], &["flake check"], Test, &EXIT_CODE),
+    tool(&["nix"], &["build"], Build, &EXIT_CODE),
+    tool(&["docker", "podman"], &["build", "buildx build", "compose build"], Build, &EXIT_CODE),
+    tool(&["wasm-pack"], &["test"], Test, &CARGO_TEST),
+    tool(&["wasm-pack", "trunk", "maturin"], &["build"], Build, &EXIT_CODE),
+];
+
+const ALL: &[&str] = &[];
+
+const fn scripts(
+    programs: &'static [&'static str],
+    runs: &'static [&'static str],
+    direct: Direct,
+) -> Scripts {
+    Scripts { programs, runs, direct, names: &[] }
+}
+
+const MAVEN_GOALS: &[(&str, Check)] =
+    &[("verify", Test), ("install", Test), ("package", Build), ("test-compile", Build)];
+
+/// The tools that run scripts, targets and tasks by name.
+pub(super) static SCRIPTS: &[Scripts] = &[
+    scripts(&["make", "gmake"], ALL, Direct::All),
+    scripts(&["just"], ALL, Direct::All),
+    scripts(&["mise", "rtx"], &["run", "r", "tasks run"], Direct::All),
+    scripts(&["task", "go-task"], ALL, Direct::All),
+    scripts(&["npm"], &["run", "run-script", "rum", "urn"], Direct::Only(&["test", "t", "tst"])),
+    scripts(&["pnpm"], &["run", "run-script"], Direct::All),
+    scripts(&["yarn"], &["run"], Direct::All),
+    scripts(&["bun"], &["run"], Direct::Only(&["lint", "check", "typecheck"])),
+    scripts(&["deno"], &["task"], Direct::Only(&[])),
+    scripts(
+        &["composer"],
+        &["run", "run-script"],
+        Direct::Only(&["test", "tests", "lint", "check"]),
+    ),
+    scripts(&["turbo"], &["run"], Direct::All),
+    scripts(&["nx"], &["run", "run-many", "affected"], Direct::All),
+    scripts(&["lerna", "moon"], &["run"], Direct::Only(&[])),
+    scripts(&["rushx", "poe", "invoke", "inv", "mage", "gulp", "grunt"], ALL, Direct::All),
+    scripts(&["ng"], ALL, Direct::Only(&["test", "build", "lint", "e2e"])),
+    scripts(&["hatch", "pdm"], &["run"], Direct::Only(&["test"])),
+    scripts(&["pixi", "devbox", "rye", "poetry"], &["run"], Direct::Only(&["test", "lint"])),
+    scripts(&["rake"], ALL, Direct::All),
+    scripts(&["ant"], ALL, Direct::All),
+    scripts(&["earthly"], ALL, Direct::All),
+    Scripts { names: MAVEN_GOALS, ..scripts(&["mvn", "mvnw", "mvnd"], ALL, Direct::All) },
+    scripts(&["gradle", "gradlew"], ALL, Direct::All),
+];
