@@ -1,10 +1,9 @@
-//! Lines that cannot be read, lines of any length, and where the files lie.
+//! Lines that cannot be read, and lines of any length.
 
 use super::script::Script;
 use super::*;
-use crate::claude_code::{BadLine, locate};
+use crate::claude_code::BadLine;
 use crate::piece::SkippedLine;
-use std::fs;
 
 fn skipped(bytes: &[u8]) -> Vec<(u64, u64, String)> {
     let piece = at_once(bytes);
@@ -117,30 +116,4 @@ fn a_line_that_is_too_long_is_passed_over_in_blocks() {
         let expected = SkippedLine { line: 2, offset: good.len() as u64, reason };
         assert_eq!((facts, skipped), (2, vec![expected]), "{block}");
     }
-}
-
-#[test]
-fn transcripts_lie_in_a_folder_named_after_the_project() {
-    let home = std::env::temp_dir().join(format!("forge-agents-locate-{}", std::process::id()));
-    let project = std::path::Path::new("/home/me/my_app.v2/ü");
-    assert_eq!(locate(&home, project).unwrap(), []);
-    let folder = home.join(".claude/projects/-home-me-my-app-v2--");
-    fs::create_dir_all(folder.join("s1/subagents")).unwrap();
-    for file in ["s1.jsonl", "agent-a1.jsonl", "s1/subagents/agent-a2.jsonl", "notes.txt"] {
-        fs::write(folder.join(file), "{}").unwrap();
-    }
-    fs::create_dir(folder.join("odd.jsonl")).unwrap();
-    let mut found: Vec<_> = locate(&home, project)
-        .unwrap()
-        .into_iter()
-        .map(|it| (it.path.strip_prefix(&folder).unwrap().to_owned(), it.bytes, it.sub_agent))
-        .collect();
-    found.sort();
-    fs::remove_dir_all(&home).unwrap();
-    let expected = [
-        ("agent-a1.jsonl".into(), 2, true),
-        ("s1/subagents/agent-a2.jsonl".into(), 2, true),
-        ("s1.jsonl".into(), 2, false),
-    ];
-    assert_eq!(found, expected);
 }
