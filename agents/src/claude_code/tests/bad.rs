@@ -89,7 +89,71 @@ fn text_behind_a_line_that_was_taken_is_reported() {
     assert_eq!(reader.read(b" junk", Ending::File, RECORDED_AT).unwrap().taken, 0);
     let piece = reader.read(b" junk\n{\n", Ending::File, RECORDED_AT).unwrap();
     let lines: Vec<_> = piece.skipped.iter().map(|it| (it.line, it.offset)).collect();
-    assert_eq!((piece.taken, lines), (8, vec![(1, 2), (2, 8)]));
+    assert_eq!((piece.taken, lines), (8, vec![(1, 3), (2, 8)]));
+}
+
+fn prompts(piece: &Piece) -> Vec<&str> {
+    let prompts = of_kind(piece, Kind::Prompt);
+    prompts.iter().map(|fact| text(&fact.value, "text").unwrap()).collect()
+}
+
+#[test]
+fn a_byte_order_mark_and_nul_bytes_hide_no_record() {
+    let script = Script::new().user("one").user("two");
+    let (one, two) = script.text.split_at(script.text.find('\n').unwrap() + 1);
+    for before in ["\u{feff}", "\0\0\0\0", "\u{feff}\0 "] {
+        let bytes = [before, one, before, two.trim_end(), "\0\0"].concat();
+        let piece = at_once(bytes.as_bytes());
+        assert_eq!((prompts(&piece), piece.skipped.len()), (vec!["one", "two"], 0), "{before:?}");
+        assert_eq!(piece.taken, bytes.len() as u64);
+        assert_eq!(piece.session.unwrap().title.as_deref(), Some("one"));
+        assert_eq!(piece.facts[0].place, before.len() as u64);
+    }
+}
+
+#[test]
+fn two_records_on_one_line_are_both_read_and_a_torn_one_is_reported() {
+    let script = Script::new().user("one").user("two").user("three");
+    let lines: Vec<&str> = script.text.lines().collect();
+    let whole = format!("{}{}\n{}\n", lines[0], lines[1], lines[2]);
+    let piece = at_once(whole.as_bytes());
+    assert_eq!((prompts(&piece), piece.skipped.len()), (vec!["one", "two", "three"], 0));
+    assert_eq!(piece.facts[2].place, lines[0].len() as u64);
+    let torn = format!("{}\n{}{}\n", lines[0], &lines[1][..100], lines[2]);
+    let piece = at_once(torn.as_bytes());
+    assert_eq!(prompts(&piece), ["one", "three"]);
+    let lost: Vec<_> = piece.skipped.iter().map(|it| (it.line, it.offset)).collect();
+    assert_eq!(lost, [(2, lines[0].len() as u64 + 1)]);
+    let strict = Options { strict: true, ..Options::default() };
+    let error = Reader::new(strict).read(torn.as_bytes(), Ending::File, RECORDED_AT).unwrap_err();
+    assert_eq!(error.line, 2);
+}
+
+#[test]
+fn a_long_text_of_the_second_record_on_a_line_is_found_again() {
+    let long = "x".repeat(400);
+    let script = Script::new().user("one").user(&long);
+    let line = script.text.replacen("}\n{", "}{", 1);
+    let piece = at_once(line.as_bytes());
+    let prompt = of_kind(&piece, Kind::Prompt)[1].value.field("text").unwrap().clone();
+    let text = forge_store::model::TextRef::from_value(&prompt).unwrap();
+    let (offset, length) = text.place.unwrap();
+    let record = &line.as_bytes()[offset as usize..(offset + length) as usize];
+    assert_eq!(crate::resolve(record, &text.pointer), Some(long));
+}
+
+#[test]
+fn one_bad_element_does_not_lose_a_list() {
+    let todos = serde_json::json!({ "todos": [null, { "content": "keep me" }, 7] });
+    let content =
+        serde_json::json!([null, 3, ["x"], "first", { "type": "text", "text": "second" }]);
+    let piece = Script::new()
+        .line("user", serde_json::json!({ "message": { "content": content } }))
+        .call("t", "TodoWrite", todos)
+        .result("t", "ok", serde_json::json!({}))
+        .read();
+    assert_eq!(prompts(&piece), ["first\nsecond"]);
+    assert_eq!(text(&only(&piece, Kind::Task).value, "subject"), Some("keep me"));
 }
 
 #[test]
