@@ -12,7 +12,7 @@ pub use adopt::{adopt, is_compaction, is_said};
 use crate::error::CommandError;
 use crate::text::{Length, Texts};
 use forge_store::error::ErrorKind;
-use forge_store::model::{AutoTrigger, Checkpoint, Timestamp, Trigger, Value};
+use forge_store::model::{AutoTrigger, Checkpoint, Kind, Timestamp, Trigger, Value};
 use forge_store::store::{Act, CheckpointFilter, NewCheckpoint, Session};
 
 /// The tag of their checkpoints.
@@ -169,6 +169,31 @@ impl Compaction {
         let mut texts = Texts::new(session, Length::Whole);
         let source = texts.source_of(value)?;
         Ok(texts.shown(source.as_deref(), value.clone())?.as_text().map(str::to_owned))
+    }
+
+    /// The texts that the agent's context still holds word for word besides its summary: of the messages that
+    /// the transcript says were preserved.
+    ///
+    /// # Errors
+    ///
+    /// As every read.
+    pub fn preserved(&self, session: &Session) -> Result<String, CommandError> {
+        let list = self.checkpoint.body.field("kept").and_then(Value::as_list);
+        let mut texts = Texts::new(session, Length::Whole);
+        let mut preserved = String::new();
+        for one in list.unwrap_or_default() {
+            let Some(id) = one.field("message").and_then(Value::as_text) else { continue };
+            let versions = session.fact_versions(Kind::Message, id)?;
+            let Some(text) = versions.last().and_then(|known| known.fact.value.field("text"))
+            else {
+                continue;
+            };
+            let source = texts.source_of(text)?;
+            let text = texts.shown(source.as_deref(), text.clone())?;
+            preserved.push_str(text.as_text().unwrap_or_default());
+            preserved.push('\n');
+        }
+        Ok(preserved)
     }
 
     /// What completes this one, at its own time.

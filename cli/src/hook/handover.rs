@@ -61,7 +61,11 @@ pub fn remembered(session: &Session, compaction: &Compaction) -> Result<Remember
         .map(|one| one.checkpoint.time)
         .next();
     let summary = compaction.summary(session)?;
-    let lost = summary.as_ref().map(|summary| lost(&knowledge.items(), summary));
+    let preserved = compaction.preserved(session)?;
+    let lost = summary.as_ref().map(|summary| {
+        // What the agent still has word for word is not lost.
+        lost(&knowledge.items(), &format!("{summary}\n{preserved}"))
+    });
     Ok(Remembered { knowledge, summary, lost })
 }
 
