@@ -25,8 +25,10 @@ mod recorded;
 mod shell;
 pub mod swe_agent;
 mod text;
+mod unread;
 mod verification;
 
 pub use locate::{codex_rollouts, gemini_recordings};
 pub use piece::{CheckpointDraft, Piece, SessionDraft, SkippedLine};
 pub use text::{INLINE_BYTES, resolve};
+pub use unread::unread;
