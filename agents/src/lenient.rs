@@ -1,6 +1,8 @@
-//! Fields that take what they can use and read anything else as absent: transcripts have no schema to hold them to.
+//! Fields that take what they can use and read anything else as absent: transcripts have no schema to hold
+//! them to.
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -116,6 +118,42 @@ impl<'de> Deserialize<'de> for Whole {
     }
 }
 
+/// A list of JSON. An element that cannot be read is an empty one at its place; what is no list has no
+/// elements.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct List<T>(pub(crate) Vec<T>);
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let list = Option::<&'de RawValue>::deserialize(deserializer)?;
+        Ok(Self(list.map_or_else(Vec::new, |list| elements(list.get(), |_| None))))
+    }
+}
+
+/// The elements of a JSON list as [`List`] has them; `instead` reads an element that is no `T`.
+pub(crate) fn elements<'a, T: Deserialize<'a> + Default>(
+    json: &'a str,
+    instead: impl Fn(&'a str) -> Option<T>,
+) -> Vec<T> {
+    if !json.starts_with('[') {
+        return Vec::new();
+    }
+    serde_json::from_str(json).unwrap_or_else(|_| {
+        let elements: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
+        let read = |element: &&'a RawValue| {
+            let element = element.get();
+            serde_json::from_str(element).ok().or_else(|| instead(element)).unwrap_or_default()
+        };
+        elements.iter().map(read).collect()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,8 +183,22 @@ mod tests {
     }
 
     #[test]
+    fn a_bad_element_of_a_list_is_an_empty_one_at_its_place() {
+        let list =
+            |json: &str| serde_json::from_str::<List<Fields<'_>>>(json).map(|list| list.0.len());
+        let text = r#"[null,{"word":"a"},7]"#;
+        let fields: List<Fields<'_>> = serde_json::from_str(text).unwrap();
+        assert_eq!(fields.0[1].word.text(), Some("a"));
+        assert_eq!(list(text).unwrap(), 3);
+        for other in ["null", "{}", "3", "\"[]\""] {
+            assert_eq!(list(other).unwrap(), 0, "{other}");
+        }
+    }
+
+    #[test]
     fn nothing_between_two_quotes_names_nothing() {
-        // A message whose id is "" became a fact without an id, which no store takes: the whole recording was refused.
+        // A message whose id is "" became a fact without an id, which no store takes: the whole recording was
+        // refused.
         let fields: Fields<'_> = serde_json::from_str(r#"{"name":""}"#).unwrap();
         assert_eq!(fields.name, Name(None));
     }

@@ -26,9 +26,11 @@ mod shell;
 pub mod swe_agent;
 mod text;
 mod tool_use;
+mod unread;
 mod verification;
 mod worktree;
 
 pub use locate::{codex_rollouts, gemini_recordings};
 pub use piece::{CheckpointDraft, Piece, SessionDraft, SkippedLine};
 pub use text::{INLINE_BYTES, resolve, resolve_each};
+pub use unread::unread;

@@ -66,6 +66,24 @@ pub fn place_for(start: &Path) -> PathBuf {
     project.unwrap_or_else(|| start.to_owned()).join(STORE_DIRECTORY)
 }
 
+/// The linked worktrees of the repository that this directory is in, and its main checkout.
+#[must_use]
+pub fn checkouts(start: &Path) -> Vec<PathBuf> {
+    let Some(top) = start.ancestors().find(|directory| directory.join(".git").exists()) else {
+        return Vec::new();
+    };
+    let main = main_checkout(top).unwrap_or_else(|| top.to_owned());
+    let linked = fs::read_dir(main.join(".git/worktrees")).into_iter().flatten().flatten();
+    let linked = linked.filter_map(|entry| {
+        // The place of the worktree's `.git`.
+        let own = read_small(&entry.path().join("gitdir"))?;
+        entry.path().join(own.trim()).parent().map(Path::to_owned)
+    });
+    let mut found: Vec<PathBuf> = linked.collect();
+    found.push(main);
+    found
+}
+
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
@@ -181,6 +199,21 @@ mod tests {
         assert_eq!(find(&inside).unwrap(), path.join("home/.forge"));
         fs::create_dir(path.join("home/main/.forge")).unwrap();
         assert_eq!(find(&inside).unwrap(), path.join("home/main/.forge"));
+    }
+
+    #[test]
+    fn the_checkouts_of_a_repository_are_found_from_each_of_them() {
+        let linked = "home/main/.git/worktrees/w";
+        let (_root, path) = tree(LINKED, &[("home/main/.git/worktrees/w/commondir", "../..\n")]);
+        let worktree = path.join("elsewhere/w");
+        let gitdir = format!("gitdir: {}\n", path.join(linked).display());
+        fs::write(worktree.join(".git"), gitdir).unwrap();
+        let back = format!("{}\n", worktree.join(".git").display());
+        fs::write(path.join(linked).join("gitdir"), back).unwrap();
+        let expected = [worktree.clone(), path.join("home/main")];
+        assert_eq!(checkouts(&worktree.join("src/deep")), expected);
+        assert_eq!(checkouts(&path.join("home/main")), expected);
+        assert_eq!(checkouts(&path.join("home")), Vec::<PathBuf>::new());
     }
 
     #[test]

@@ -9,8 +9,12 @@ use crate::lenient::{Whole, Word};
 use forge_store::model::{Kind, Map, Timestamp, Value};
 use serde::Deserialize;
 
-/// How many lines of unnamed side chains are remembered: a line names the one before it, and several run at once.
+/// How many lines of unnamed side chains are remembered: a line names the one before it, and several run at
+/// once.
 const CHAIN_LINES: usize = 256;
+
+/// What the result of a call says that started an agent in the background.
+const LAUNCHED: &str = "Async agent launched successfully";
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -110,10 +114,15 @@ impl Work<'_> {
         answer: &Answer<'_>,
     ) {
         let done: Done<'_> = answer.object();
-        let called = |state: &AgentState| state.fields.get("call") == Some(&Value::from(id));
-        let known = self.carry.agents.iter().find(|(_, state)| called(state));
+        let own = Value::from(id);
+        let known = self.carry.agents.iter().find(|(_, state)| state.is_of(&own));
         let known = known.map(|(agent, _)| agent.clone());
-        let agent = match (done.agent_id.text(), known) {
+        // Of several results in a line only this is known.
+        let told = answer.told.as_ref().and_then(|(text, _)| {
+            let (_, id) = text.strip_prefix(LAUNCHED)?.split_once("agentId: ")?;
+            id.split_whitespace().next()
+        });
+        let agent = match (done.agent_id.text().or(told), known) {
             (Some(agent), _) => agent.to_owned(),
             (None, Some(agent)) => agent,
             // Refused or failed before it began: there never was one.
@@ -125,15 +134,22 @@ impl Work<'_> {
             self.meet(&agent, Some(id), call.called_at, || None);
             self.carry.calls.remove(id);
         }
+        if let Some(parent) = scene.agent.as_deref().filter(|parent| *parent != agent)
+            && let Some(state) = self.carry.agents.get_mut(&agent)
+        {
+            state.fields.insert("agent".to_owned(), parent.into());
+        }
         let Some(state) = self.carry.agents.get(&agent) else { return };
-        let launched = done.status.text().is_some_and(|status| status.contains("launched"));
-        let status = match () {
-            () if answer.refused() => "refused",
-            () if answer.error => "failed",
-            () if launched => "running",
-            () => "completed",
+        let started = |status: &str| status.contains("launched") || status.contains("spawned");
+        let launched = done.status.text().is_some_and(started)
+            || answer.told.as_ref().is_some_and(|(text, _)| text.starts_with(LAUNCHED));
+        let status = match answer.failure(false) {
+            Some(failure) => failure.outcome(),
+            None if launched => "running",
+            None => "completed",
         };
-        let told = answer.told.as_ref().filter(|(text, _)| !text.is_empty());
+        // What says that an agent was started is no result of it.
+        let told = answer.told.as_ref().filter(|(text, _)| !launched && !text.is_empty());
         let mut value = state.version(status);
         value.append(&mut fields([
             ("result", told.map(|(text, pointer)| scene.text(text, pointer)).into()),
@@ -144,7 +160,34 @@ impl Work<'_> {
     }
 }
 
+impl Work<'_> {
+    /// The version of an agent that a notice says has ended: with this result, and more fields.
+    pub(super) fn agent_ended(
+        &mut self,
+        scene: &Scene<'_>,
+        agent: &str,
+        (status, result): (&str, &str),
+        more: Map,
+    ) {
+        let Some(state) = self.carry.agents.get_mut(agent) else { return };
+        let said = hash(&format!("{status} {result}"));
+        if state.ended.as_ref() == Some(&said) {
+            // The same notice again.
+            return;
+        }
+        state.ended = Some(said);
+        let mut value = state.version(status);
+        value.extend(more);
+        self.facts.push(scene.fact(Kind::Agent, agent, value));
+    }
+}
+
 impl AgentState {
+    /// Whether this call started the agent.
+    pub(super) fn is_of(&self, call: &Value) -> bool {
+        self.fields.get("call") == Some(call)
+    }
+
     fn version(&self, status: &str) -> Map {
         let mut value = self.fields.clone();
         value.append(&mut fields([

@@ -3,7 +3,7 @@
 use super::carry::{Asked, OpenCall};
 use super::message::parsed;
 use super::scene::{Scene, Work};
-use super::task;
+use super::{task, tool};
 use crate::lenient::{Flag, Word};
 use crate::patch::{Edit, Patch};
 use crate::verification::Verification;
@@ -39,22 +39,22 @@ impl Work<'_> {
         &mut self,
         scene: &Scene<'_>,
         id: &str,
-        tool: &str,
+        name: &str,
         input: Option<&RawValue>,
         at: &str,
     ) {
-        let asked = match tool {
-            "Bash" => command(scene, input, at),
+        let asked = match name {
+            "Bash" | "PowerShell" => command(scene, input, at),
             "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => edit(scene, input, at),
             "Task" | "Agent" => agent(input),
-            "TaskCreate" | "TaskUpdate" | "TodoWrite" => task::asked(scene, tool, input, at),
-            _ => None,
+            "TaskCreate" | "TaskUpdate" | "TodoWrite" => task::asked(scene, name, input, at),
+            _ => Some(tool::asked(scene, name, input, at)),
         };
         if let Some(asked) = asked {
             let call = OpenCall {
                 called_at: scene.at,
                 cwd: scene.cwd.map(str::to_owned),
-                tool: tool.to_owned(),
+                tool: name.to_owned(),
                 asked,
             };
             self.carry.calls.insert(id.to_owned(), call);

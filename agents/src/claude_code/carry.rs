@@ -1,5 +1,7 @@
 //! What reading on needs to know of what was read.
 
+use super::ends::Background;
+use super::queue::Queue;
 use crate::piece::SessionDraft;
 use crate::verification::Verification;
 use forge_store::model::{Map, Timestamp, Value};
@@ -30,6 +32,24 @@ pub struct Carry {
     pub(crate) chains: Vec<(String, String)>,
     /// What other agents' lines need.
     pub(crate) other: Other,
+    /// What Claude Code's lines need besides.
+    pub(crate) claude: Claude,
+}
+
+/// What the lines of Claude Code need to know of earlier ones, besides what other agents' lines need too.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Claude {
+    /// The session whose transcript it is, where the caller knows it.
+    pub(crate) own_session: Option<String>,
+    /// Prompts that were typed while the agent worked.
+    pub(crate) queue: Queue,
+    /// Commands that run in the background, by the id of their call.
+    pub(crate) background: BTreeMap<String, Background>,
+    /// The model that answered last.
+    pub(crate) model: Option<String>,
+    /// The permission mode that was named last.
+    pub(crate) mode: Option<String>,
 }
 
 /// What the lines of agents other than Claude Code need to know of earlier ones.
@@ -153,6 +173,11 @@ pub(crate) enum Asked {
     Patch {
         files: Vec<PatchedFile>,
     },
+    /// Any other tool.
+    Tool {
+        /// What its call says, as fields of its fact.
+        fields: Map,
+    },
     NewTask {
         fields: Map,
     },
@@ -183,4 +208,6 @@ pub(crate) struct AgentState {
     pub(crate) fields: Map,
     pub(crate) messages: u64,
     pub(crate) tool_calls: u64,
+    /// The hash of what the last notice of its end said.
+    pub(crate) ended: Option<String>,
 }

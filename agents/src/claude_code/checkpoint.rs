@@ -1,8 +1,10 @@
 //! The moments of a transcript that are worth a checkpoint: compactions, commits, and the passing of time.
 
 use super::carry::Compaction;
-use super::line::{Compacted, Line};
+use super::line::{Compacted, Line, Preserved};
+use super::message::parsed;
 use super::scene::{Scene, Spoken, Work, fields};
+use crate::lenient::Name;
 use crate::piece::CheckpointDraft;
 use forge_store::model::{AutoTrigger, Map, Timestamp, Trigger, Value};
 
@@ -22,9 +24,16 @@ impl Work<'_> {
         uuid: &str,
         compacted: &Compacted<'_>,
     ) {
+        let preserved: Preserved = parsed(compacted.preserved_messages).unwrap_or_default();
+        let all =
+            if preserved.all_uuids.0.is_empty() { preserved.uuids } else { preserved.all_uuids };
+        let message = |uuid: Name| Some(Value::from([("message", uuid.0?.into())]));
+        let kept: Vec<Value> = all.0.into_iter().filter_map(message).collect();
         let body = fields([
             ("trigger", compacted.trigger.text().into()),
             ("pre_tokens", compacted.pre_tokens.0.into()),
+            ("post_tokens", compacted.post_tokens.0.into()),
+            ("kept", Some(kept).filter(|list| !list.is_empty()).into()),
             ("boundary", uuid.into()),
             ("logical_parent", line.logical_parent_uuid.text().into()),
         ]);

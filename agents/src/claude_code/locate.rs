@@ -1,9 +1,16 @@
 //! Where the agent keeps its transcripts.
 
-use std::fs;
-use std::io;
+use crate::lenient::Word;
+use serde::Deserialize;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+
+/// Names of folders longer than this end in a hash instead.
+const NAME_UNITS: usize = 200;
+/// How much of a transcript is searched for the directory it belongs to, in bytes.
+const SEARCHED_BYTES: u64 = 1 << 20;
 
 /// A transcript on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,23 +25,38 @@ pub struct Found {
     pub sub_agent: bool,
 }
 
-/// The transcripts of the sessions that ran in `project`, oldest first, sub-agents' files included.
+/// The transcripts of the sessions that began in one of these directories or below, oldest first, sub-agents'
+/// files included. `config` is Claude Code's own directory, usually `~/.claude`.
 ///
-/// They lie in `.claude/projects/` of the home directory, in a folder named after the project's absolute path with
-/// everything but ASCII letters and digits replaced by `-`. A folder that is not there holds none.
+/// They are in `projects/`, in a folder named after the absolute path of the session's directory, with `-`
+/// for everything but ASCII letters and digits; of a longer name only the first 200 characters are kept, and
+/// a hash follows. Several paths have the same name, so the directory that the transcript itself names must
+/// please `belongs`. One that names none is found by the name of its folder.
 ///
 /// # Errors
 /// The folder is there and cannot be read.
-pub fn locate(home: &Path, project: &Path) -> io::Result<Vec<Found>> {
-    let folder = home.join(".claude/projects").join(folder_name(project));
+pub fn locate(
+    config: &Path,
+    directories: &[PathBuf],
+    belongs: impl Fn(&Path) -> bool,
+) -> io::Result<Vec<Found>> {
+    let names: Vec<String> = directories.iter().map(|directory| folder_name(directory)).collect();
     let mut found = Vec::new();
-    collect(&folder, &mut found)?;
-    // Newer versions keep sub-agents in a folder of their session.
-    for entry in read(&folder)? {
+    for entry in read(&config.join("projects"))? {
         let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            collect(&entry.path().join("subagents"), &mut found)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let near = |wanted: &String| {
+            wanted.get(..NAME_UNITS.min(wanted.len())).is_some_and(|start| name.starts_with(start))
+        };
+        if !names.iter().any(near) {
+            continue;
         }
+        let mut there = Vec::new();
+        collect(&entry.path(), &mut there)?;
+        found.extend(there.into_iter().filter(|one| match directory_of(&one.path) {
+            Some(directory) => belongs(&directory),
+            None => names.contains(&name),
+        }));
     }
     found.sort_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
     Ok(found)
@@ -43,33 +65,158 @@ pub fn locate(home: &Path, project: &Path) -> io::Result<Vec<Found>> {
 fn read(folder: &Path) -> io::Result<impl Iterator<Item = io::Result<fs::DirEntry>>> {
     match fs::read_dir(folder) {
         Ok(entries) => Ok(Some(entries).into_iter().flatten()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None.into_iter().flatten()),
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            Ok(None.into_iter().flatten())
+        }
         Err(error) => Err(error),
     }
 }
 
+/// The transcripts in the folder of a project. Newer versions keep sub-agents, and the runs of workflows with
+/// theirs, in a folder of their session.
 fn collect(folder: &Path, found: &mut Vec<Found>) -> io::Result<()> {
-    for entry in read(folder)? {
-        let path = entry?.path();
-        // Through links; whatever is no plain file is no transcript.
-        let Ok(about) = fs::metadata(&path) else { continue };
-        if about.is_file() && path.extension().is_some_and(|extension| extension == "jsonl") {
+    let mut folders = vec![(folder.to_owned(), true)];
+    while let Some((folder, top)) = folders.pop() {
+        for entry in read(&folder)? {
+            let entry = entry?;
+            let path = entry.path();
+            if entry.file_type()?.is_dir() {
+                let below = if top { path.join("subagents") } else { path };
+                folders.push((below, false));
+                continue;
+            }
+            // Through links; whatever is no plain file is no transcript.
+            let Ok(about) = fs::metadata(&path) else { continue };
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-            found.push(Found {
-                bytes: about.len(),
-                modified: about.modified().ok(),
-                sub_agent: name.is_some_and(|name| name.starts_with("agent-")),
-                path,
-            });
+            let sub_agent = name.is_some_and(|name| name.starts_with("agent-"));
+            let named = path.extension().is_some_and(|extension| extension == "jsonl");
+            if about.is_file() && named && (top || sub_agent) {
+                let (bytes, modified) = (about.len(), about.modified().ok());
+                found.push(Found { bytes, modified, sub_agent, path });
+            }
         }
     }
     Ok(())
 }
 
-fn folder_name(project: &Path) -> String {
-    let path = project.to_string_lossy();
+/// The directory that a transcript names first.
+fn directory_of(path: &Path) -> Option<PathBuf> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Named<'a> {
+        #[serde(borrow)]
+        cwd: Word<'a>,
+    }
+    let mut lines = BufReader::new(File::open(path).ok()?.take(SEARCHED_BYTES));
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line).ok()? > 0 {
+        let named: Named<'_> = serde_json::from_slice(&line).unwrap_or_default();
+        if let Some(directory) = named.cwd.text() {
+            return Some(directory.into());
+        }
+        line.clear();
+    }
+    None
+}
+
+/// What the agent calls the folder of a directory.
+fn folder_name(directory: &Path) -> String {
     // The agent counts UTF-16 units.
-    path.encode_utf16()
-        .map(|unit| char::from_u32(unit.into()).filter(char::is_ascii_alphanumeric).unwrap_or('-'))
-        .collect()
+    let units: Vec<u16> = directory.to_string_lossy().encode_utf16().collect();
+    let plain = |unit: &u16| {
+        let character = char::from_u32((*unit).into());
+        character.filter(char::is_ascii_alphanumeric).unwrap_or('-')
+    };
+    let name: String = units.iter().map(plain).collect();
+    match name.get(..NAME_UNITS).filter(|_| name.len() > NAME_UNITS) {
+        Some(start) => format!("{start}-{}", in_base_36(hash(&units).unsigned_abs())),
+        None => name,
+    }
+}
+
+/// The hash of a text as Java has it.
+fn hash(units: &[u16]) -> i32 {
+    units.iter().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add((*unit).into()))
+}
+
+fn in_base_36(mut number: u32) -> String {
+    let mut digits = Vec::new();
+    loop {
+        digits.extend(char::from_digit(number % 36, 36));
+        number /= 36;
+        if number == 0 {
+            return digits.iter().rev().collect();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_long_path_ends_in_its_hash() {
+        // As `Math.abs(hash).toString(36)` gives it in JavaScript.
+        assert_eq!((hash(&[]), hash(&"hello".encode_utf16().collect::<Vec<_>>())), (0, 99_162_322));
+        assert_eq!((in_base_36(0), in_base_36(99_162_322)), ("0".into(), "1n1e4y".into()));
+        let long = format!("/w/{}", "d/".repeat(120));
+        let name = folder_name(Path::new(&long));
+        assert!(name.starts_with(&"-w-d-d".to_owned()) && name.as_bytes().get(200) == Some(&b'-'));
+        let short = format!("/{}", "d".repeat(199));
+        assert_eq!(folder_name(Path::new(&short)).len(), 200);
+    }
+
+    #[test]
+    fn transcripts_of_a_directory_are_found_by_the_directory_they_name() {
+        let home = std::env::temp_dir().join(format!("forge-agents-locate-{}", std::process::id()));
+        let project = PathBuf::from("/home/me/my_app.v2/ü");
+        let find = || {
+            let found =
+                locate(&home, std::slice::from_ref(&project), |cwd| cwd.starts_with(&project))
+                    .unwrap();
+            let mut found: Vec<_> = found
+                .into_iter()
+                .map(|it| {
+                    (it.path.strip_prefix(&home).unwrap().display().to_string(), it.sub_agent)
+                })
+                .collect();
+            found.sort();
+            found
+        };
+        assert_eq!(find(), []);
+        let folder = "projects/-home-me-my-app-v2--";
+        let cwd = |path: &str| format!("{{}}\n{{\"cwd\":\"{path}\"}}\n");
+        for (file, text) in [
+            ("s1.jsonl", "{}".to_owned()),
+            ("agent-a1.jsonl", "{}".to_owned()),
+            ("s1/subagents/agent-a2.jsonl", "{}".to_owned()),
+            ("s1/subagents/workflows/w/agent-a3.jsonl", cwd("/home/me/my_app.v2/ü/sub")),
+            ("s1/subagents/notes.jsonl", "{}".to_owned()),
+            ("s1/tool-results/x.jsonl", "{}".to_owned()),
+            ("s2.jsonl", cwd("/home/me/my-app-v2/x")),
+            ("notes.txt", "{}".to_owned()),
+            // A directory below; its folder has a name of its own.
+            ("../-home-me-my-app-v2---sub/s3.jsonl", cwd("/home/me/my_app.v2/ü/sub")),
+            ("../-home-me-my-app-v2---sub/s4.jsonl", "{}".to_owned()),
+            ("../-home-me/s5.jsonl", cwd("/home/me")),
+        ] {
+            let path = home.join(folder).join(file);
+            fs::create_dir_all(home.join(folder)).unwrap();
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        fs::create_dir(home.join(folder).join("odd.jsonl")).unwrap();
+        let found = find();
+        fs::remove_dir_all(&home).unwrap();
+        let expected = [
+            ("projects/-home-me-my-app-v2---sub/s3.jsonl", false),
+            ("projects/-home-me-my-app-v2--/agent-a1.jsonl", true),
+            ("projects/-home-me-my-app-v2--/s1.jsonl", false),
+            ("projects/-home-me-my-app-v2--/s1/subagents/agent-a2.jsonl", true),
+            ("projects/-home-me-my-app-v2--/s1/subagents/workflows/w/agent-a3.jsonl", true),
+        ];
+        assert_eq!(found, expected.map(|(path, agent)| (path.to_owned(), agent)));
+    }
 }

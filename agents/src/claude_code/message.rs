@@ -1,7 +1,8 @@
 //! Lines that say something.
 
-use super::line::{Compacted, Line, Message, Nested, Progress};
-use super::outcome::is_refusal;
+use super::line::{Compacted, Denial, Line, Message, Nested, Progress, Usage};
+use super::outcome::Answer;
+use super::refusal::is_refusal;
 use super::scene::{Scene, Speaker, Spoken, Work, fields, flag};
 use crate::inference;
 use crate::text::{self, Place};
@@ -30,8 +31,16 @@ impl Work<'_> {
             cwd: line.cwd.text(),
             git_branch: line.git_branch.text(),
         };
-        if kind == "progress" {
-            return self.progress(line, scene);
+        match kind {
+            "progress" => return self.progress(line, scene),
+            "queue-operation" | "attachment" | "pr-link" => {
+                // Without a time it is no event.
+                if let Ok(at) = time(line.timestamp.text()) {
+                    self.beside(kind, line, &scene(at, None, ""));
+                }
+                return Ok(());
+            }
+            _ => {}
         }
         let (Some(speaker), Some(uuid)) = (Speaker::of(kind), line.uuid.text()) else {
             return Ok(());
@@ -39,11 +48,17 @@ impl Work<'_> {
         let at = time(line.timestamp.text())?;
         let message: Message<'_> = parsed(line.message)?;
         let content = message.content().map_err(unreadable)?;
-        let spoken = Spoken { speaker, uuid, message, content, result: line.tool_use_result };
+        let (result, denial) = (line.tool_use_result, line.denial());
+        let spoken = Spoken { speaker, uuid, message, content, result, denial };
         if line.is_sidechain.0 {
             let agent = self.agent_of(line, &spoken);
             let scene = scene(at, Some(agent), "");
             let value = self.said(&scene, &spoken);
+            if speaker == Speaker::User
+                && let Some((text, pointer)) = spoken.content.said()
+            {
+                self.notices(&scene, &text, &format!("/message/content{pointer}"));
+            }
             self.agent_spoke(&scene, &spoken, value);
             return Ok(());
         }
@@ -61,10 +76,14 @@ impl Work<'_> {
         if speaker == Speaker::System {
             self.system(&scene, line, uuid, &mut value);
         }
-        if line.is_compact_summary.0 {
-            self.compaction_summary(&scene, &spoken);
-        } else if speaker == Speaker::User && !line.is_meta.0 {
-            self.prompt(&scene, &spoken);
+        match speaker {
+            _ if line.is_compact_summary.0 => self.compaction_summary(&scene, &spoken),
+            Speaker::User => self.user(&scene, line, &spoken),
+            Speaker::Assistant => {
+                self.queue_passed(&scene);
+                self.model(&scene, &spoken);
+            }
+            Speaker::System => {}
         }
         self.facts.push(scene.fact(Kind::Message, uuid, value));
         if self.infer && speaker == Speaker::Assistant {
@@ -110,7 +129,8 @@ impl Work<'_> {
         let at = time(nested.timestamp.text().or(line.timestamp.text()))?;
         let message: Message<'_> = parsed(nested.message)?;
         let content = message.content().map_err(unreadable)?;
-        let spoken = Spoken { speaker, uuid, message, content, result: nested.tool_use_result };
+        let (result, denial) = (nested.tool_use_result, Denial::default());
+        let spoken = Spoken { speaker, uuid, message, content, result, denial };
         let scene = scene(at, Some(agent.to_owned()), "/data/message");
         self.meet(agent, line.parent_tool_use_id.text(), at, || {
             let prompt =
@@ -130,6 +150,14 @@ impl Work<'_> {
             ("message_id", message.id.text().into()),
             ("model", message.model.text().into()),
         ]);
+        if let Ok(usage) = parsed::<Usage>(message.usage) {
+            value.append(&mut fields([
+                ("input_tokens", usage.input_tokens.0.into()),
+                ("output_tokens", usage.output_tokens.0.into()),
+                ("cache_read_tokens", usage.cache_read_input_tokens.0.into()),
+                ("cache_creation_tokens", usage.cache_creation_input_tokens.0.into()),
+            ]));
+        }
         let set = |value: &mut Map, name: &str, field: Value| {
             value.insert(name.to_owned(), field);
         };
@@ -157,8 +185,13 @@ impl Work<'_> {
             } else if block.kind.is("tool_result") {
                 let content = block.content().unwrap_or_default();
                 let id = block.tool_use_id.text().unwrap_or_default();
-                let result = spoken.result.filter(|_| alone);
-                let own = self.result(scene, id, block.is_error.0, &content, result, &at);
+                let (result, denial) = if alone {
+                    (spoken.result, spoken.denial.clone())
+                } else {
+                    (None, Denial::default())
+                };
+                let answer = Answer::of(block.is_error.0, &content, result, &at, denial);
+                let own = self.result(scene, id, &answer);
                 let said = content.said().filter(|(text, _)| !own && !text.is_empty());
                 let text =
                     said.map(|(text, pointer)| scene.text(&text, format!("{at}/content{pointer}")));
@@ -205,7 +238,7 @@ impl Work<'_> {
         let dropped = compacted
             .compacted_tool_ids
             .as_ref()
-            .map(|ids| ids.iter().filter_map(|id| id.0.clone()).collect::<Vec<_>>());
+            .map(|ids| ids.0.iter().filter_map(|id| id.0.clone()).collect::<Vec<_>>());
         value.append(&mut fields([
             ("subtype", subtype.into()),
             ("text", line.content.text().map(|text| scene.text(text, "/content")).into()),
@@ -213,6 +246,7 @@ impl Work<'_> {
             ("hook_count", line.hook_count.0.into()),
             ("trigger", compacted.trigger.text().into()),
             ("pre_tokens", compacted.pre_tokens.0.into()),
+            ("post_tokens", compacted.post_tokens.0.into()),
             ("tokens_saved", compacted.tokens_saved.0.into()),
             ("compacted_tool_ids", dropped.into()),
         ]));
@@ -220,48 +254,6 @@ impl Work<'_> {
             self.compaction(scene, line, uuid, &compacted);
         }
     }
-
-    fn prompt(&mut self, scene: &Scene<'_>, spoken: &Spoken<'_>) {
-        if spoken.content.blocks().iter().any(|block| block.kind.is("tool_result")) {
-            return;
-        }
-        let Some((text, pointer)) = spoken.content.said() else { return };
-        let pointer = format!("/message/content{pointer}");
-        let begin = text.trim_start();
-        let (text, tags) = if begin.starts_with("<command-") {
-            let Some(name) = tagged(&text, "command-name") else { return };
-            let arguments = tagged(&text, "command-args").filter(|it| !it.trim().is_empty());
-            let whole = match &arguments {
-                Some(arguments) => format!("{} {}", name.trim(), arguments.trim()),
-                None => name.trim().to_owned(),
-            };
-            // A long one cannot be pointed at in one piece: it is shown as it stands.
-            let shown = if whole.len() <= text::INLINE_BYTES { &whole } else { &*text };
-            (scene.text(shown, pointer), Value::from(vec!["slash"]))
-        } else if begin.is_empty()
-            || ["<local-command-", "<bash-", INTERRUPTED].iter().any(|it| begin.starts_with(it))
-        {
-            return;
-        } else {
-            if self.carry.session.first_prompt.is_none() {
-                self.carry.session.first_prompt = text::headline(&text);
-            }
-            (scene.text(&text, pointer), Value::Null)
-        };
-        let value = fields([
-            ("text", text),
-            ("tags", tags),
-            ("cwd", scene.cwd.into()),
-            ("git_branch", scene.git_branch.into()),
-        ]);
-        self.facts.push(scene.fact(Kind::Prompt, spoken.uuid, value));
-    }
-}
-
-/// What stands between `<tag>` and `</tag>`.
-fn tagged<'t>(text: &'t str, tag: &str) -> Option<&'t str> {
-    let (_, rest) = text.split_once(&format!("<{tag}>"))?;
-    rest.split_once(&format!("</{tag}>")).map(|(inside, _)| inside)
 }
 
 fn time(text: Option<&str>) -> Result<Timestamp, String> {

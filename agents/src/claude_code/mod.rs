@@ -22,20 +22,29 @@
 //! ```
 
 mod agent;
+mod attachment;
 pub(crate) mod call;
 pub(crate) mod carry;
 mod checkpoint;
 pub(crate) mod command;
+mod ends;
 mod line;
 mod locate;
 mod message;
 mod outcome;
+mod prompt;
+mod queue;
 mod reader;
+mod records;
+mod refusal;
 pub(crate) mod scene;
 mod task;
 #[cfg(test)]
 mod tests;
+mod tool;
+mod words;
 
 pub use carry::Carry;
 pub use locate::{Found, locate};
 pub use reader::{BadLine, Dialect, Ending, Options, Reader, is_whole};
+pub use records::session_of;

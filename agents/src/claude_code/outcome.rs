@@ -2,8 +2,10 @@
 
 use super::carry::{Asked, OpenCall};
 use super::command::{self, REFUSED, Ran};
-use super::line::{Content, Said};
+use super::ends::Background;
+use super::line::{Content, Denial, Said};
 use super::message::parsed;
+use super::refusal::{self, Failure};
 use super::scene::{Scene, Work, fields, flag};
 use crate::lenient::{Flag, Name, Whole, Word};
 use crate::patch::Edit;
@@ -20,6 +22,8 @@ pub(crate) struct Answer<'a> {
     pub(crate) told: Option<Said<'a>>,
     /// What the program that runs the tools noted.
     pub(crate) noted: Noted<'a>,
+    /// What the line says of a call that did not run.
+    pub(crate) denial: Denial<'a>,
 }
 
 #[derive(Debug)]
@@ -39,6 +43,8 @@ struct Printed<'a> {
     interrupted: Flag,
     background_task_id: Name,
     duration_ms: Whole,
+    #[serde(borrow)]
+    return_code_interpretation: Word<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -57,32 +63,24 @@ struct Edited<'a> {
 
 impl Work<'_> {
     /// Closes the call a result belongs to. Says whether it was one whose result is a fact of its own.
-    pub(crate) fn result(
-        &mut self,
-        scene: &Scene<'_>,
-        id: &str,
-        error: bool,
-        content: &Content<'_>,
-        result: Option<&RawValue>,
-        at: &str,
-    ) -> bool {
+    pub(crate) fn result(&mut self, scene: &Scene<'_>, id: &str, answer: &Answer<'_>) -> bool {
         let Some(call) = self.carry.calls.remove(id) else { return false };
-        let noted = match result.map(|raw| (raw.get().as_bytes().first(), raw)) {
-            Some((Some(b'{'), raw)) => Noted::Object(raw),
-            Some((Some(b'"'), raw)) => {
-                let text: Word<'_> = parsed(Some(raw)).unwrap_or_default();
-                text.0.map_or(Noted::Nothing, Noted::Text)
-            }
-            _ => Noted::Nothing,
-        };
-        let told = content.said().map(|(text, pointer)| (text, format!("{at}/content{pointer}")));
-        let answer = Answer { error, told, noted };
         match &call.asked {
-            Asked::Command { .. } => self.command(scene, id, &call, &answer),
-            Asked::Edit { .. } => self.edit(scene, id, &call, &answer),
-            Asked::Agent { .. } => self.agent_done(scene, id, &call, &answer),
+            Asked::Command { .. } => self.command(scene, id, &call, answer),
+            Asked::Edit { .. } => self.edit(scene, id, &call, answer),
+            Asked::Agent { .. } => {
+                self.agent_done(scene, id, &call, answer);
+                if answer.failure(false) == Some(Failure::Refused) {
+                    self.tool(scene, id, &call, answer);
+                }
+            }
             Asked::NewTask { .. } | Asked::TaskChange { .. } | Asked::Todos { .. } => {
-                self.tasks(scene, &call, &answer);
+                self.tasks(scene, &call, answer);
+            }
+            Asked::Tool { .. } => {
+                self.tool(scene, id, &call, answer);
+                self.asked_task(scene, &call.tool, answer);
+                return false;
             }
             // No call of Claude Code's.
             Asked::Patch { .. } => {}
@@ -96,54 +94,38 @@ impl Work<'_> {
             return;
         };
         let printed: Printed<'_> = answer.object();
-        let merged = if matches!(answer.noted, Noted::Object(_)) { None } else { answer.text() };
         let (code, start) =
             answer.text().map_or((None, 0), |(text, _)| exit_code(&text, answer.error));
-        let interrupted = printed.interrupted.0
-            || (answer.error && answer.says(|text| text.contains("[Request interrupted by user")));
-        let background = *background || printed.background_task_id.0.is_some();
-        let (outcome, exit_code) = if answer.refused() {
-            (REFUSED, None)
-        } else if interrupted {
-            ("interrupted", code)
-        } else if answer.error {
-            (if code == Some(0) { "finished" } else { "failed" }, code)
-        } else if background {
-            ("background", None)
-        } else {
-            ("finished", Some(0))
+        let task = printed.background_task_id.0.clone().or_else(|| background_task(answer));
+        let outcome = outcome(&printed, answer, code, *background || task.is_some());
+        let exit_code = match outcome {
+            // A result that is no error is of exit code 0, but for those that the client reads in their own way.
+            "finished" if printed.return_code_interpretation.text().is_none() => code.or(Some(0)),
+            "background" | REFUSED => None,
+            _ => code,
         };
-        let mut output = String::new();
-        let streams = match merged {
-            Some((text, pointer)) if text.len() > start => {
-                output.push_str(text.get(start..).unwrap_or_default());
-                command::merged(scene, outcome, &text, start..text.len(), pointer)
-            }
-            _ => {
-                let stdout = printed.stdout.text();
-                let stderr = printed.stderr.text();
-                output.push_str(stdout.unwrap_or_default());
-                if let Some(text) = stderr {
-                    output.push('\n');
-                    output.push_str(text);
-                }
-                let shown = |text: Option<&str>, pointer: &str| {
-                    Value::from(text.map(|text| scene.text(text, pointer)))
-                };
-                fields([
-                    ("stdout_preview", shown(stdout, "/toolUseResult/stdout")),
-                    ("stderr_preview", shown(stderr, "/toolUseResult/stderr")),
-                ])
-            }
-        };
+        let (streams, output) = streams(scene, answer, &printed, outcome, start);
         let mut more = fields([
             ("working_dir", call.cwd.clone().into()),
             ("called_at", call.called_at.to_string().into()),
             ("duration_ms", printed.duration_ms.0.into()),
-            ("interrupted", flag(interrupted)),
-            ("background_task", printed.background_task_id.0.into()),
+            ("interrupted", flag(outcome == "interrupted")),
+            ("background_task", task.clone().into()),
         ]);
         more.extend(streams);
+        if outcome == "background" {
+            let running = Background {
+                task,
+                command: command.clone(),
+                description: description.clone(),
+                cwd: call.cwd.clone(),
+                called_at: call.called_at,
+                agent: scene.agent.clone(),
+                commit: *commit,
+                verification: verification.clone(),
+            };
+            self.carry.claude.background.insert(id.to_owned(), running);
+        }
         let ran = Ran {
             command: command.clone(),
             description: description.clone(),
@@ -160,6 +142,7 @@ impl Work<'_> {
     fn edit(&mut self, scene: &Scene<'_>, id: &str, call: &OpenCall, answer: &Answer<'_>) {
         let Asked::Edit { path, patch, added, removed } = &call.asked else { return };
         if answer.error {
+            self.tool(scene, id, call, answer);
             return;
         }
         let mut value = fields([
@@ -213,7 +196,107 @@ fn described(scene: &Scene<'_>, raw: &RawValue, value: &mut Map) {
     }
 }
 
+/// The background task that a command became, as its result says it.
+fn background_task(answer: &Answer<'_>) -> Option<String> {
+    let (told, _) = answer.told.as_ref().filter(|_| !answer.error)?;
+    let started = ["Command running in background", "Command was manually backgrounded"];
+    let rest = started.iter().find_map(|begin| told.strip_prefix(begin))?;
+    let (_, id) = rest.split_once("with ID: ")?;
+    let end = id.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(id.len());
+    id.get(..end).filter(|id| !id.is_empty()).map(str::to_owned)
+}
+
+/// How a command ended.
+fn outcome(
+    printed: &Printed<'_>,
+    answer: &Answer<'_>,
+    code: Option<i64>,
+    background: bool,
+) -> &'static str {
+    // What has an exit code ran, whatever it printed.
+    let failure = if code.is_some() { None } else { answer.failure(true) };
+    let stopped = |text: &str| {
+        let text = text.trim_end();
+        text.ends_with("[Request interrupted by user]")
+            || text.ends_with("[Request interrupted by user for tool use]")
+    };
+    let late = |text: &str| {
+        let (_, start) = exit_code(text, true);
+        text.get(start..).is_some_and(|text| text.starts_with("Command timed out after "))
+    };
+    match failure {
+        Some(Failure::Refused) => REFUSED,
+        _ if printed.interrupted.0 || (answer.error && answer.says(stopped)) => "interrupted",
+        _ if answer.error && answer.says(late) => "timed_out",
+        Some(failure) => failure.outcome(),
+        None if answer.error => {
+            if code == Some(0) {
+                "finished"
+            } else {
+                "failed"
+            }
+        }
+        None if background => "background",
+        None => "finished",
+    }
+}
+
+/// What a command printed as fields, and as the text in which its verdict is looked for.
+fn streams(
+    scene: &Scene<'_>,
+    answer: &Answer<'_>,
+    printed: &Printed<'_>,
+    outcome: &str,
+    start: usize,
+) -> (Map, String) {
+    if outcome == REFUSED || outcome == "unknown" {
+        let reason = answer.refused_text().map(|(text, pointer)| {
+            let part = refusal::reason(&text);
+            scene.part(&text, part, pointer)
+        });
+        return (fields([("reason", reason.into())]), String::new());
+    }
+    let merged = if matches!(answer.noted, Noted::Object(_)) { None } else { answer.text() };
+    if let Some((text, pointer)) = merged.filter(|(text, _)| text.len() > start) {
+        let output = text.get(start..).unwrap_or_default().to_owned();
+        return (command::merged(scene, outcome, &text, start..text.len(), pointer), output);
+    }
+    let (stdout, stderr) = (printed.stdout.text(), printed.stderr.text());
+    let mut output = stdout.unwrap_or_default().to_owned();
+    if let Some(text) = stderr {
+        output.push('\n');
+        output.push_str(text);
+    }
+    let shown =
+        |text: Option<&str>, pointer: &str| Value::from(text.map(|text| scene.text(text, pointer)));
+    let streams = fields([
+        ("stdout_preview", shown(stdout, "/toolUseResult/stdout")),
+        ("stderr_preview", shown(stderr, "/toolUseResult/stderr")),
+    ]);
+    (streams, output)
+}
+
 impl<'a> Answer<'a> {
+    /// A result in a line that says this of its call; `at` leads to its block.
+    pub(crate) fn of(
+        error: bool,
+        content: &'a Content<'a>,
+        result: Option<&'a RawValue>,
+        at: &str,
+        denial: Denial<'a>,
+    ) -> Self {
+        let noted = match result.map(|raw| (raw.get().as_bytes().first(), raw)) {
+            Some((Some(b'{'), raw)) => Noted::Object(raw),
+            Some((Some(b'"'), raw)) => {
+                let text: Word<'_> = parsed(Some(raw)).unwrap_or_default();
+                text.0.map_or(Noted::Nothing, Noted::Text)
+            }
+            _ => Noted::Nothing,
+        };
+        let told = content.said().map(|(text, pointer)| (text, format!("{at}/content{pointer}")));
+        Answer { error, told, noted, denial }
+    }
+
     /// What was said about the run in one text: noted, else told.
     fn text(&self) -> Option<(Cow<'_, str>, &str)> {
         match &self.noted {
@@ -224,15 +307,30 @@ impl<'a> Answer<'a> {
         }
     }
 
+    /// The text that says why a call did not run: the one for the agent, because it holds the person's words.
+    pub(crate) fn refused_text(&self) -> Option<(Cow<'_, str>, &str)> {
+        let told = self.told.as_ref().filter(|(text, _)| !text.is_empty());
+        told.map(|(text, pointer)| (Cow::Borrowed(&**text), pointer.as_str()))
+            .or_else(|| self.text())
+    }
+
     fn says(&self, what: impl Fn(&str) -> bool) -> bool {
         let noted = if let Noted::Text(text) = &self.noted { Some(&**text) } else { None };
         let told = self.told.as_ref().map(|(text, _)| &**text);
         noted.into_iter().chain(told).any(what)
     }
 
-    /// Whether the user, or a rule the user set, did not let the call run.
-    pub(crate) fn refused(&self) -> bool {
-        self.error && self.says(is_refusal)
+    /// How the call failed, if its result is an error.
+    pub(crate) fn failure(&self, is_command: bool) -> Option<Failure> {
+        if !self.error {
+            return None;
+        }
+        let noted = if let Noted::Text(text) = &self.noted { Some(&**text) } else { None };
+        let told = self.told.as_ref().map(|(text, _)| &**text);
+        let of = |text: &str| refusal::of(&self.denial, text, is_command);
+        let found = [told, noted].into_iter().flatten().map(of);
+        let found = found.max_by_key(|failure| *failure != Failure::Failed);
+        Some(found.unwrap_or_else(|| of("")))
     }
 
     /// The object that was noted, read leniently.
@@ -242,15 +340,6 @@ impl<'a> Answer<'a> {
             _ => T::default(),
         }
     }
-}
-
-/// Whether a text says that the user refused a call.
-pub(crate) fn is_refusal(text: &str) -> bool {
-    let text = text.strip_prefix("Error: ").unwrap_or(text);
-    text.starts_with("The user doesn't want to proceed with this tool use")
-        || text.starts_with("The user doesn't want to take this action")
-        || text.starts_with("User rejected tool use")
-        || (text.starts_with("Permission to use ") && text.contains(" has been denied"))
 }
 
 /// The exit code an error begins with, and where the output behind it starts.

@@ -2,11 +2,11 @@
 
 use super::carry::{Carry, Tail};
 use super::line::Line;
+use super::records::{self, Part};
 use super::scene::Work;
 use crate::piece::{Piece, SkippedLine};
 use crate::{codex, gemini, text};
 use forge_store::model::Timestamp;
-use serde::de::IgnoredAny;
 use std::io::BufRead;
 
 /// Whose lines they are. All of these agents append JSON objects, one a line.
@@ -92,6 +92,13 @@ impl Reader {
         Self { options, carry }
     }
 
+    /// A reader that knows whose transcript it is: prompts of other sessions in it are copies, and left to these.
+    #[must_use]
+    pub fn of_session(mut self, id: &str) -> Self {
+        self.carry.claude.own_session = Some(id.to_owned());
+        self
+    }
+
     /// What a later reader needs to go on.
     #[must_use]
     pub fn carry(&self) -> &Carry {
@@ -122,7 +129,7 @@ impl Reader {
         let start = self.carry.offset;
         let mut rest = bytes;
         if self.carry.tail != Tail::Whole {
-            rest = self.finish_line(rest, &mut piece)?;
+            rest = self.finish_line(rest, ending, recorded_at, &mut piece)?;
         }
         while !rest.is_empty() {
             let (line, after) = if self.options.whole { (rest, &[][..]) } else { cut(rest) };
@@ -139,14 +146,11 @@ impl Reader {
                 self.carry.tail = Tail::Overlong;
             }
             self.carry.lines += 1;
-            let offset = self.carry.offset;
-            let read = if overlong {
-                Err(format!("is longer than {} bytes", self.options.max_line))
+            if overlong {
+                let reason = format!("is longer than {} bytes", self.options.max_line);
+                self.skip(&mut piece, self.carry.offset, reason)?;
             } else {
-                self.line(line, recorded_at, &mut piece)
-            };
-            if let Err(reason) = read {
-                self.skip(&mut piece, offset, reason)?;
+                self.line(line, recorded_at, &mut piece)?;
             }
             self.carry.offset += line.len() as u64;
             rest = after;
@@ -156,19 +160,21 @@ impl Reader {
         Ok(piece)
     }
 
-    /// Passes over what follows a line that was taken before its line break was seen.
-    fn finish_line<'b>(&mut self, bytes: &'b [u8], piece: &mut Piece) -> Result<&'b [u8], BadLine> {
+    /// Reads on in a line that was taken before its line break was seen.
+    fn finish_line<'b>(
+        &mut self,
+        bytes: &'b [u8],
+        ending: Ending,
+        recorded_at: Timestamp,
+        piece: &mut Piece,
+    ) -> Result<&'b [u8], BadLine> {
         let (line, after) = cut(bytes);
         let ended = line.last() == Some(&b'\n');
-        if self.carry.tail == Tail::Unended {
-            let blank = line.trim_ascii().is_empty();
-            if !ended && !blank {
+        if self.carry.tail == Tail::Unended && !records::trimmed(line).is_empty() {
+            if !ended && (ending != Ending::File || !is_whole(line)) {
                 return Ok(&[]);
             }
-            if !blank {
-                let reason = "has more text behind its object".to_owned();
-                self.skip(piece, self.carry.offset, reason)?;
-            }
+            self.line(line, recorded_at, piece)?;
         }
         self.carry.offset += line.len() as u64;
         if ended {
@@ -186,27 +192,65 @@ impl Reader {
         Ok(())
     }
 
+    /// Reads the records of a line, which begins at the carry's offset; what cannot be read is skipped.
     fn line(
         &mut self,
         line: &[u8],
         recorded_at: Timestamp,
         piece: &mut Piece,
-    ) -> Result<(), String> {
-        let indent = line.len() - line.trim_ascii_start().len();
-        let text = line.trim_ascii();
+    ) -> Result<(), BadLine> {
+        let range = records::trimmed(line);
+        let start = self.carry.offset + range.start as u64;
+        let text = line.get(range).unwrap_or_default();
         if text.is_empty() {
+            if line.contains(&0) {
+                let reason = format!("{}: it holds only NUL bytes", records::NO_OBJECT);
+                self.skip(piece, self.carry.offset, reason)?;
+            }
             return Ok(());
         }
-        let text = std::str::from_utf8(text).map_err(|error| {
-            format!("is not UTF-8 at its byte {}", indent + error.valid_up_to())
-        })?;
-        if !text.starts_with('{') {
-            return Err("is not a JSON object".to_owned());
+        if text.starts_with(b"{")
+            && !nests_too_deep(text)
+            && let Ok(text) = std::str::from_utf8(text)
+        {
+            match self.record(text, start, recorded_at, piece) {
+                Ok(()) => return Ok(()),
+                Err(Unread::Message(reason)) => return self.skip(piece, start, reason),
+                Err(Unread::Json(_)) => {}
+            }
         }
-        if nests_too_deep(text.as_bytes()) {
-            return Err(format!("is nested deeper than {MAX_DEPTH} levels"));
+        for part in records::split(line, self.options.dialect) {
+            match part {
+                Part::Lost(at, reason) => {
+                    self.skip(piece, self.carry.offset + at as u64, reason)?;
+                }
+                Part::Record(range) => {
+                    let start = self.carry.offset + range.start as u64;
+                    let text = line.get(range).unwrap_or_default();
+                    let text = std::str::from_utf8(text).unwrap_or_default();
+                    let read = if nests_too_deep(text.as_bytes()) {
+                        Err(Unread::Message(too_deep()))
+                    } else {
+                        self.record(text, start, recorded_at, piece)
+                    };
+                    if let Err(Unread::Message(reason) | Unread::Json(reason)) = read {
+                        self.skip(piece, start, reason)?;
+                    }
+                }
+            }
         }
-        let place = (self.carry.offset + indent as u64, text.len() as u64);
+        Ok(())
+    }
+
+    /// Reads one JSON object, which begins at this offset of the file.
+    fn record(
+        &mut self,
+        text: &str,
+        offset: u64,
+        recorded_at: Timestamp,
+        piece: &mut Piece,
+    ) -> Result<(), Unread> {
+        let place = (offset, text.len() as u64);
         let text = text::mended(text);
         let first = piece.facts.len();
         let mut work = Work {
@@ -215,24 +259,33 @@ impl Reader {
             checkpoints: &mut piece.checkpoints,
             infer: self.options.infer,
         };
-        let unread = |error| format!("is not whole JSON: {error}");
-        match self.options.dialect {
+        let unread = |error| Unread::Json(format!("{}: {error}", records::NOT_WHOLE));
+        let read = match self.options.dialect {
             Dialect::ClaudeCode => {
                 let line: Line<'_> = serde_json::from_str(&text).map_err(unread)?;
-                work.line(&line, place, recorded_at)?;
+                work.line(&line, place, recorded_at)
             }
             Dialect::Codex => {
                 let line: codex::Line<'_> = serde_json::from_str(&text).map_err(unread)?;
-                codex::line(&mut work, &line, place, recorded_at)?;
+                codex::line(&mut work, &line, place, recorded_at)
             }
             Dialect::Gemini => {
                 let line: gemini::Line<'_> = serde_json::from_str(&text).map_err(unread)?;
-                gemini::line(&mut work, &line, place, recorded_at)?;
+                gemini::line(&mut work, &line, place, recorded_at)
             }
-        }
+        };
+        read.map_err(Unread::Message)?;
         last_of_each(&mut piece.facts, first);
         Ok(())
     }
+}
+
+/// Why a record is not read.
+enum Unread {
+    /// It is no whole JSON.
+    Json(String),
+    /// What it says cannot be read.
+    Message(String),
 }
 
 /// The first line, its line break included, and what follows.
@@ -243,18 +296,17 @@ fn cut(bytes: &[u8]) -> (&[u8], &[u8]) {
     bytes.split_at(length)
 }
 
-/// Whether this is a whole JSON object: a last line without a line break is read only then.
+/// Whether this is a whole JSON object, or several: a last line without a line break is read only then.
 #[must_use]
 pub fn is_whole(line: &[u8]) -> bool {
-    let text = line.trim_ascii();
-    text.starts_with(b"{")
-        && text.ends_with(b"}")
-        && !nests_too_deep(text)
-        && std::str::from_utf8(text)
-            .is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
+    records::all_whole(line)
 }
 
-fn nests_too_deep(text: &[u8]) -> bool {
+pub(super) fn too_deep() -> String {
+    format!("is nested deeper than {MAX_DEPTH} levels")
+}
+
+pub(super) fn nests_too_deep(text: &[u8]) -> bool {
     // Most lines have fewer brackets than levels allowed, and counting them is quick: many bytes at a time, where
     // each count fits a byte.
     let opening = text.chunks(usize::from(u8::MAX)).map(|part| {

@@ -1,7 +1,7 @@
 //! Where a line stands, and what is made there.
 
 use super::carry::Carry;
-use super::line::{Content, Message};
+use super::line::{Content, Denial, Message};
 use crate::piece::CheckpointDraft;
 use crate::text::{self, Place};
 use forge_store::model::{Fact, Kind, Map, Origin, Timestamp, Value};
@@ -43,10 +43,11 @@ pub(crate) struct Spoken<'a> {
     pub(crate) message: Message<'a>,
     pub(crate) content: Content<'a>,
     pub(crate) result: Option<&'a RawValue>,
+    pub(crate) denial: Denial<'a>,
 }
 
 /// Where and when a line was written.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Scene<'a> {
     pub(crate) place: Place,
     pub(crate) at: Timestamp,

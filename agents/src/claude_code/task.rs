@@ -5,7 +5,7 @@ use super::carry::{Asked, OpenCall};
 use super::message::parsed;
 use super::outcome::{Answer, Noted};
 use super::scene::{Scene, Work, fields};
-use crate::lenient::{Name, Word};
+use crate::lenient::{List, Name, Word};
 use forge_store::model::{Kind, Map, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -31,7 +31,7 @@ struct TaskInput<'a> {
 #[serde(default)]
 struct TodoInput<'a> {
     #[serde(borrow)]
-    todos: Vec<Todo<'a>>,
+    todos: List<Todo<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -74,7 +74,7 @@ pub(crate) fn asked(
 ) -> Option<Asked> {
     if tool == "TodoWrite" {
         let input: TodoInput<'_> = parsed(input).ok()?;
-        let todos = input.todos.iter().enumerate();
+        let todos = input.todos.0.iter().enumerate();
         let items = todos.filter_map(|(index, todo)| {
             let text = todo.content.text()?;
             let pointer = format!("{at}/input/todos/{index}/content");

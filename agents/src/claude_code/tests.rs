@@ -1,9 +1,11 @@
 mod agents;
 mod bad;
 mod calls;
+mod ends;
 mod messages;
 mod moments;
 mod pieces;
+mod prompts;
 mod recorded;
 mod script;
 mod tasks;

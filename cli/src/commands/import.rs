@@ -4,12 +4,13 @@ use super::bundle;
 use crate::args::value::Moment;
 use crate::config::key;
 use crate::context::Context;
+use crate::discovery;
 use crate::error::CommandError;
 use crate::output::progress::Progress;
 use crate::report::import::{FoundTranscript, Transcripts, table};
 use crate::transcript::{How, Importer};
 use crate::workplace::{self, Access};
-use forge_agents::claude_code::{Dialect, locate};
+use forge_agents::claude_code::{Dialect, Found, locate};
 use forge_agents::{codex_rollouts, gemini_recordings};
 use forge_store::store::Store;
 use std::collections::BTreeSet;
@@ -216,26 +217,63 @@ fn found_of(
     let Some(home) = context.environment.directory("HOME") else { return Ok(Vec::new()) };
     let project = store.path().and_then(Path::parent).map(Path::to_owned);
     let folders: BTreeSet<PathBuf> = project.into_iter().chain([context.cwd.clone()]).collect();
+    let there = match dialect {
+        Dialect::ClaudeCode => {
+            let own = context.environment.directory("CLAUDE_CONFIG_DIR");
+            of_claude(&own.unwrap_or_else(|| home.join(".claude")), folders, context, store)
+        }
+        Dialect::Codex => {
+            let own = context.environment.directory("CODEX_HOME");
+            let own = own.unwrap_or_else(|| home.join(".codex"));
+            in_each(&folders, |folder| codex_rollouts(&own, folder))
+        }
+        Dialect::Gemini => {
+            let own = home.join(".gemini");
+            in_each(&folders, |folder| gemini_recordings(&own, folder))
+        }
+    };
+    let there = there.map_err(|error| CommandError::io("cannot look for transcripts", error))?;
+    let found = there.into_iter().map(|one| FoundTranscript {
+        file: one.path.to_string_lossy().into_owned(),
+        bytes: one.bytes,
+        modified: one.modified.map(|time| chrono::DateTime::<chrono::Utc>::from(time).into()),
+        sub_agent: one.sub_agent,
+    });
+    Ok(found.collect())
+}
+
+fn in_each(
+    folders: &BTreeSet<PathBuf>,
+    find: impl Fn(&Path) -> std::io::Result<Vec<Found>>,
+) -> std::io::Result<Vec<Found>> {
     let mut found = Vec::new();
     for folder in folders {
-        let there = match dialect {
-            Dialect::ClaudeCode => locate(&home, &folder),
-            Dialect::Codex => {
-                let own = context.environment.directory("CODEX_HOME");
-                codex_rollouts(&own.unwrap_or_else(|| home.join(".codex")), &folder)
-            }
-            Dialect::Gemini => gemini_recordings(&home.join(".gemini"), &folder),
-        };
-        let there =
-            there.map_err(|error| CommandError::io("cannot look for transcripts", error))?;
-        found.extend(there.into_iter().map(|one| FoundTranscript {
-            file: one.path.to_string_lossy().into_owned(),
-            bytes: one.bytes,
-            modified: one.modified.map(|time| chrono::DateTime::<chrono::Utc>::from(time).into()),
-            sub_agent: one.sub_agent,
-        }));
+        found.extend(find(folder)?);
     }
     Ok(found)
+}
+
+/// Claude Code's transcripts of these folders and of all checkouts of their repositories, but for the sessions of a
+/// directory that has a store of its own.
+fn of_claude(
+    config: &Path,
+    folders: BTreeSet<PathBuf>,
+    context: &Context,
+    store: &Store,
+) -> std::io::Result<Vec<Found>> {
+    let checkouts = folders.iter().flat_map(|folder| discovery::checkouts(folder));
+    let checkouts: Vec<PathBuf> = checkouts.collect();
+    let all: Vec<PathBuf> =
+        folders.into_iter().chain(checkouts).collect::<BTreeSet<_>>().into_iter().collect();
+    // A store that was named may be anywhere.
+    let found_here = discovery::find(&context.cwd).ok().filter(|found| store.path() == Some(found));
+    locate(config, &all, |directory| {
+        let within = all.iter().any(|folder| directory.starts_with(folder));
+        let elsewhere = found_here
+            .as_ref()
+            .is_some_and(|here| discovery::find(directory).is_ok_and(|nearest| nearest != *here));
+        within && !elsewhere
+    })
 }
 
 /// Asks at the terminal; without one nobody can agree.

@@ -255,6 +255,10 @@ impl<'a> Importer<'a> {
             intake.file.try_clone().map_err(|error| Failure::from(error).within_file(path))?;
         let (from, store, now) = ((intake.bookmark.bytes, !only_look), self.store, self.act.now);
         let reading = Reading::new(store, (path, file, intake.bytes), (options, carry), now, from);
+        let reading = match &intake.report.agent_session {
+            Some(id) if self.dialect == Dialect::ClaudeCode => reading.of_session(id),
+            _ => reading,
+        };
         let mut report = intake.report.clone();
         let mut held: Vec<Read> = Vec::new();
         report.waiting_bytes = reading.each(|read| {

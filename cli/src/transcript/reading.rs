@@ -60,6 +60,12 @@ impl<'a> Reading<'a> {
         Self { store, path, now, file, bytes, options, reader, kept, offset, buffer, ended }
     }
 
+    /// The same, of a transcript that is known to be this session's.
+    pub(super) fn of_session(mut self, id: &str) -> Self {
+        self.reader = self.reader.of_session(id);
+        self
+    }
+
     /// Hands on each part, and says how many bytes at the end are not whole yet. Of a long file the next part is read
     /// while one is handed on.
     pub(super) fn each(

@@ -1,9 +1,8 @@
 //! A transcript as a file: what may be read at all, and whose it is.
 
 use crate::error::CommandError;
-use forge_agents::claude_code::{Ending, Options, Reader};
+use forge_agents::claude_code::{Ending, Options, Reader, session_of};
 use forge_store::model::Timestamp;
-use serde::Deserialize;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -46,11 +45,6 @@ pub fn open_plain(path: &Path) -> Result<(File, u64), CommandError> {
 ///
 /// If the file cannot be read.
 pub(super) fn last_session(file: &File, bytes: u64) -> io::Result<Option<String>> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Named {
-        session_id: Option<String>,
-    }
     let mut end = bytes;
     let mut length = FIRST_BYTES;
     // What stands before the first line break of a part belongs to the part before it.
@@ -66,10 +60,7 @@ pub(super) fn last_session(file: &File, bytes: u64) -> io::Result<Option<String>
             None => part.len(),
         };
         let lines = part.get(whole..).unwrap_or_default();
-        let id = lines.rsplit(|byte| *byte == b'\n').find_map(|line| {
-            let named: Named = serde_json::from_slice(line).ok()?;
-            named.session_id.filter(|id| !id.is_empty())
-        });
+        let id = lines.rsplit(|byte| *byte == b'\n').find_map(session_of);
         if id.is_some() {
             return Ok(id);
         }
@@ -130,7 +121,7 @@ pub fn read_at(file: &File, offset: u64, length: u64) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn session_of(text: &[u8]) -> Option<String> {
+    fn last_of(text: &[u8]) -> Option<String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
         std::fs::write(&path, text).unwrap();
@@ -141,16 +132,19 @@ mod tests {
     #[test]
     fn the_last_line_that_names_a_session_counts() {
         let text = b"{\"sessionId\":\"a\"}\n{\"sessionId\":\"b\",\"x\":{\"sessionId\":\"c\"}}\n{}\n{\"sess";
-        assert_eq!(session_of(text).as_deref(), Some("b"));
-        assert_eq!(session_of(b"{\"x\":{\"sessionId\":\"c\"}}\n"), None);
-        assert_eq!(session_of(b""), None);
+        assert_eq!(last_of(text).as_deref(), Some("b"));
+        assert_eq!(last_of(b"{\"x\":{\"sessionId\":\"c\"}}\n"), None);
+        assert_eq!(last_of(b""), None);
+        // However the line was written.
+        let torn = b"\xef\xbb\xbf{\"sess{\"type\":\"x\",\"sessionId\":\"d\"}\0\0\n";
+        assert_eq!(last_of(torn).as_deref(), Some("d"));
     }
 
     #[test]
     fn a_line_over_several_parts_is_found() {
         let long = "x".repeat(3 << 20);
         let text = format!("{{\"sessionId\":\"far\",\"x\":\"{long}\"}}\n{{}}\n");
-        assert_eq!(session_of(text.as_bytes()).as_deref(), Some("far"));
+        assert_eq!(last_of(text.as_bytes()).as_deref(), Some("far"));
     }
 
     #[test]

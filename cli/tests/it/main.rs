@@ -8,6 +8,7 @@ mod checkpoint;
 mod claims;
 mod client;
 mod config;
+mod discover;
 mod doctor;
 mod encryption;
 mod environment;

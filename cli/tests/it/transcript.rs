@@ -426,3 +426,30 @@ fn real_sessions_have_ten_checkpoints_an_active_hour() {
         assert!(checkpoints.iter().all(|one| one.trigger != Trigger::Manual));
     }
 }
+
+#[test]
+fn what_a_compaction_kept_word_for_word_is_not_lost() {
+    let edit = "{\"file_path\":\"/w/src/lexer.rs\",\"old_string\":\"a\",\"new_string\":\"b\"}";
+    let said = "\"message\":{\"role\":\"assistant\",\"content\":\"Now lexer.rs takes tabs.\"}";
+    for (kept, lost) in [("u0-5", 0), ("u0-1", 1)] {
+        let place = Environment::new();
+        let metadata = format!(
+            "\"subtype\":\"compact_boundary\",\"compactMetadata\":{{\"trigger\":\"manual\",\
+             \"preservedMessages\":{{\"uuids\":[\"{kept}\"]}}}}"
+        );
+        let summary = "\"isCompactSummary\":true,\"message\":{\"content\":\"Nothing of note.\"}";
+        let lines = [
+            line(0, "user", "\"message\":{\"content\":\"tabs\"}"),
+            call(1, "e", "Edit", edit),
+            result(2, "e", "done", "{}"),
+            line(5, "assistant", said),
+            line(6, "system", &metadata),
+            line(7, "user", summary),
+        ];
+        place.write("project/s.jsonl", &lines.concat());
+        assert_eq!(place.forge(["init", "-q"]).code, 0);
+        assert_eq!(place.forge(["import", "claude-code", "s.jsonl"]).code, 0);
+        let shown = place.forge(["compaction", "show", "--json"]).json();
+        assert_eq!(shown["lost"].as_array().unwrap().len(), lost, "{shown}");
+    }
+}

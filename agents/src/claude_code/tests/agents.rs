@@ -131,7 +131,56 @@ fn an_agent_that_left_no_lines_is_known_by_its_result() {
     assert_eq!(of_kind(&piece, Kind::Agent).len(), 0, "it never began");
     let launched = json!({ "agentId": "a2", "status": "async_launched" });
     let piece = task().result("task", "started", launched).read();
-    assert_eq!(text(&only(&piece, Kind::Agent).value, "status"), Some("running"));
+    let value = &only(&piece, Kind::Agent).value;
+    assert_eq!((text(value, "status"), value.field("result")), (Some("running"), None));
+}
+
+const NOTICE: &str = "<task-notification>\n<task-id>a2</task-id>\n<tool-use-id>task</tool-use-id>\n\
+    <status>completed</status>\n<summary>Agent \"look\" finished</summary>\n<result>RESULT</result>\n\
+    <usage><subagent_tokens>34</subagent_tokens><duration_ms>12</duration_ms></usage>\n</task-notification>";
+
+#[test]
+fn an_agent_in_the_background_ends_with_its_notice() {
+    let launched = json!({ "agentId": "a2", "status": "async_launched", "isAsync": true });
+    let result = "the parser is in src/p.rs ".repeat(20);
+    let notice = NOTICE.replace("RESULT", &result);
+    let script = task().result("task", "Async agent launched successfully.", launched);
+    let script = script.line(
+        "user",
+        json!({ "message": said(&notice), "origin": { "kind": "task-notification" } }),
+    );
+    let piece = script.read();
+    let versions = of_kind(&piece, Kind::Agent);
+    let last = &versions[1].value;
+    assert_eq!((versions.len(), versions[1].at), (2, time(3)));
+    assert_eq!(
+        (text(last, "status"), text(last, "description")),
+        (Some("completed"), Some("look"))
+    );
+    assert_eq!(last.field("tokens"), Some(&Value::Int(34)));
+    let shown = forge_store::model::TextRef::from_value(last.field("result").unwrap()).unwrap();
+    let (offset, length) = shown.place.unwrap();
+    let line = &script.text.as_bytes()[offset as usize..(offset + length) as usize];
+    assert_eq!(crate::resolve(line, &shown.pointer), Some(result));
+    assert_eq!(of_kind(&piece, Kind::Prompt).len(), 0);
+}
+
+#[test]
+fn an_agent_that_was_started_by_an_agent_names_it() {
+    let line = |message: Json| json!({ "isSidechain": true, "agentId": "a1", "message": message });
+    let input = json!({ "description": "deeper", "prompt": "look deeper" });
+    let mut answer = line(answered("t2", "seen", false));
+    answer["toolUseResult"] = json!({ "agentId": "a2", "status": "completed" });
+    let piece = Script::new()
+        .line("user", line(said("look around")))
+        .line("assistant", line(called("t2", "Agent", input)))
+        .line("user", answer)
+        .read();
+    let nested: Vec<_> =
+        of_kind(&piece, Kind::Agent).into_iter().filter(|fact| fact.id == "a2").collect();
+    assert_eq!(nested.len(), 1);
+    assert_eq!(text(&nested[0].value, "agent"), Some("a1"));
+    assert_eq!(text(&nested[0].value, "result"), Some("seen"));
 }
 
 #[test]

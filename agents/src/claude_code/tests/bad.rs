@@ -1,10 +1,9 @@
-//! Lines that cannot be read, lines of any length, and where the files lie.
+//! Lines that cannot be read, and lines of any length.
 
 use super::script::Script;
 use super::*;
-use crate::claude_code::{BadLine, locate};
+use crate::claude_code::BadLine;
 use crate::piece::SkippedLine;
-use std::fs;
 
 fn skipped(bytes: &[u8]) -> Vec<(u64, u64, String)> {
     let piece = at_once(bytes);
@@ -90,7 +89,71 @@ fn text_behind_a_line_that_was_taken_is_reported() {
     assert_eq!(reader.read(b" junk", Ending::File, RECORDED_AT).unwrap().taken, 0);
     let piece = reader.read(b" junk\n{\n", Ending::File, RECORDED_AT).unwrap();
     let lines: Vec<_> = piece.skipped.iter().map(|it| (it.line, it.offset)).collect();
-    assert_eq!((piece.taken, lines), (8, vec![(1, 2), (2, 8)]));
+    assert_eq!((piece.taken, lines), (8, vec![(1, 3), (2, 8)]));
+}
+
+fn prompts(piece: &Piece) -> Vec<&str> {
+    let prompts = of_kind(piece, Kind::Prompt);
+    prompts.iter().map(|fact| text(&fact.value, "text").unwrap()).collect()
+}
+
+#[test]
+fn a_byte_order_mark_and_nul_bytes_hide_no_record() {
+    let script = Script::new().user("one").user("two");
+    let (one, two) = script.text.split_at(script.text.find('\n').unwrap() + 1);
+    for before in ["\u{feff}", "\0\0\0\0", "\u{feff}\0 "] {
+        let bytes = [before, one, before, two.trim_end(), "\0\0"].concat();
+        let piece = at_once(bytes.as_bytes());
+        assert_eq!((prompts(&piece), piece.skipped.len()), (vec!["one", "two"], 0), "{before:?}");
+        assert_eq!(piece.taken, bytes.len() as u64);
+        assert_eq!(piece.session.unwrap().title.as_deref(), Some("one"));
+        assert_eq!(piece.facts[0].place, before.len() as u64);
+    }
+}
+
+#[test]
+fn two_records_on_one_line_are_both_read_and_a_torn_one_is_reported() {
+    let script = Script::new().user("one").user("two").user("three");
+    let lines: Vec<&str> = script.text.lines().collect();
+    let whole = format!("{}{}\n{}\n", lines[0], lines[1], lines[2]);
+    let piece = at_once(whole.as_bytes());
+    assert_eq!((prompts(&piece), piece.skipped.len()), (vec!["one", "two", "three"], 0));
+    assert_eq!(piece.facts[2].place, lines[0].len() as u64);
+    let torn = format!("{}\n{}{}\n", lines[0], &lines[1][..100], lines[2]);
+    let piece = at_once(torn.as_bytes());
+    assert_eq!(prompts(&piece), ["one", "three"]);
+    let lost: Vec<_> = piece.skipped.iter().map(|it| (it.line, it.offset)).collect();
+    assert_eq!(lost, [(2, lines[0].len() as u64 + 1)]);
+    let strict = Options { strict: true, ..Options::default() };
+    let error = Reader::new(strict).read(torn.as_bytes(), Ending::File, RECORDED_AT).unwrap_err();
+    assert_eq!(error.line, 2);
+}
+
+#[test]
+fn a_long_text_of_the_second_record_on_a_line_is_found_again() {
+    let long = "x".repeat(400);
+    let script = Script::new().user("one").user(&long);
+    let line = script.text.replacen("}\n{", "}{", 1);
+    let piece = at_once(line.as_bytes());
+    let prompt = of_kind(&piece, Kind::Prompt)[1].value.field("text").unwrap().clone();
+    let text = forge_store::model::TextRef::from_value(&prompt).unwrap();
+    let (offset, length) = text.place.unwrap();
+    let record = &line.as_bytes()[offset as usize..(offset + length) as usize];
+    assert_eq!(crate::resolve(record, &text.pointer), Some(long));
+}
+
+#[test]
+fn one_bad_element_does_not_lose_a_list() {
+    let todos = serde_json::json!({ "todos": [null, { "content": "keep me" }, 7] });
+    let content =
+        serde_json::json!([null, 3, ["x"], "first", { "type": "text", "text": "second" }]);
+    let piece = Script::new()
+        .line("user", serde_json::json!({ "message": { "content": content } }))
+        .call("t", "TodoWrite", todos)
+        .result("t", "ok", serde_json::json!({}))
+        .read();
+    assert_eq!(prompts(&piece), ["first\nsecond"]);
+    assert_eq!(text(&only(&piece, Kind::Task).value, "subject"), Some("keep me"));
 }
 
 #[test]
@@ -117,30 +180,4 @@ fn a_line_that_is_too_long_is_passed_over_in_blocks() {
         let expected = SkippedLine { line: 2, offset: good.len() as u64, reason };
         assert_eq!((facts, skipped), (2, vec![expected]), "{block}");
     }
-}
-
-#[test]
-fn transcripts_lie_in_a_folder_named_after_the_project() {
-    let home = std::env::temp_dir().join(format!("forge-agents-locate-{}", std::process::id()));
-    let project = std::path::Path::new("/home/me/my_app.v2/ü");
-    assert_eq!(locate(&home, project).unwrap(), []);
-    let folder = home.join(".claude/projects/-home-me-my-app-v2--");
-    fs::create_dir_all(folder.join("s1/subagents")).unwrap();
-    for file in ["s1.jsonl", "agent-a1.jsonl", "s1/subagents/agent-a2.jsonl", "notes.txt"] {
-        fs::write(folder.join(file), "{}").unwrap();
-    }
-    fs::create_dir(folder.join("odd.jsonl")).unwrap();
-    let mut found: Vec<_> = locate(&home, project)
-        .unwrap()
-        .into_iter()
-        .map(|it| (it.path.strip_prefix(&folder).unwrap().to_owned(), it.bytes, it.sub_agent))
-        .collect();
-    found.sort();
-    fs::remove_dir_all(&home).unwrap();
-    let expected = [
-        ("agent-a1.jsonl".into(), 2, true),
-        ("s1/subagents/agent-a2.jsonl".into(), 2, true),
-        ("s1.jsonl".into(), 2, false),
-    ];
-    assert_eq!(found, expected);
 }

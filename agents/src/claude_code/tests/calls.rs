@@ -1,6 +1,6 @@
 //! Commands, checks and edits.
 
-use super::script::{Script, time};
+use super::script::{Script, answered, time};
 use super::*;
 use forge_store::model::TextRef;
 use serde_json::json;
@@ -43,10 +43,27 @@ fn an_error_has_the_exit_code_it_begins_with() {
 
 #[test]
 fn an_error_without_exit_code_failed_for_an_unknown_one() {
-    let piece = Script::new().failed("ls x", "Sibling tool call errored").read();
+    let piece = Script::new().failed("ls x", "spawn /bin/zsh ENOENT").read();
     let value = &only(&piece, Kind::Command).value;
     assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("failed")));
-    assert_eq!(text(value, "stdout_preview"), Some("Sibling tool call errored"));
+    assert_eq!(text(value, "stdout_preview"), Some("spawn /bin/zsh ENOENT"));
+}
+
+#[test]
+fn a_command_that_took_too_long_says_so() {
+    let told = "Exit code 143\nCommand timed out after 2m 0s\nhalf of it";
+    let value = &only(&Script::new().failed("make test", told).read(), Kind::Command).value.clone();
+    assert_eq!(text(value, "outcome"), Some("timed_out"));
+    assert_eq!(value.field("exit_code"), Some(&Value::Int(143)));
+}
+
+#[test]
+fn an_exit_code_that_the_client_reads_in_its_own_way_is_not_known() {
+    let noted =
+        json!({ "stdout": "", "stderr": "", "returnCodeInterpretation": "No matches found" });
+    let piece = Script::new().bash("grep x y", "", noted).read();
+    let value = &only(&piece, Kind::Command).value;
+    assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("finished")));
 }
 
 #[test]
@@ -59,7 +76,7 @@ fn a_refused_call_did_not_run_and_says_why() {
         let value = &only(&piece, Kind::Command).value;
         assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("refused")));
         assert_eq!(value.field("stdout_preview"), None);
-        assert!(value.field("reason").is_some());
+        assert_eq!(text(value, "reason"), Some("not yet"));
         assert_eq!(of_kind(&piece, Kind::Verification).len(), 0);
         let said = of_kind(&piece, Kind::Message)[1];
         assert_eq!(said.value.field("refused"), Some(&true.into()));
@@ -250,5 +267,111 @@ fn an_edit_that_did_not_happen_is_no_code() {
         .call("n", "NotebookEdit", json!({ "notebook_path": "/b", "new_source": "y" }))
         .result("n", "", json!({ "new_source": "y", "error": "no such cell" }))
         .read();
+    assert_eq!(of_kind(&piece, Kind::Code).len(), 0);
+}
+
+#[test]
+fn a_call_that_never_started_is_refused() {
+    for told in [
+        "<tool_use_error>Cancelled: parallel tool call Bash(go vet) errored</tool_use_error>",
+        "This command requires approval",
+        "PreToolUse:Bash hook error: [check.sh]: not allowed",
+    ] {
+        let piece = Script::new().failed("ls", told).read();
+        let value = &only(&piece, Kind::Command).value;
+        assert_eq!((value.field("exit_code"), text(value, "outcome")), (None, Some("refused")));
+        assert_eq!(value.field("stdout_preview"), None, "{told}");
+        assert!(told.contains(text(value, "reason").unwrap()), "{told}");
+    }
+    // A command that prints such words did run.
+    let told = "Exit code 1\nPermission to use Bash has been denied.";
+    let piece = Script::new().failed("./run", told).read();
+    assert_eq!(text(&only(&piece, Kind::Command).value, "outcome"), Some("failed"));
+}
+
+#[test]
+fn the_kind_of_a_refusal_counts_before_its_words() {
+    let script = Script::new().call("c", "Bash", json!({ "command": "make" }));
+    let line = |kind: &str, after: bool| {
+        json!({
+            "message": answered("c", "words of another client", true),
+            "toolUseResult": "Error: words", "toolDenialKind": kind, "toolDenialAfterRun": after,
+        })
+    };
+    for (kind, after, expected) in [
+        ("automode-blocked", false, "refused"),
+        ("cancelled", false, "refused"),
+        ("permission-rule", true, "failed"),
+        ("interrupted", false, "unknown"),
+    ] {
+        let script = script.clone().line("user", line(kind, after));
+        let value = &only(&script.read(), Kind::Command).value.clone();
+        assert_eq!(text(value, "outcome"), Some(expected), "{kind}");
+    }
+}
+
+#[test]
+fn what_a_tool_was_asked_is_kept_with_how_it_ended() {
+    let long = "x".repeat(300);
+    let input = json!({ "pattern": "fn main", "path": "/w/src", "note": long, "-A": 3,
+                        "deep": { "a": { "b": { "c": 1 } } } });
+    let script = Script::new()
+        .call("g", "Grep", input)
+        .result("g", "found", json!({ "durationMs": 7 }))
+        .call("r", "Read", json!({ "file_path": "/w/no" }))
+        .error("r", "<tool_use_error>File does not exist.</tool_use_error>", json!("Error: no"))
+        .call("f", "WebFetch", json!({ "url": "https://a.example/b", "prompt": "?" }))
+        .error("f", "Permission to use WebFetch has been denied.", json!("Error: denied"));
+    let piece = script.read();
+    let tools = of_kind(&piece, Kind::Tool);
+    let shown: Vec<_> = tools
+        .iter()
+        .map(|fact| (fact.id.as_str(), text(&fact.value, "tool"), text(&fact.value, "outcome")))
+        .collect();
+    let expected = [
+        ("g", Some("Grep"), Some("finished")),
+        ("r", Some("Read"), Some("failed")),
+        ("f", Some("WebFetch"), Some("refused")),
+    ];
+    assert_eq!(shown, expected);
+    let grep = &tools[0].value;
+    assert_eq!((text(grep, "pattern"), text(grep, "path")), (Some("fn main"), Some("/w/src")));
+    assert_eq!((tools[0].at, grep.field("duration_ms")), (time(2), Some(&Value::Int(7))));
+    let input = grep.field("input").unwrap();
+    assert_eq!(input.field("-A"), Some(&Value::Int(3)));
+    assert_eq!(text(input.field("deep").unwrap(), "a"), Some("{\"b\":{\"c\":1}}"));
+    let note = TextRef::from_value(input.field("note").unwrap()).unwrap();
+    let (offset, length) = note.place.unwrap();
+    let line = &script.text.as_bytes()[offset as usize..(offset + length) as usize];
+    assert_eq!(crate::resolve(line, &note.pointer), Some(long));
+    assert_eq!(text(&tools[1].value, "reason"), Some("File does not exist."));
+    assert_eq!(text(&tools[2].value, "address"), Some("https://a.example/b"));
+}
+
+#[test]
+fn answers_plans_and_refused_edits_are_uses_of_tools() {
+    let asked = json!({ "questions": [{ "question": "Which?", "options": [] }] });
+    let plan = json!({ "plan": "1. read\n2. write" });
+    let edit = json!({ "file_path": "/a", "old_string": "a", "new_string": "b" });
+    let refused = "The user doesn't want to proceed with this tool use. \
+                   To tell you how to proceed, the user said:\nkeep a";
+    let piece = Script::new()
+        .call("q", "AskUserQuestion", asked)
+        .result("q", "User answered", json!({ "answers": { "Which?": "the first" } }))
+        .call("p", "ExitPlanMode", plan)
+        .result("p", "User has approved your plan", json!({}))
+        .call("e", "Edit", edit)
+        .error("e", refused, json!("User rejected tool use"))
+        .read();
+    let tools = of_kind(&piece, Kind::Tool);
+    let answers = tools[0].value.field("answers").unwrap();
+    assert_eq!(text(answers, "Which?"), Some("the first"));
+    assert_eq!(text(&tools[1].value, "plan"), Some("1. read\n2. write"));
+    let refused = &tools[2].value;
+    assert_eq!((text(refused, "tool"), text(refused, "path")), (Some("Edit"), Some("/a")));
+    assert_eq!(
+        (text(refused, "outcome"), text(refused, "reason")),
+        (Some("refused"), Some("keep a"))
+    );
     assert_eq!(of_kind(&piece, Kind::Code).len(), 0);
 }

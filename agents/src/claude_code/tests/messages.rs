@@ -7,6 +7,8 @@ use serde_json::json;
 #[test]
 fn a_message_has_its_fields() {
     let mut message = called("c", "Grep", json!({}));
+    message["usage"] = json!({ "input_tokens": 3, "output_tokens": 5, "cache_read_input_tokens": 7,
+                               "cache_creation_input_tokens": null });
     let blocks = message["content"].as_array_mut().unwrap();
     blocks.insert(0, json!({ "type": "thinking", "thinking": "where?", "signature": "x" }));
     blocks.insert(1, json!({ "type": "text", "text": "I look" }));
@@ -21,6 +23,9 @@ fn a_message_has_its_fields() {
         ("git_branch", "main".into()),
         ("cwd", "/work".into()),
         ("thinking", "where?".into()),
+        ("input_tokens", Value::Int(3)),
+        ("output_tokens", Value::Int(5)),
+        ("cache_read_tokens", Value::Int(7)),
         ("text", "I look".into()),
         ("tool_calls", vec![Value::from([("id", "c".into()), ("name", "Grep".into())])].into()),
     ]);

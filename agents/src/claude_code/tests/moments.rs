@@ -41,6 +41,22 @@ fn a_compaction_is_one_checkpoint_with_its_summary() {
 }
 
 #[test]
+fn a_compaction_says_which_messages_it_kept() {
+    let metadata = json!({
+        "trigger": "manual", "preTokens": 1520, "postTokens": 329,
+        "preservedMessages": { "uuids": ["m1"], "allUuids": ["m1", null, "m2"] },
+    });
+    let piece = Script::new()
+        .user("go")
+        .line("system", json!({ "subtype": "compact_boundary", "compactMetadata": metadata }))
+        .read();
+    let body = &piece.checkpoints[0].body;
+    let kept = ["m1", "m2"].map(|id| Value::from([("message", id.into())]));
+    assert_eq!(body.field("kept"), Some(&Value::List(kept.to_vec())));
+    assert_eq!(body.field("post_tokens"), Some(&Value::Int(329)));
+}
+
+#[test]
 fn a_summary_that_comes_later_completes_the_checkpoint() {
     let before = boundary(Script::new());
     let cut = before.text.len();

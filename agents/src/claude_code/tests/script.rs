@@ -6,7 +6,7 @@ use super::*;
 use serde_json::{Value as Json, json};
 
 /// A transcript, line by line. Each line has its number as uuid (`m1`, ...) and a time of its own.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Script {
     pub(super) text: String,
     lines: usize,

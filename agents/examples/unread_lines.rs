@@ -1,0 +1,23 @@
+//! Counts the kinds of lines in transcripts that no reader uses: `scripts/unread-lines FILE...`.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> std::io::Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    let mut all = std::collections::BTreeMap::<String, u64>::new();
+    let files: Vec<_> = std::env::args_os().skip(1).collect();
+    if files.is_empty() {
+        writeln!(std::io::stderr(), "usage: scripts/unread-lines FILE...")?;
+        return Ok(ExitCode::from(2));
+    }
+    for file in files {
+        for (kind, count) in forge_agents::unread(&std::fs::read(file)?) {
+            *all.entry(kind).or_default() += count;
+        }
+    }
+    for (kind, count) in all {
+        writeln!(out, "{count}\t{kind}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,224 @@
+//! Lines beside the conversation: attachments, the queue, links. And what changes in it without a line of its
+//! own.
+
+use super::line::{Attachment, Content, Line, content};
+use super::message::parsed;
+use super::prompt::fields_of;
+use super::scene::{Scene, Spoken, Work, fields};
+use super::words::{self, Voice, Words};
+use crate::lenient::{List, Whole, Word};
+use crate::text;
+use forge_store::model::{Kind, Value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// What the client finds wrong in a file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Diagnosed<'a> {
+    #[serde(borrow)]
+    uri: Word<'a>,
+    #[serde(borrow)]
+    diagnostics: List<Diagnostic<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Diagnostic<'a> {
+    #[serde(borrow)]
+    message: Word<'a>,
+    #[serde(borrow)]
+    severity: Word<'a>,
+    #[serde(borrow)]
+    range: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Span {
+    start: Position,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Position {
+    line: Whole,
+}
+
+impl Work<'_> {
+    /// Reads a line that is no message.
+    pub(super) fn beside(&mut self, kind: &str, line: &Line<'_>, scene: &Scene<'_>) {
+        match kind {
+            "queue-operation" => self.queue_line(line, scene),
+            "pr-link" => {
+                if let Some(address) = line.pr_url.text() {
+                    let link = fields([("type", "link".into()), ("address", address.into())]);
+                    self.facts.push(scene.fact(Kind::Notice, &format!("link:{address}"), link));
+                }
+            }
+            _ => {
+                let attachment: Attachment<'_> = parsed(line.attachment).unwrap_or_default();
+                let agent = line.agent_id.text().filter(|_| line.is_sidechain.0);
+                let scene = Scene { agent: agent.map(str::to_owned), ..scene.clone() };
+                self.attachment(line, &attachment, &scene);
+            }
+        }
+    }
+
+    fn queue_line(&mut self, line: &Line<'_>, scene: &Scene<'_>) {
+        let (operation, text) = (line.operation.text().unwrap_or_default(), line.content.text());
+        let content = text.map_or(Content::Nothing, |text| Content::Text(Cow::Borrowed(text)));
+        let words = words::of(&content, Voice::Unknown);
+        let own = words.as_ref().map(Words::text).or(text);
+        if operation != "enqueue" {
+            self.queue_operation(scene, operation, own, line.reason.text());
+            return;
+        }
+        let (Some(text), Some(own)) = (text, own) else { return };
+        // These lines do not say where the session is.
+        let session = &self.carry.session;
+        let (cwd, git_branch) = (session.cwd.clone(), session.git_branch.clone());
+        let here =
+            Scene { cwd: cwd.as_deref(), git_branch: git_branch.as_deref(), ..scene.clone() };
+        if words.is_none() {
+            self.notices(&here, text, "/content");
+        }
+        let prompt = words.as_ref().map(|words| {
+            let mut prompt = fields_of(&here, words, "/content");
+            if is_slash(words.text()) {
+                prompt.insert("tags".to_owned(), Value::from(vec!["slash"]));
+            }
+            prompt
+        });
+        self.carry.claude.queue.push(scene, own, prompt);
+    }
+
+    fn attachment(&mut self, line: &Line<'_>, attachment: &Attachment<'_>, scene: &Scene<'_>) {
+        let Some(id) = line.uuid.text() else { return };
+        match attachment.kind.text().unwrap_or_default() {
+            "queued_command" => self.queued(line, attachment, scene, id),
+            "task_status" => {
+                self.task_state(scene, attachment.task_id.0.as_deref(), attachment.status.text());
+            }
+            "edited_text_file" => {
+                let snippet = attachment.snippet.text();
+                let snippet = snippet.map(|text| scene.text(text, "/attachment/snippet"));
+                let value = fields([
+                    ("tool", "outside".into()),
+                    ("path", attachment.filename.text().into()),
+                    ("snippet", snippet.into()),
+                    ("agent", scene.agent.clone().into()),
+                    ("cwd", scene.cwd.into()),
+                    ("git_branch", scene.git_branch.into()),
+                ]);
+                self.facts.push(scene.fact(Kind::Code, id, value));
+            }
+            "diagnostics" | "lsp_diagnostics" => self.diagnostics(attachment, scene, id),
+            "goal_status" => {
+                let status = match (attachment.met.0, attachment.failed.0) {
+                    (true, _) => "met",
+                    (_, true) => "failed",
+                    _ => "open",
+                };
+                let shown = |text: &Word<'_>, name: &str| {
+                    let pointer = format!("/attachment/{name}");
+                    Value::from(text.text().map(|text| scene.text(text, pointer)))
+                };
+                let value = fields([
+                    ("type", "goal".into()),
+                    ("text", shown(&attachment.condition, "condition")),
+                    ("status", status.into()),
+                    ("reason", shown(&attachment.reason, "reason")),
+                ]);
+                self.facts.push(scene.fact(Kind::Notice, id, value));
+            }
+            _ => {}
+        }
+    }
+
+    /// A text that left the queue in the middle of a turn.
+    fn queued(
+        &mut self,
+        line: &Line<'_>,
+        attachment: &Attachment<'_>,
+        scene: &Scene<'_>,
+        id: &str,
+    ) {
+        let Ok(content) = content(attachment.prompt) else { return };
+        let Some((text, pointer)) = content.said() else { return };
+        let typed = attachment.command_mode.text().is_none_or(|mode| mode == "prompt");
+        let voice = if typed && !attachment.is_meta.0 && !line.is_sidechain.0 {
+            words::voice(attachment.origin, None)
+        } else {
+            Voice::Machine
+        };
+        if voice != Voice::Person {
+            self.notices(scene, &text, &format!("/attachment/prompt{pointer}"));
+        }
+        let words = words::of(&content, voice);
+        let recorded =
+            self.carry.claude.queue.delivers(words.as_ref().map_or(&text, Words::text), true);
+        if let Some(words) = words.filter(|_| !recorded && !self.is_copy(line)) {
+            self.prompt(scene, id, &words, "/attachment/prompt");
+        }
+    }
+
+    fn diagnostics(&mut self, attachment: &Attachment<'_>, scene: &Scene<'_>, id: &str) {
+        let files: List<Diagnosed<'_>> = parsed(attachment.files).unwrap_or_default();
+        for (index, file) in files.0.iter().enumerate() {
+            let lines = file.diagnostics.0.iter().filter_map(|found| {
+                let span: Span = parsed(found.range).unwrap_or_default();
+                let severity = found.severity.text().unwrap_or("Problem");
+                let message = found.message.text()?;
+                Some(match span.start.line.0 {
+                    // They count lines from 0.
+                    Some(line) => format!("line {}: {severity}: {message}", line.saturating_add(1)),
+                    None => format!("{severity}: {message}"),
+                })
+            });
+            let lines: Vec<String> = lines.collect();
+            let path = file.uri.text().map(|uri| uri.strip_prefix("file://").unwrap_or(uri));
+            let value = fields([
+                ("type", "diagnostics".into()),
+                ("path", path.into()),
+                ("text", text::beginning(&lines.join("\n"), text::INLINE_BYTES).into()),
+                ("agent", scene.agent.clone().into()),
+            ]);
+            let id = if index == 0 { id.to_owned() } else { format!("{id}/{}", index + 1) };
+            self.facts.push(scene.fact(Kind::Notice, &id, value));
+        }
+    }
+
+    /// Makes a notice of another model than the one that answered before.
+    pub(super) fn model(&mut self, scene: &Scene<'_>, spoken: &Spoken<'_>) {
+        // The client's own answers have a name in angle brackets.
+        let named = spoken.message.model.text().filter(|model| !model.starts_with('<'));
+        let Some(model) = named else { return };
+        let before = self.carry.claude.model.replace(model.to_owned());
+        if let Some(before) = before.filter(|before| before != model) {
+            self.changed(scene, "model", spoken.uuid, &before, model);
+        }
+    }
+
+    /// Makes a notice of another permission mode than before.
+    pub(super) fn mode(&mut self, scene: &Scene<'_>, line: &Line<'_>, id: &str) {
+        let Some(mode) = line.permission_mode.text() else { return };
+        let before = self.carry.claude.mode.replace(mode.to_owned());
+        if let Some(before) = before.filter(|before| before != mode) {
+            self.changed(scene, "mode", id, &before, mode);
+        }
+    }
+
+    fn changed(&mut self, scene: &Scene<'_>, what: &str, id: &str, before: &str, now: &str) {
+        let value =
+            fields([("type", what.into()), ("text", format!("{now} (before: {before})").into())]);
+        self.facts.push(scene.fact(Kind::Notice, &format!("{what}:{id}"), value));
+    }
+}
+
+/// Whether a text in the queue calls a command of the client: `/name`, which is no path.
+fn is_slash(text: &str) -> bool {
+    let name = text.split_whitespace().next().and_then(|word| word.strip_prefix('/'));
+    name.is_some_and(|name| !name.is_empty() && !name.contains(['/', '.']))
+}

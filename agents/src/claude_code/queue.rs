@@ -1,0 +1,199 @@
+//! Prompts that a person typed while the agent worked: they wait in the client's queue.
+//!
+//! `queue-operation` lines say what happens to the queue. `enqueue` puts a text in. `remove` takes one out, because
+//! it goes to the model in the middle of a turn or because it was thrown away. `dequeue` takes one out for a turn of
+//! its own: its `user` line follows. `popAll` and `popOne` take texts back into the person's input. Newer clients
+//! write an attachment for a text that they hand to the model; older ones write nothing.
+//!
+//! A prompt becomes a fact once: when its own line comes, when it is removed and has no line, or when the model was
+//! asked again while the prompt still waited.
+
+use super::call::hash;
+use super::carry::Carry;
+use super::scene::{Scene, Work};
+use forge_store::model::{Kind, Map, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// The texts that are remembered.
+const MOST: usize = 64;
+/// Why the client removes a text that it hands to the model or to an agent.
+const DELIVERED: [&str; 3] =
+    ["absorbed_mid_turn", "delivered_to_agent", "delivered_as_tool_result"];
+
+/// The client's queue, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Queue(Vec<Entry>);
+
+/// A text in the queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Entry {
+    /// The hash of what was put in.
+    text: String,
+    /// What a person typed: the fields of its prompt. Nothing of what the client put in itself.
+    prompt: Option<Map>,
+    at: Timestamp,
+    place: u64,
+    state: State,
+    /// A tool's result came after it: the next request to the model should have it.
+    due: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    /// It waits.
+    Waiting,
+    /// It waits, and is a fact already.
+    Recorded,
+    /// It was taken out, and is a fact already; its own line may follow before the agent speaks again.
+    Leaving,
+    /// It was handed to the model, and is no fact yet; its own line may follow before the agent speaks again.
+    Handed,
+    /// Its own line was read; it was not taken out yet.
+    Delivered,
+}
+
+impl Queue {
+    /// Puts in a text; `prompt` are the fields of the prompt that it is, if a person typed it.
+    pub(super) fn push(&mut self, scene: &Scene<'_>, text: &str, prompt: Option<Map>) {
+        if self.0.len() == MOST {
+            self.0.remove(0);
+        }
+        self.0.push(Entry {
+            text: hash(text),
+            prompt,
+            at: scene.at,
+            place: scene.place.0,
+            state: State::Waiting,
+            due: false,
+        });
+    }
+
+    /// A line brings this text as a prompt: whether it is a fact already. `in_queue` says that the text may
+    /// still be taken out later.
+    pub(super) fn delivers(&mut self, text: &str, in_queue: bool) -> bool {
+        let text = hash(text);
+        let Some(index) = self.0.iter().position(|entry| entry.text == text) else { return false };
+        let Some(entry) = self.0.get_mut(index) else { return false };
+        let recorded = matches!(entry.state, State::Recorded | State::Leaving);
+        if in_queue && entry.state == State::Waiting {
+            entry.state = State::Delivered;
+        } else {
+            self.0.remove(index);
+        }
+        recorded
+    }
+
+    /// A tool's result was written at this time.
+    pub(super) fn result(&mut self, at: Timestamp) {
+        self.0.iter_mut().filter(|entry| entry.at <= at).for_each(|entry| entry.due = true);
+    }
+
+    fn index_of(&self, text: Option<&str>) -> Option<usize> {
+        let text = hash(text?);
+        self.0.iter().position(|entry| entry.text == text)
+    }
+
+    /// The entry that is taken out first where the text is not given: what a person typed comes before what
+    /// the client put in.
+    fn first(&self) -> Option<usize> {
+        let find = |wanted: fn(&Entry) -> bool| self.0.iter().position(wanted);
+        find(|entry| entry.state == State::Delivered)
+            .or_else(|| find(|entry| entry.prompt.is_some() && entry.waits()))
+            .or_else(|| find(Entry::waits))
+    }
+}
+
+impl Work<'_> {
+    /// Carries out an operation on the queue other than `enqueue`.
+    pub(super) fn queue_operation(
+        &mut self,
+        scene: &Scene<'_>,
+        operation: &str,
+        text: Option<&str>,
+        reason: Option<&str>,
+    ) {
+        let queue = queue(self.carry);
+        match operation {
+            "remove" => {
+                let index = if text.is_some() { queue.index_of(text) } else { queue.first() };
+                let Some(entry) = index.and_then(|index| queue.0.get_mut(index)) else { return };
+                let (before, mine) = (entry.state, entry.prompt.is_some());
+                let delivered = reason.is_none_or(|reason| DELIVERED.contains(&reason));
+                entry.state = match before {
+                    // A client that says why it removes a text writes a line for it.
+                    State::Waiting if reason.is_some() => State::Handed,
+                    _ => State::Leaving,
+                };
+                let entry = entry.clone();
+                if !delivered || before == State::Delivered || !mine {
+                    queue.0.retain(|other| *other != entry);
+                } else if entry.state == State::Leaving && before == State::Waiting {
+                    self.record(scene, &entry);
+                }
+            }
+            "dequeue" => {
+                let index = if text.is_some() { queue.index_of(text) } else { queue.first() };
+                let Some(index) = index else { return };
+                match queue.0.get_mut(index) {
+                    Some(entry) if entry.state == State::Recorded => entry.state = State::Leaving,
+                    _ => {
+                        queue.0.remove(index);
+                    }
+                }
+            }
+            "popAll" | "popOne" => match (queue.index_of(text), operation) {
+                (Some(index), _) => {
+                    queue.0.remove(index);
+                }
+                (None, "popOne") => {
+                    queue.0.pop();
+                }
+                (None, _) => queue.0.retain(|entry| entry.prompt.is_none()),
+            },
+            _ => {}
+        }
+    }
+
+    /// The agent speaks: what was due at its last request is a fact now.
+    pub(super) fn queue_passed(&mut self, scene: &Scene<'_>) {
+        let queue = queue(self.carry);
+        if queue.0.is_empty() {
+            return;
+        }
+        let handed = queue.0.iter().filter(|entry| entry.state == State::Handed);
+        let mut new: Vec<Entry> = handed.cloned().collect();
+        queue.0.retain(|entry| !matches!(entry.state, State::Leaving | State::Handed));
+        let due = |entry: &&mut Entry| entry.due && entry.state == State::Waiting;
+        for entry in queue.0.iter_mut().filter(due).filter(|entry| !entry.is_slash()) {
+            entry.state = State::Recorded;
+            new.push(entry.clone());
+        }
+        new.iter().for_each(|entry| self.record(scene, entry));
+    }
+
+    fn record(&mut self, scene: &Scene<'_>, entry: &Entry) {
+        let Some(prompt) = &entry.prompt else { return };
+        let name = hash(&format!("{} {}", entry.at, entry.text));
+        let id = format!("queue:{}", name.get(..16).unwrap_or(&name));
+        let mut fact = scene.fact(Kind::Prompt, &id, prompt.clone());
+        (fact.at, fact.place) = (entry.at, entry.place);
+        self.facts.push(fact);
+    }
+}
+
+impl Entry {
+    fn waits(&self) -> bool {
+        matches!(self.state, State::Waiting | State::Recorded)
+    }
+
+    /// A command of the client waits for the end of the turn.
+    fn is_slash(&self) -> bool {
+        self.prompt.as_ref().is_some_and(|prompt| prompt.contains_key("tags"))
+    }
+}
+
+fn queue(carry: &mut Carry) -> &mut Queue {
+    &mut carry.claude.queue
+}

@@ -1,0 +1,124 @@
+//! Ends of commands in the background.
+
+use super::script::{Script, time};
+use super::*;
+use serde_json::{Value as Json, json};
+
+fn started(command: &str) -> Script {
+    let input = json!({ "command": command, "description": "run", "run_in_background": true });
+    let noted = json!({ "stdout": "", "stderr": "", "backgroundTaskId": "b1" });
+    Script::new().call("bg", "Bash", input).result("bg", "running with ID: b1", noted)
+}
+
+fn notice(status: &str, summary: &str) -> String {
+    format!(
+        "<task-notification>\n<task-id>b1</task-id>\n<tool-use-id>bg</tool-use-id>\n\
+         <output-file>/tmp/b1.output</output-file>\n<status>{status}</status>\n\
+         <summary>Background command \"run\" {summary}</summary>\n</task-notification>"
+    )
+}
+
+fn notified(text: &str) -> Json {
+    json!({ "message": { "content": text }, "origin": { "kind": "task-notification" } })
+}
+
+#[test]
+fn a_command_in_the_background_ends_when_its_notice_comes() {
+    for (status, summary, outcome, code) in [
+        ("failed", "failed with exit code 101", "failed", Some(101)),
+        ("completed", "completed (exit code 0)", "finished", Some(0)),
+        ("killed", "was stopped", "interrupted", None),
+        ("killed", "was stopped after reaching its background time limit", "timed_out", None),
+        ("completed", "completed", "finished", None),
+    ] {
+        let piece = started("cargo test").line("user", notified(&notice(status, summary))).read();
+        let versions = of_kind(&piece, Kind::Command);
+        assert_eq!(text(&versions[0].value, "outcome"), Some("background"));
+        let last = versions[1];
+        assert_eq!((last.id.as_str(), last.at), ("bg", time(3)), "{summary}");
+        assert_eq!(text(&last.value, "outcome"), Some(outcome), "{summary}");
+        assert_eq!(last.value.field("exit_code"), code.map(Value::Int).as_ref(), "{summary}");
+        assert_eq!(text(&last.value, "command"), Some("cargo test"));
+        assert_eq!(text(&last.value, "output_file"), Some("/tmp/b1.output"));
+        let checks = of_kind(&piece, Kind::Verification);
+        assert_eq!((checks.len(), checks[1].at), (2, time(3)));
+        assert_eq!(of_kind(&piece, Kind::Prompt).len(), 0, "{summary}");
+        assert_eq!(piece.session.unwrap().title, None);
+    }
+}
+
+#[test]
+fn a_notice_that_comes_several_times_ends_the_command_once() {
+    let text = notice("failed", "failed with exit code 3");
+    let queued =
+        json!({ "type": "queued_command", "prompt": text, "commandMode": "task-notification" });
+    let piece = started("make")
+        .line("queue-operation", json!({ "operation": "enqueue", "content": text }))
+        .line(
+            "queue-operation",
+            json!({ "operation": "remove", "content": text, "reason": "absorbed_mid_turn" }),
+        )
+        .line("attachment", json!({ "attachment": queued }))
+        .line("user", notified(&text))
+        .read();
+    let versions = of_kind(&piece, Kind::Command);
+    assert_eq!((versions.len(), versions[1].at), (2, time(3)));
+    assert_eq!(of_kind(&piece, Kind::Prompt).len(), 0);
+}
+
+#[test]
+fn a_note_that_a_command_still_runs_ends_nothing() {
+    let text = "<task-notification>\n<task-id>b1</task-id>\n<summary>Background command \"failed\" is still \
+                running after 5 min</summary>\n</task-notification>";
+    let piece = started("make").line("user", notified(text)).read();
+    assert_eq!(text_of(&piece), [Some("background")]);
+}
+
+#[test]
+fn who_asks_for_a_task_or_stops_it_hears_how_it_ended() {
+    let task = |status: &str, code: Json| {
+        json!({ "retrieval_status": "success", "task": { "task_id": "b1", "task_type": "local_bash",
+                "status": status, "output": "boom", "exitCode": code } })
+    };
+    let ask = |noted: Json| {
+        started("make")
+            .call("t", "TaskOutput", json!({ "task_id": "b1" }))
+            .result("t", "", noted)
+            .read()
+    };
+    assert_eq!(text_of(&ask(task("running", Json::Null))), [Some("background")]);
+    let piece = ask(task("failed", json!(2)));
+    let last = &of_kind(&piece, Kind::Command)[1].value;
+    assert_eq!(
+        (text(last, "outcome"), last.field("exit_code")),
+        (Some("failed"), Some(&Value::Int(2)))
+    );
+    assert_eq!(text(last, "stdout_preview"), Some("boom"));
+
+    let noted = json!({ "shellId": "b1", "status": "completed", "exitCode": 0, "stdout": "fine" });
+    let script = started("make").call("t", "BashOutput", json!({ "bash_id": "b1" }));
+    assert_eq!(
+        text_of(&script.result("t", "", noted).read()),
+        [Some("background"), Some("finished")]
+    );
+    let result = "<retrieval_status>success</retrieval_status>\n\n<task_id>b1</task_id>\n\n\
+                <status>completed</status>\n\n<exit_code>0</exit_code>";
+    let script = started("make").call("t", "TaskOutput", json!({ "task_id": "b1" }));
+    assert_eq!(
+        text_of(&script.result("t", result, Json::Null).read()),
+        [Some("background"), Some("finished")]
+    );
+
+    let noted = json!({ "message": "Successfully stopped task: b1 (make)", "task_id": "b1" });
+    let script = started("make").call("t", "TaskStop", json!({ "task_id": "b1" }));
+    let script = script.result("t", "", noted).line("user", late());
+    assert_eq!(text_of(&script.read()), [Some("background"), Some("interrupted")]);
+}
+
+fn late() -> Json {
+    notified(&notice("killed", "was stopped"))
+}
+
+fn text_of(piece: &Piece) -> Vec<Option<&str>> {
+    of_kind(piece, Kind::Command).iter().map(|fact| text(&fact.value, "outcome")).collect()
+}

@@ -1,0 +1,223 @@
+//! Prompts, and what is none.
+
+use super::script::{Script, answered, time};
+use super::*;
+use serde_json::{Value as Json, json};
+
+fn prompts(piece: &Piece) -> Vec<(String, Timestamp)> {
+    let prompts = of_kind(piece, Kind::Prompt);
+    prompts.iter().map(|fact| (text(&fact.value, "text").unwrap().to_owned(), fact.at)).collect()
+}
+
+fn one(text: &str, seconds: i64) -> Vec<(String, Timestamp)> {
+    vec![(text.to_owned(), time(seconds))]
+}
+
+fn queue(operation: &str, content: Option<&str>) -> Json {
+    json!({ "operation": operation, "content": content, "uuid": null, "cwd": null })
+}
+
+fn queued(prompt: &Json) -> Json {
+    json!({ "attachment": { "type": "queued_command", "prompt": prompt, "commandMode": "prompt" } })
+}
+
+fn works() -> Script {
+    Script::new().call("c", "Bash", json!({ "command": "ls" }))
+}
+
+fn goes_on(script: Script) -> Script {
+    let answer = json!({ "message": answered("c", "ok", false) });
+    let said = json!({ "message": { "role": "assistant", "content": "on it" } });
+    script.line("user", answer).line("assistant", said)
+}
+
+#[test]
+fn a_prompt_typed_while_the_agent_works_is_kept_at_its_own_time() {
+    let text = "never touch the lexer";
+    for prompt in [json!(text), json!([{ "type": "text", "text": text }])] {
+        let piece = works().line("attachment", queued(&prompt)).read();
+        assert_eq!(prompts(&piece), one(text, 2));
+    }
+    let without = json!({ "attachment": { "type": "queued_command", "prompt": text } });
+    assert_eq!(prompts(&works().line("attachment", without).read()), one(text, 2));
+    // Older clients only say that it left the queue.
+    let script = works().line("queue-operation", queue("enqueue", Some(text)));
+    let piece = script.clone().line("queue-operation", queue("remove", None)).read();
+    assert_eq!(prompts(&piece), one(text, 2));
+    assert_eq!(text_of_place(&script), text);
+    // It may wait while the model is asked again.
+    assert_eq!(prompts(&goes_on(script).read()), one(text, 2));
+}
+
+/// The text at the place of the first prompt in the queue.
+fn text_of_place(script: &Script) -> String {
+    let piece = script.clone().line("queue-operation", queue("remove", None)).read();
+    let fact = only(&piece, Kind::Prompt);
+    let line = script.text.get(fact.place as usize..).unwrap().lines().next().unwrap();
+    crate::resolve(line.as_bytes(), "/content").unwrap()
+}
+
+#[test]
+fn a_prompt_that_comes_by_several_lines_is_kept_once() {
+    let text = "use decimal";
+    let enqueued = || works().line("queue-operation", queue("enqueue", Some(text)));
+    let mut removed = queue("remove", Some(text));
+    removed["reason"] = json!("absorbed_mid_turn");
+    let script = enqueued().line("queue-operation", removed.clone());
+    assert_eq!(prompts(&goes_on(script.clone()).read()), one(text, 2));
+    let script = script.line("attachment", queued(&json!(text)));
+    assert_eq!(prompts(&goes_on(script.clone()).read()), one(text, 4));
+    assert_eq!(only(&script.read(), Kind::Prompt).id, "m4");
+    // What it was is known by its line: here a notice.
+    let mut notice = queued(&json!(text));
+    notice["attachment"]["commandMode"] = json!("task-notification");
+    let script = enqueued().line("queue-operation", removed.clone()).line("attachment", notice);
+    assert_eq!(prompts(&goes_on(script).read()), []);
+    // The attachment may come first.
+    let script = enqueued().line("attachment", queued(&json!(text)));
+    let script = script.line("queue-operation", removed);
+    assert_eq!(prompts(&goes_on(script).read()), one(text, 3));
+    // It waits until the turn ends and has a turn of its own.
+    let script = enqueued().line("queue-operation", queue("dequeue", None)).user(text);
+    assert_eq!(prompts(&goes_on(script).read()), one(text, 4));
+    let script = goes_on(enqueued()).line("queue-operation", queue("dequeue", None)).user(text);
+    assert_eq!(prompts(&script.read()), one(text, 2));
+}
+
+#[test]
+fn a_prompt_that_was_taken_back_is_none() {
+    let text = "use decimal";
+    for operation in
+        [queue("popAll", Some(text)), queue("popOne", Some(text)), queue("popAll", None)]
+    {
+        let script = works().line("queue-operation", queue("enqueue", Some(text)));
+        let script = goes_on(script.line("queue-operation", operation));
+        assert_eq!(prompts(&script.read()), []);
+        // What is typed then is a prompt, though it is the same again.
+        assert_eq!(prompts(&script.user(text).read()), one(text, 6));
+    }
+    let shown = "<ide_selection>x</ide_selection>\nuse decimal";
+    let script = works().line("queue-operation", queue("enqueue", Some(shown)));
+    let kept = script.clone().line("queue-operation", queue("remove", Some(shown)));
+    assert_eq!(prompts(&kept.read()), one(text, 2));
+    let script = script.line("queue-operation", queue("popAll", Some(shown)));
+    assert_eq!(prompts(&goes_on(script).read()), []);
+    let mut cleared = queue("remove", Some(text));
+    cleared["reason"] = json!("cleared_on_cancel");
+    let script = works().line("queue-operation", queue("enqueue", Some(text)));
+    assert_eq!(prompts(&goes_on(script.line("queue-operation", cleared)).read()), []);
+}
+
+#[test]
+fn the_same_words_typed_again_are_another_prompt() {
+    let script = works().line("queue-operation", queue("enqueue", Some("go on")));
+    let script = goes_on(script.line("queue-operation", queue("remove", None)));
+    let piece = script.user("go on").read();
+    let times: Vec<_> = prompts(&piece).into_iter().map(|(_, at)| at).collect();
+    assert_eq!(times, [time(2), time(6)]);
+}
+
+#[test]
+fn text_beside_a_tools_result_is_a_prompt() {
+    let mut message = answered("c", "ok", false);
+    let content = message["content"].as_array_mut().unwrap();
+    content.push(json!({ "type": "text", "text": "<system-reminder>x</system-reminder>" }));
+    content.push(json!({ "type": "text", "text": "and the docs too" }));
+    let piece = works().line("user", json!({ "message": message })).read();
+    assert_eq!(prompts(&piece), one("and the docs too", 2));
+    assert_eq!(of_kind(&piece, Kind::Command).len(), 1);
+}
+
+#[test]
+fn the_words_of_a_prompt_are_found_behind_the_editors_context() {
+    let context =
+        "<ide_opened_file>The user opened the file /w/a.toml in the IDE.</ide_opened_file>";
+    let long = "add a code owners file ".repeat(20).trim().to_owned();
+    let block = |text: &str| json!({ "type": "text", "text": text });
+    for content in [
+        json!(format!("{context}\n{long}")),
+        json!([block(context), block(&long)]),
+        json!([block(&format!("{context}{context}")), block("first"), block(&long)]),
+    ] {
+        let script = Script::new().line("user", json!({ "message": { "content": content } }));
+        let piece = script.read();
+        let prompt = only(&piece, Kind::Prompt).value.field("text").unwrap();
+        let shown = forge_store::model::TextRef::from_value(prompt).unwrap();
+        let whole = crate::resolve(script.text.trim().as_bytes(), &shown.pointer).unwrap();
+        assert!(whole.ends_with(&long) && !whole.contains('<'), "{content}: {whole}");
+        assert_eq!(blake3::hash(whole.as_bytes()).as_bytes(), shown.hash.as_bytes());
+        assert!(!piece.session.unwrap().title.unwrap().contains('<'));
+    }
+}
+
+#[test]
+fn the_origin_says_who_spoke() {
+    let line = |text: &str, origin: &str| {
+        let message = json!({ "message": { "content": text }, "origin": { "kind": origin } });
+        Script::new().line("user", message).read()
+    };
+    assert_eq!(prompts(&line("go on", "task-notification")), []);
+    assert_eq!(prompts(&line("go on", "auto-continuation")), []);
+    assert_eq!(prompts(&line("<div> is wrong", "human")), one("<div> is wrong", 1));
+    assert_eq!(prompts(&line("go on", "something-new")), one("go on", 1));
+    let skill = json!({ "message": { "content": "Base directory" }, "sourceToolUseID": "t" });
+    assert_eq!(prompts(&Script::new().line("user", skill).read()), []);
+}
+
+#[test]
+fn a_copy_of_another_sessions_line_is_a_message_and_no_prompt() {
+    let copied = json!({ "sessionId": "first", "message": { "content": "of the first" } });
+    let forked = json!({ "message": { "content": "forked" },
+                         "forkedFrom": { "sessionId": "first", "messageUuid": "m1" } });
+    let script = Script::new().line("user", copied).line("user", forked).user("my own");
+    let reader = Reader::new(Options::default());
+    let piece =
+        reader.of_session("s").read(script.text.as_bytes(), Ending::File, RECORDED_AT).unwrap();
+    assert_eq!(prompts(&piece), one("my own", 3));
+    assert_eq!(of_kind(&piece, Kind::Message).len(), 3);
+    assert_eq!(piece.session.unwrap().title.as_deref(), Some("my own"));
+}
+
+#[test]
+fn what_happened_beside_the_conversation_is_a_notice_or_an_edit_from_outside() {
+    let attachment = |attachment: Json| json!({ "attachment": attachment });
+    let found = json!([{ "uri": "file:///w/a.rs", "diagnostics": [
+        { "message": "unused", "severity": "Warning", "range": { "start": { "line": 4 } } }, null] }]);
+    let answer = |model: &str| json!({ "message": { "model": model, "content": "x" } });
+    let piece = Script::new()
+        .line(
+            "attachment",
+            attachment(
+                json!({ "type": "edited_text_file", "filename": "/w/a.rs", "snippet": "3: x" }),
+            ),
+        )
+        .line("attachment", attachment(json!({ "type": "diagnostics", "files": found })))
+        .line(
+            "attachment",
+            attachment(
+                json!({ "type": "goal_status", "condition": "all tests pass", "met": false }),
+            ),
+        )
+        .line("attachment", attachment(json!({ "type": "something_new" })))
+        .line("pr-link", json!({ "prUrl": "https://h.example/pull/7", "prNumber": 7 }))
+        .line("assistant", answer("model-a"))
+        .line("assistant", answer("<synthetic>"))
+        .line("assistant", answer("model-b"))
+        .read();
+    let code = &only(&piece, Kind::Code).value;
+    assert_eq!((text(code, "tool"), text(code, "path")), (Some("outside"), Some("/w/a.rs")));
+    assert_eq!((text(code, "snippet"), code.field("patch")), (Some("3: x"), None));
+    let notices = of_kind(&piece, Kind::Notice);
+    let shown: Vec<_> = notices
+        .iter()
+        .map(|fact| (text(&fact.value, "type").unwrap(), text(&fact.value, "text").unwrap_or("-")))
+        .collect();
+    let expected = [
+        ("diagnostics", "line 5: Warning: unused"),
+        ("goal", "all tests pass"),
+        ("link", "-"),
+        ("model", "model-b (before: model-a)"),
+    ];
+    assert_eq!(shown, expected);
+    assert_eq!(text(&notices[2].value, "address"), Some("https://h.example/pull/7"));
+}
