@@ -154,6 +154,21 @@ pub(crate) fn elements<'a, T: Deserialize<'a> + Default>(
     })
 }
 
+/// An object that can be read; anything else reads as the empty one. A list would be read as the fields in their order.
+pub(crate) fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
+    let raw = raw.filter(|raw| raw.get().starts_with('{'));
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+}
+
+/// The objects of a list that can be read, each with its place in the list. Any other element is passed over, so that
+/// one bad element does not lose its neighbours.
+pub(crate) fn objects<'a, T: Deserialize<'a>>(list: Option<&'a RawValue>) -> Vec<(usize, T)> {
+    let items: Vec<&RawValue> =
+        list.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let objects = items.into_iter().enumerate().filter(|(_, item)| item.get().starts_with('{'));
+    objects.filter_map(|(at, item)| Some((at, serde_json::from_str(item.get()).ok()?))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,6 +216,17 @@ mod tests {
         // refused.
         let fields: Fields<'_> = serde_json::from_str(r#"{"name":""}"#).unwrap();
         assert_eq!(fields.name, Name(None));
+    }
+
+    #[test]
+    fn a_bad_element_does_not_lose_its_neighbours() {
+        let list = r#"[{"name":"a"},null,3,["b"],{"name":"c"},"d"]"#;
+        let list: &RawValue = serde_json::from_str(list).unwrap();
+        let read: Vec<(usize, Fields<'_>)> = objects(Some(list));
+        let names: Vec<_> = read.iter().map(|(at, it)| (*at, it.name.0.as_deref())).collect();
+        assert_eq!(names, [(0, Some("a")), (4, Some("c"))]);
+        let none: Vec<(usize, Fields<'_>)> = objects(None);
+        assert_eq!(none.len(), 0);
     }
 
     #[test]

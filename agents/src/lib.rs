@@ -2,7 +2,7 @@
 //!
 //! * [`claude_code`]: the JSON lines that Claude Code writes as it works, read piece by piece as the file grows;
 //! * the same reader reads Codex's rollouts and Gemini CLI's recordings ([`claude_code::Dialect`]);
-//! * [`swe_agent`]: the trajectories of SWE-agent, read whole;
+//! * [`trajectory`]: the records of runs that ended, of SWE-agent, mini-swe-agent and OpenHands, read whole;
 //! * [`hook`]: what agents tell their hooks, and how to answer them;
 //! * [`inference`]: what their sentences state, read by rules.
 //!
@@ -13,6 +13,7 @@
 
 pub mod claude_code;
 mod codex;
+mod form;
 mod gemini;
 pub mod hook;
 pub mod inference;
@@ -23,13 +24,14 @@ mod piece;
 #[cfg(test)]
 mod recorded;
 mod shell;
-pub mod swe_agent;
 mod text;
 mod tool_use;
+pub mod trajectory;
 mod unread;
 mod verification;
 mod worktree;
 
+pub use form::{Form, is_document};
 pub use locate::{codex_rollouts, gemini_recordings};
 pub use piece::{CheckpointDraft, Piece, SessionDraft, SkippedLine};
 pub use text::{INLINE_BYTES, resolve, resolve_each};
