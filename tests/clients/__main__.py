@@ -39,7 +39,9 @@ def raise_loopback():
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--forge", type=Path, required=True)
-    parser.add_argument("--keep", action="store_true", help="keep the homes and projects, and say where they are")
+    parser.add_argument(
+        "--keep", action="store_true", help="keep the homes and projects, and say where they are"
+    )
     parser.add_argument("clients", nargs="+", metavar="CLIENT=PROGRAMS")
     given = parser.parse_args()
     if sys.platform == "linux":

@@ -128,7 +128,7 @@ class ClaudeCode(Client):
         self.look_at_background(commands)
 
     def rewrite(self):
-        """Runs it with permissions asked for: the person allows a command for good, which the client writes down."""
+        """Runs it with permissions asked for. What the person allows for good, the client writes down."""
         client = self.start("--permission-prompt-tool", "stdio")
         try:
             self.stand_in.play(
@@ -157,7 +157,9 @@ class ClaudeCode(Client):
             if is_result(line):
                 return asked
             request = line["request"]
-            if request.get("subtype") != "can_use_tool":
+            if request["subtype"] != "can_use_tool":
+                error = {"subtype": "error", "request_id": line["request_id"], "error": "not done here"}
+                client.write_json({"type": "control_response", "response": error})
                 continue
             asked.append(request["input"].get("command") or request["tool_name"])
             answer = self.permission(request["input"])
@@ -192,7 +194,9 @@ def shell(command: str, **more) -> Call:
 
 
 def tool_results(body: dict) -> list[dict]:
-    blocks = [block for message in body["messages"] for block in message["content"] if isinstance(block, dict)]
+    blocks = [
+        block for message in body["messages"] for block in message["content"] if isinstance(block, dict)
+    ]
     return [block for block in blocks if block["type"] == "tool_result"]
 
 

@@ -65,6 +65,9 @@ class Client:
         """Runs the client through the story, with its compactions."""
         raise NotImplementedError
 
+    def more(self):
+        """Runs and checks what only this client has, in sessions of their own."""
+
     def rewrite(self):
         """Has the client write its own settings, so that they are not as forge left them."""
         raise NotImplementedError
@@ -80,6 +83,7 @@ class Client:
             installed = self.settings()
             self.work()
             self.look()
+            self.more()
             self.rewrite()
             self.checks.that("the client writes its settings", self.settings() != installed)
             self.uninstall("uninstalling after the client wrote its settings leaves nothing of forge's", None)
@@ -108,7 +112,7 @@ class Client:
         self.checks.equal(what, left, [])
 
     def settings(self) -> dict[str, bytes]:
-        """The client's files that forge may write, by name. What the client keeps of sessions is not among them."""
+        """The client's files that forge may write, by name, without those of its sessions."""
         found = self.scratch.snapshot()
         return {name: text for name, text in found.items() if self.is_setting(name)}
 
@@ -128,11 +132,12 @@ class Client:
             return
         session = sessions[0]["name"]
         prompts = self.listed(session, "prompt", "prompts")
-        self.checks.equal("the prompts are those that were typed", [one["text"] for one in prompts], self.prompts)
+        self.checks.equal(
+            "the prompts are those that were typed", [one["text"] for one in prompts], self.prompts
+        )
         commands = {one["command"]: one for one in self.listed(session, "command", "commands")}
         self.look_at_commands(commands)
-        changed = [one["path"] or "" for one in self.listed(session, "code", "code")]
-        self.checks.that("the edit is kept", any(path.endswith("calc.py") for path in changed), changed)
+        self.look_at_edit("the edit is kept", session)
         hypotheses = [one["description"] for one in self.listed(session, "hypothesis", "hypotheses")]
         self.checks.equal("the agent's own command recorded in its session", hypotheses, [HYPOTHESIS])
         found = self.compactions_of(session)
@@ -167,6 +172,10 @@ class Client:
         self.checks.that("a command on no list runs", proof.exists(), commands.get(UNLISTED))
         ends = {command: commands.get(command, {}).get("exit_code") for command in (CHECK, UNLISTED)}
         self.checks.equal("commands have their exit codes", ends, {CHECK: 1, UNLISTED: 3})
+
+    def look_at_edit(self, what: str, session: str):
+        changed = [one["path"] or "" for one in self.listed(session, "code", "code")]
+        self.checks.that(what, any(path.endswith("calc.py") for path in changed), changed)
 
     def look_at_background(self, commands: dict[str, dict]):
         end = commands.get(BACKGROUND, {})

@@ -19,6 +19,7 @@ from process import Child
 from protocols import Responses
 from stand_in import Call, Step
 
+CODE_MODEL = "gpt-5.6-sol"
 LIMIT = 100_000
 OVER_LIMIT = 120_000
 PERSONS_SETTINGS = """# Mine
@@ -123,8 +124,40 @@ class Codex(Client):
         super().look_at_commands(commands)
         self.look_at_background(commands)
 
+    def more(self):
+        """Runs a model that writes code which calls its tools."""
+        patch = json.dumps(PATCH.replace("\n-", "\n~").replace("\n+", "\n-").replace("\n~", "\n+"))
+        poll = "await tools.write_stdin({session_id: begun.session_id, chars: '', yield_time_ms: 5000});"
+        server = Server(self)
+        try:
+            settings = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
+            thread = server.start_thread(model=CODE_MODEL, **settings)
+            self.stand_in.play(
+                Step(calls=[code(in_code(CHECK))]),
+                Step(calls=[code(in_code(UNLISTED))]),
+                Step(calls=[code(f"const begun = {in_code(BACKGROUND, yield_time_ms=300)} {poll}")]),
+                Step(calls=[code(f"await tools.apply_patch({patch});")]),
+                Step("That is undone."),
+            )
+            server.say(thread, "Undo it")
+            server.end()
+        finally:
+            server.kill()
+        sessions = self.scratch.forge("session", "list")["sessions"]
+        names = [one["name"] for one in sessions if one["agent_session"] == thread]
+        self.checks.equal("code mode: the work is in one session of the agent", len(names), 1)
+        if not names:
+            return
+        session = names[0]
+        commands = {one["command"]: one for one in self.listed(session, "command", "commands")}
+        ends = {
+            command: commands.get(command, {}).get("exit_code") for command in (CHECK, UNLISTED, BACKGROUND)
+        }
+        self.checks.equal("code mode: commands have their ends", ends, {CHECK: 0, UNLISTED: 3, BACKGROUND: 7})
+        self.look_at_edit("code mode: the edit is kept", session)
+
     def rewrite(self):
-        """Asks for approval of what no rule allows, and has the client add a server to its settings and remove it."""
+        """Runs it with approvals, and has it add a server to its settings and remove it."""
         server = Server(self)
         try:
             thread = server.start_thread(approvalPolicy="untrusted", sandbox="danger-full-access")
@@ -236,6 +269,14 @@ class Server:
 
 def shell(command: str, **more) -> Call:
     return Call("exec_command", {"cmd": command, **more})
+
+
+def code(script: str) -> Call:
+    return Call("exec", script)
+
+
+def in_code(command: str, **more) -> str:
+    return f"await tools.exec_command({json.dumps(shell(command, **more).arguments)});"
 
 
 def wait_for_background(request: str) -> Call:

@@ -2,7 +2,18 @@
 
 import json
 
-from client import ADD_HYPOTHESIS, CHECK, FURTHER, GO_ON, PROMPT, UNLISTED, Client, has_brief, without_comments
+from client import (
+    ADD_HYPOTHESIS,
+    BACKGROUND,
+    CHECK,
+    FURTHER,
+    GO_ON,
+    PROMPT,
+    UNLISTED,
+    Client,
+    has_brief,
+    without_comments,
+)
 from process import run
 from protocols import GenerateContent
 from scratch import FIXED
@@ -52,8 +63,16 @@ class GeminiCli(Client):
         self.stand_in.play(
             Step("I suspect that the rounding is done twice.", [shell(CHECK)]),
             Step(calls=[shell(ADD_HYPOTHESIS)]),
-            Step(calls=[Call("write_file", {"file_path": str(self.scratch.project / "calc.py"), "content": FIXED})]),
+            Step(
+                calls=[
+                    Call("write_file", {"file_path": str(self.scratch.project / "calc.py"), "content": FIXED})
+                ]
+            ),
+            Step(calls=[shell(BACKGROUND, is_background=True)]),
             Step(calls=[shell(UNLISTED)]),
+            Step(calls=[shell("sleep 2")]),
+            # The only place in which the client tells how it ended.
+            Step(calls=[Call("list_background_processes", {})]),
             Step("calc.py is fixed."),
         )
         self.say(PROMPT, "--approval-mode", "yolo")
@@ -79,10 +98,8 @@ class GeminiCli(Client):
         self.checks.that("the brief is in the first request of the next prompt", handed)
 
     def look_at_commands(self, commands):
-        proof = self.scratch.project / "proof.txt"
-        self.checks.that("a command on no list runs", proof.exists(), commands.get(UNLISTED))
-        outcomes = {command: commands.get(command, {}).get("outcome") for command in (CHECK, UNLISTED)}
-        self.checks.equal("commands that fail are not finished", outcomes, {CHECK: "failed", UNLISTED: "failed"})
+        super().look_at_commands(commands)
+        self.look_at_background(commands)
 
     def rewrite(self):
         """Runs it where it asks, which without a terminal is a refusal, and has it write its settings."""
@@ -114,8 +131,8 @@ class GeminiCli(Client):
         self.checks.equal("the person's page is as it was", settings.get(page), before[page])
 
 
-def shell(command: str) -> Call:
-    return Call("run_shell_command", {"command": command, "description": "Run it"})
+def shell(command: str, **more) -> Call:
+    return Call("run_shell_command", {"command": command, "description": "Run it", **more})
 
 
 def tool_answer(body: dict) -> dict:

@@ -5,7 +5,18 @@ import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
-from client import ADD_HYPOTHESIS, CHECK, FURTHER, GO_ON, PROMPT, TYPED, UNLISTED, Client, has_brief, without_comments
+from client import (
+    ADD_HYPOTHESIS,
+    CHECK,
+    FURTHER,
+    GO_ON,
+    PROMPT,
+    TYPED,
+    UNLISTED,
+    Client,
+    has_brief,
+    without_comments,
+)
 from process import Child, Stuck
 from protocols import ChatCompletions
 from scratch import FIXED
@@ -126,7 +137,9 @@ class OpenCode(Client):
         name = "home/.config/opencode/opencode.jsonc"
         wanted = without_comments(before[name])
         wanted["mcp"] = {"other": {"type": "local", "command": ["true"]}}
-        self.checks.equal("the person's settings are whole", without_comments(settings.get(name, b"{}")), wanted)
+        self.checks.equal(
+            "the person's settings are whole", without_comments(settings.get(name, b"{}")), wanted
+        )
         self.checks.that("the person's comments are whole", b"// Mine" in settings.get(name, b""))
         page = "home/.config/opencode/AGENTS.md"
         self.checks.equal("the person's page is as it was", settings.get(page), before[page])

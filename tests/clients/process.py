@@ -1,5 +1,6 @@
 """Child processes with a limit of time, that leave no process of their group."""
 
+import contextlib
 import json
 import os
 import queue
@@ -51,20 +52,16 @@ class Child:
         self._lines.put(None)
 
     def write(self, text: str):
-        try:
+        with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(text.encode())
             self._process.stdin.flush()
-        except BrokenPipeError:
-            pass
 
     def write_json(self, value):
         self.write(json.dumps(value) + "\n")
 
     def close_input(self):
-        try:
+        with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
-        except BrokenPipeError:
-            pass
 
     def next_json(self, wanted, limit: float) -> dict:
         """The next line that is an object for which `wanted` holds; the lines before it are dropped."""
@@ -109,10 +106,8 @@ class Child:
 
     def kill(self):
         """Ends the whole process group."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self._process.wait()
         self._reader.join(5)
         self.close_input()

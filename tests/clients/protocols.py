@@ -2,13 +2,15 @@
 
 import json
 
-from stand_in import ASIDE, OTHER, SUMMARY, TURN, Call, StandIn, Step, plain, stream
+from stand_in import ASIDE, OTHER, SUMMARY, TURN, Call, StandIn, plain, stream
 
 
 class Messages(StandIn):
     """Anthropic's Messages API, as Claude Code calls it."""
 
-    summary = "<analysis>Short.</analysis><summary>1. Request: fix calc.py. 2. Work: calc.py was edited.</summary>"
+    summary = (
+        "<analysis>Short.</analysis><summary>1. Request: fix calc.py. 2. Work: calc.py was edited.</summary>"
+    )
     aside = '{"title": "Fix calc.py", "isNewTopic": true}'
 
     def kind(self, path, body):
@@ -73,9 +75,7 @@ class Responses(StandIn):
         if not path.rstrip("/").endswith("/responses"):
             return OTHER
         last = json.dumps(body.get("input", [])[-1:])
-        if "CONTEXT CHECKPOINT COMPACTION" in last:
-            return SUMMARY
-        return TURN if body.get("tools") else ASIDE
+        return SUMMARY if "CONTEXT CHECKPOINT COMPACTION" in last else TURN
 
     def answer(self, kind, path, body, step, number):
         if kind == OTHER:

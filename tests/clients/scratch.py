@@ -1,7 +1,9 @@
 """A home directory and a project for one client, and what forge knows of them."""
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -18,7 +20,7 @@ TEST = (
 
 
 class Scratch:
-    """A person's home directory and a project in git, with a store of forge in it and nothing else installed."""
+    """A person's home directory and a project in git, and the environment that a client runs in."""
 
     def __init__(self, root: Path, forge: Path, programs: Path):
         self.root = root
@@ -64,6 +66,12 @@ class Scratch:
             subprocess.run(["git", *arguments], cwd=self.project, env=self.env, check=True)
 
     def close(self):
+        """Ends what is still running in this home, whatever its process group."""
+        own = f"HOME={self.home}\0".encode()
+        for environment in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                if own in environment.read_bytes():
+                    os.kill(int(environment.parent.name), signal.SIGKILL)
         self.outside.close()
 
     def run(self, *command: str, limit: float = 60) -> str:

@@ -45,8 +45,8 @@ TURN, SUMMARY, ASIDE, OTHER = "turn", "summary", "aside", "other"
 class StandIn:
     """A server that answers a client's turns with the steps of a script, one a request.
 
-    Requests for a summary of the conversation are answered with `summary`, other requests beside the turns (titles, for
-    example) with `aside`. A subclass knows one provider's protocol.
+    Requests for a summary of the conversation are answered with `summary`, other requests beside the turns, as
+    for a title, with `aside`. A subclass knows one provider's protocol.
     """
 
     summary = "The person wants calc.py fixed. calc.py was edited."
@@ -134,7 +134,9 @@ class Handler(BaseHTTPRequestHandler):
         try:
             body = json.loads(raw)
         except ValueError:
-            body = {"unreadable": self.headers.get("content-encoding") or raw[:200].decode("utf-8", "replace")}
+            body = {
+                "unreadable": self.headers.get("content-encoding") or raw[:200].decode("utf-8", "replace")
+            }
         self.send(*self.server.stand_in.respond(self.path, body))
 
     def send(self, content_type: str, body: bytes):
