@@ -14,10 +14,11 @@ from client import (
     Client,
 )
 from process import Child
-from protocols import Messages
+from protocols import SUB_AGENT_PROMPT, Messages
 from scratch import FIXED
 from stand_in import Call, Step
 
+ASKED = "Have another agent look"
 YEAR = "date +%Y > year.txt"
 PERSONS_RULE = "Bash(date *)"
 PERSONS_SETTINGS = """{
@@ -126,6 +127,35 @@ class ClaudeCode(Client):
     def look_at_commands(self, commands):
         super().look_at_commands(commands)
         self.look_at_background(commands)
+
+    def more(self):
+        """Has it send a sub-agent, which ends in the background: the client then begins a turn of its own."""
+        agent = {"description": "Look", "prompt": SUB_AGENT_PROMPT, "subagent_type": "general-purpose"}
+        self.stand_in.play(
+            Step(calls=[Call("Agent", agent)]),
+            Step("It is on its way."),
+            Step("It has looked."),
+        )
+        self.stand_in.steps_of_sub_agent += [Step(calls=[shell("sleep 2")]), Step("In calc.py.")]
+        client = self.start("--dangerously-skip-permissions")
+        try:
+            say(client, ASKED)
+            thread = client.next_json(is_result, 60)["session_id"]
+            client.next_json(is_result, 60)
+            client.close_input()
+            client.wait(30)
+        finally:
+            client.kill()
+        called = self.scratch.project / ".forge/log/hooks.jsonl"
+        for event in ("SubagentStart", "SubagentStop"):
+            self.checks.that(f"a sub-agent: {event} is called", f'"{event}"' in called.read_text())
+        session = self.session_of("a sub-agent", thread)
+        if session is None:
+            return
+        prompts = [one["text"] for one in self.listed(session, "prompt", "prompts")]
+        self.checks.equal("a sub-agent: what tells of its end is no prompt", prompts, [ASKED])
+        ends = [(one["status"], one["result"]) for one in self.listed(session, "agent", "agents")]
+        self.checks.equal("a sub-agent ends as it ended", ends, [("completed", "In calc.py.")])
 
     def rewrite(self):
         """Runs it with permissions asked for. What the person allows for good, the client writes down."""

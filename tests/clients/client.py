@@ -181,6 +181,13 @@ class Client:
         end = commands.get(BACKGROUND, {})
         self.checks.equal("a background command has its own end", end.get("exit_code"), 7)
 
+    def session_of(self, what: str, thread: str) -> str | None:
+        """The session of forge in which a session of the client is."""
+        sessions = self.scratch.forge("session", "list")["sessions"]
+        names = [one["name"] for one in sessions if one["agent_session"] == thread]
+        self.checks.equal(f"{what}: the work is in one session of the agent", len(names), 1)
+        return names[0] if names else None
+
     def listed(self, session: str, kind: str, field: str) -> list[dict]:
         return self.scratch.forge("--session", session, kind, "list")[field]
 

@@ -143,12 +143,9 @@ class Codex(Client):
             server.end()
         finally:
             server.kill()
-        sessions = self.scratch.forge("session", "list")["sessions"]
-        names = [one["name"] for one in sessions if one["agent_session"] == thread]
-        self.checks.equal("code mode: the work is in one session of the agent", len(names), 1)
-        if not names:
+        session = self.session_of("code mode", thread)
+        if session is None:
             return
-        session = names[0]
         commands = {one["command"]: one for one in self.listed(session, "command", "commands")}
         ends = {
             command: commands.get(command, {}).get("exit_code") for command in (CHECK, UNLISTED, BACKGROUND)

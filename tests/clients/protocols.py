@@ -4,6 +4,8 @@ import json
 
 from stand_in import ASIDE, OTHER, SUMMARY, TURN, Call, StandIn, plain, stream
 
+SUB_AGENT_PROMPT = "Look where the rounding is done"
+
 
 class Messages(StandIn):
     """Anthropic's Messages API, as Claude Code calls it."""
@@ -20,6 +22,9 @@ class Messages(StandIn):
         if "detailed summary" in last and "CRITICAL: Respond with TEXT ONLY" in last:
             return SUMMARY
         return TURN if body.get("tools") else ASIDE
+
+    def is_of_sub_agent(self, body):
+        return SUB_AGENT_PROMPT in json.dumps(body["messages"][0])
 
     def answer(self, kind, path, body, step, number):
         if kind == OTHER:

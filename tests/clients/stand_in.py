@@ -45,7 +45,7 @@ TURN, SUMMARY, ASIDE, OTHER = "turn", "summary", "aside", "other"
 class StandIn:
     """A server that answers a client's turns with the steps of a script, one a request.
 
-    Requests for a summary of the conversation are answered with `summary`, other requests beside the turns, as
+    Requests for a summary of the conversation are answered with `summary`, other requests beside turns, as
     for a title, with `aside`. A subclass knows one provider's protocol.
     """
 
@@ -55,6 +55,7 @@ class StandIn:
     def __init__(self):
         self.requests: list[Request] = []
         self.steps: list[Step | Callable[[Request], Step]] = []
+        self.steps_of_sub_agent: list[Step] = []
         self._lock = threading.Lock()
         self._server = Server(("127.0.0.1", 0), Handler)
         self._server.stand_in = self
@@ -89,7 +90,8 @@ class StandIn:
             self.requests.append(request)
             number = len(self.requests)
             if kind == TURN:
-                step = self.steps.pop(0) if self.steps else Step("Nothing is left to do.")
+                steps = self.steps_of_sub_agent if self.is_of_sub_agent(body) else self.steps
+                step = steps.pop(0) if steps else Step("Nothing is left to do.")
             else:
                 step = Step(self.summary if kind == SUMMARY else self.aside)
         step = step(request) if callable(step) else step
@@ -98,6 +100,10 @@ class StandIn:
     def kind(self, path: str, body: dict) -> str:
         """What a request is for: a turn, a summary, an aside or something else."""
         raise NotImplementedError
+
+    def is_of_sub_agent(self, body: dict) -> bool:
+        """Whether a request is of a sub-agent, whose steps come between those of the agent in no certain order."""
+        return False
 
     def answer(self, kind: str, path: str, body: dict, step: Step, number: int) -> tuple[str, bytes]:
         """The step in the protocol of the provider, as the answer to the request with this number."""
