@@ -7,7 +7,7 @@ CARGO ?= cargo
 # cargo uses all cores by itself.
 .NOTPARALLEL:
 
-.PHONY: help demo test install lint fmt bench instructions fuzz soak sbom deny mcp readme-screen tui-picture clean-cache ready ready-tests build
+.PHONY: help demo test install lint fmt bench instructions fuzz soak sbom deny mcp clients readme-screen tui-picture clean-cache ready ready-tests build
 
 help: ## list the targets
 	@echo "forge: a temporal debugging state store with time travel"
@@ -63,15 +63,19 @@ deny: ready ## check licences, versions and sources of all dependencies (builds 
 mcp: ready ## run the MCP conformance suite and inspector (from npm) against the server
 	@scripts/mcp-conformance
 
+clients: ready ## run the real coding agents (from npm) against stand-ins for their models (CLIENTS=codex only one)
+	@scripts/clients $(CLIENTS)
+
 readme-screen: build ## show in README.md what the binary prints today
 	@scripts/demo --screen
 
 tui-picture: build ## draw docs/tui.svg from the real screen (needs tmux)
 	@scripts/tui-picture
 
-clean-cache: ## remove the cached RocksDB and cargo-deny (the next builds make them again, in 5 to 8 minutes)
+clean-cache: ## remove the cached RocksDB, cargo-deny and agents (the next runs fetch and build them, in 5 to 8 minutes)
 	@scripts/rocksdb --clean
 	@scripts/deny --clean
+	@scripts/clients --clean
 
 # What follows is for the targets above.
 ready:

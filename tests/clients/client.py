@@ -1,0 +1,211 @@
+"""What every client is tried for, and the story it is taken through."""
+
+import json
+
+from process import Stuck
+from stand_in import SUMMARY, TURN, StandIn
+
+PROMPT = "Fix the rounding in calc.py"
+TYPED = "Never touch test_calc.py"
+GO_ON = "Go on with the rest"
+FURTHER = "And now the last part"
+HYPOTHESIS = "halves are rounded before the sum"
+ADD_HYPOTHESIS = f"forge hypothesis add '{HYPOTHESIS}' --id H1"
+CHECK = "python3 -B -m unittest -q"
+UNLISTED = "echo checked > proof.txt; exit 3"
+BACKGROUND = "sleep 1; echo late; exit 7"
+
+
+class Checks:
+    """The results of one client's checks, printed as they come."""
+
+    def __init__(self, client: str):
+        self.client = client
+        self.passed = 0
+        self.failed: list[str] = []
+
+    def that(self, what: str, holds: bool, found=None):
+        """Notes whether `what` holds; `found` is what was there instead."""
+        print(f"  {'ok    ' if holds else 'FAILED'} {what}", flush=True)
+        if holds:
+            self.passed += 1
+            return
+        self.failed.append(what)
+        if found is not None:
+            print(f"         found: {str(found)[:1200]}", flush=True)
+
+    def equal(self, what: str, found, wanted):
+        self.that(what, found == wanted, f"{found!r}, wanted: {wanted!r}")
+
+
+class Client:
+    """A client in its scratch home. A subclass knows how it is set up, run and asked."""
+
+    name: str
+    service: type[StandIn]
+    scope: list[str] = []
+    events: set[str]
+    """The events whose hooks must have been called by the end of the story."""
+    prompts: list[str]
+    """All prompts of the story, in their order."""
+    own_files: tuple[str, ...]
+    """The files that the person has before forge comes, and that installing changes or adds to."""
+    compactions: int
+
+    def __init__(self, scratch, checks: Checks):
+        self.scratch = scratch
+        self.checks = checks
+        self.stand_in = self.service()
+
+    def furnish(self):
+        """Writes the settings that a person has, and completes the environment."""
+        raise NotImplementedError
+
+    def work(self):
+        """Runs the client through the story, with its compactions."""
+        raise NotImplementedError
+
+    def more(self):
+        """Runs and checks what only this client has, in sessions of their own."""
+
+    def rewrite(self):
+        """Has the client write its own settings, so that they are not as forge left them."""
+        raise NotImplementedError
+
+    def test(self):
+        try:
+            self.furnish()
+            self.scratch.run("forge", "init")
+            before = self.settings()
+            self.install(before)
+            self.uninstall("uninstalling at once leaves every file as it was", before)
+            self.install(None)
+            installed = self.settings()
+            self.work()
+            self.look()
+            self.more()
+            self.rewrite()
+            self.checks.that("the client writes its settings", self.settings() != installed)
+            self.uninstall("uninstalling after the client wrote its settings leaves nothing of forge's", None)
+            self.after_rewrite(before)
+            self.checks.equal("nothing is asked of any other host", self.scratch.outside.asked, [])
+        except Stuck as stuck:
+            self.checks.that("the client comes to its end", False, stuck)
+        finally:
+            self.stand_in.close()
+            lines = [json.dumps([one.kind, one.path, one.body]) + "\n" for one in self.stand_in.requests]
+            (self.scratch.root / "requests.jsonl").write_text("".join(lines))
+
+    def install(self, before):
+        self.scratch.run("forge", "hooks", "install", self.name, *self.scope, "--yes")
+        if before is not None:
+            self.checks.that("installing changes the client's files", self.settings() != before)
+
+    def uninstall(self, what: str, before):
+        self.scratch.run("forge", "hooks", "uninstall", self.name, *self.scope)
+        after = self.settings()
+        if before is not None:
+            changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+            self.checks.equal(what, changed, [])
+            return
+        left = [name for name, text in after.items() if b"forge" in text.lower() or "forge" in name]
+        self.checks.equal(what, left, [])
+
+    def settings(self) -> dict[str, bytes]:
+        """The client's files that forge may write, by name, without those of its sessions."""
+        found = self.scratch.snapshot()
+        return {name: text for name, text in found.items() if self.is_setting(name)}
+
+    def is_setting(self, name: str) -> bool:
+        raise NotImplementedError
+
+    def after_rewrite(self, before):
+        """Holds the settings that the client rewrote against those that the person had."""
+        raise NotImplementedError
+
+    def look(self):
+        """Checks what forge has of the story."""
+        self.look_at_hooks()
+        sessions = [one for one in self.scratch.forge("session", "list")["sessions"] if one["agent"]]
+        self.checks.equal("the work is in one session of the agent", len(sessions), 1)
+        if not sessions:
+            return
+        session = sessions[0]["name"]
+        prompts = self.listed(session, "prompt", "prompts")
+        self.checks.equal(
+            "the prompts are those that were typed", [one["text"] for one in prompts], self.prompts
+        )
+        commands = {one["command"]: one for one in self.listed(session, "command", "commands")}
+        self.look_at_commands(commands)
+        self.look_at_edit("the edit is kept", session)
+        hypotheses = [one["description"] for one in self.listed(session, "hypothesis", "hypotheses")]
+        self.checks.equal("the agent's own command recorded in its session", hypotheses, [HYPOTHESIS])
+        found = self.compactions_of(session)
+        self.checks.equal("each compaction is one checkpoint", len(found), self.compactions)
+        phases = {one["phase"] for one in found}
+        self.checks.that("each compaction is known to be done", phases <= {"done", "recorded"}, phases)
+        self.checks.that("each compaction was handed back", all(one["handed_at"] for one in found), found)
+
+    def look_at_brief(self, what: str, count: int):
+        """Checks that the client has had `count` summaries made, and the brief is in its next request."""
+        requests = self.stand_in.requests
+        summaries = [at for at, request in enumerate(requests) if request.kind == SUMMARY]
+        self.checks.equal(f"{what} is real", len(summaries), count)
+        if len(summaries) != count:
+            return
+        if count == 1:
+            early = [request for request in requests[: summaries[0]] if has_brief(request)]
+            self.checks.equal(f"{what}: nothing is handed back before it", len(early), 0)
+        after = [request for request in requests[summaries[-1] + 1 :] if request.kind == TURN]
+        self.checks.that(f"{what}: the brief is in the next request", bool(after) and has_brief(after[0]))
+
+    def look_at_hooks(self):
+        path = self.scratch.project / ".forge/log/hooks.jsonl"
+        calls = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        missing = sorted(self.events - {call["event"] for call in calls})
+        self.checks.equal("every hook was called", missing, [])
+        failed = [call for call in calls if call["outcome"] == "failed"]
+        self.checks.equal("no hook failed", failed, [])
+
+    def look_at_commands(self, commands: dict[str, dict]):
+        proof = self.scratch.project / "proof.txt"
+        self.checks.that("a command on no list runs", proof.exists(), commands.get(UNLISTED))
+        ends = {command: commands.get(command, {}).get("exit_code") for command in (CHECK, UNLISTED)}
+        self.checks.equal("commands have their exit codes", ends, {CHECK: 1, UNLISTED: 3})
+
+    def look_at_edit(self, what: str, session: str):
+        changed = [one["path"] or "" for one in self.listed(session, "code", "code")]
+        self.checks.that(what, any(path.endswith("calc.py") for path in changed), changed)
+
+    def look_at_background(self, commands: dict[str, dict]):
+        end = commands.get(BACKGROUND, {})
+        self.checks.equal("a background command has its own end", end.get("exit_code"), 7)
+
+    def session_of(self, what: str, thread: str) -> str | None:
+        """The session of forge in which a session of the client is."""
+        sessions = self.scratch.forge("session", "list")["sessions"]
+        names = [one["name"] for one in sessions if one["agent_session"] == thread]
+        self.checks.equal(f"{what}: the work is in one session of the agent", len(names), 1)
+        return names[0] if names else None
+
+    def listed(self, session: str, kind: str, field: str) -> list[dict]:
+        return self.scratch.forge("--session", session, kind, "list")[field]
+
+    def compactions_of(self, session: str) -> list[dict]:
+        return self.listed(session, "compaction", "compactions")
+
+    def compactions_so_far(self) -> list[dict]:
+        """The compactions of the agent's only session."""
+        sessions = [one["name"] for one in self.scratch.forge("session", "list")["sessions"] if one["agent"]]
+        return self.compactions_of(sessions[0]) if sessions else []
+
+
+def has_brief(request) -> bool:
+    """Whether a request hands the hypothesis over otherwise than by the command that recorded it."""
+    return HYPOTHESIS in request.text.replace(ADD_HYPOTHESIS, "")
+
+
+def without_comments(text: bytes) -> dict:
+    """The settings of a file in which a comment has a line of its own."""
+    lines = text.decode().splitlines()
+    return json.loads("\n".join(line for line in lines if not line.strip().startswith("//")))

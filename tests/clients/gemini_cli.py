@@ -1,0 +1,151 @@
+"""Gemini CLI, run once for each prompt, since it has no conversation on a pipe."""
+
+import json
+
+from client import (
+    ADD_HYPOTHESIS,
+    BACKGROUND,
+    CHECK,
+    FURTHER,
+    GO_ON,
+    PROMPT,
+    UNLISTED,
+    Client,
+    has_brief,
+    without_comments,
+)
+from process import run
+from protocols import GenerateContent
+from scratch import FIXED
+from stand_in import SUMMARY, Call, Step
+
+PERSONS_SETTINGS = """{
+  // Mine
+  "security": {"auth": {"selectedType": "gemini-api-key"}},
+  "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+  "privacy": {"usageStatisticsEnabled": false}
+}
+"""
+# More than half of the window of its models.
+OVER_LIMIT = 700_000
+
+
+class GeminiCli(Client):
+    name = "gemini"
+    service = GenerateContent
+    events = {"SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "PreCompress", "SessionEnd"}
+    prompts = [PROMPT, GO_ON, FURTHER]
+    compactions = 1
+
+    def furnish(self):
+        self.scratch.env.update(
+            GOOGLE_GEMINI_BASE_URL=self.stand_in.address,
+            GEMINI_API_KEY="none",
+            GEMINI_CLI_TRUST_WORKSPACE="true",
+        )
+        folder = self.scratch.home / ".gemini"
+        folder.mkdir()
+        (folder / "settings.json").write_text(PERSONS_SETTINGS)
+        (folder / "GEMINI.md").write_text("# Mine\n\nShort answers.\n")
+
+    def is_setting(self, name):
+        if name in ("home/.gemini/settings.json", "home/.gemini/GEMINI.md", "project/GEMINI.md"):
+            return True
+        return name.startswith(("home/.gemini/policies/", "project/.gemini/"))
+
+    def say(self, text: str, *options: str):
+        command = ["gemini", "-p", text, "-o", "stream-json", *options]
+        scratch = self.scratch
+        code, _ = run(command, env=scratch.env, cwd=scratch.project, limit=90, log=scratch.log)
+        self.checks.equal(f"'{text}' comes to its end", code, 0)
+
+    def work(self):
+        self.stand_in.play(
+            Step("I suspect that the rounding is done twice.", [shell(CHECK)]),
+            Step(calls=[shell(ADD_HYPOTHESIS)]),
+            Step(
+                calls=[
+                    Call("write_file", {"file_path": str(self.scratch.project / "calc.py"), "content": FIXED})
+                ]
+            ),
+            Step(calls=[shell(BACKGROUND, is_background=True)]),
+            Step(calls=[shell(UNLISTED)]),
+            Step(calls=[shell("sleep 2")]),
+            # The only place in which the client tells how it ended.
+            Step(calls=[Call("list_background_processes", {})]),
+            Step("calc.py is fixed."),
+        )
+        self.add_precompress()
+        self.say(PROMPT, "--approval-mode", "yolo")
+        # PreCompress was called before each of these requests.
+        found = self.compactions_so_far()
+        self.checks.equal("where nothing was compacted there is no compaction", len(found), 0)
+        self.stand_in.play(
+            Step("The next part.", [shell("true")], tokens=OVER_LIMIT),
+            Step("More of it.", [shell("pwd")]),
+            Step("That part is done."),
+        )
+        self.say(GO_ON, "--approval-mode", "yolo", "--resume", "latest")
+        requests = self.stand_in.requests
+        # It has a summary made, and then looked over once more.
+        summaries = [at for at, request in enumerate(requests) if request.kind == SUMMARY]
+        self.checks.equal("the compaction by the number of tokens is real", len(summaries), 2)
+        early = [request for request in requests[: (summaries or [None])[0]] if has_brief(request)]
+        self.checks.equal("nothing is handed back before it", len(early), 0)
+        # The first hook after it that takes a text for the model is that of a tool.
+        after = [has_brief(request) for request in requests[summaries[-1] + 1 :]] if summaries else []
+        self.checks.equal("the brief is in the request after the next tool", after, [False, True])
+        self.stand_in.play(Step("All is done."))
+        self.say(FURTHER, "--approval-mode", "yolo", "--resume", "latest")
+
+    def add_precompress(self):
+        """Adds the hook that an earlier forge installed: the client calls it before every request of the model."""
+        path = self.scratch.home / ".gemini/settings.json"
+        text = path.read_text()
+        if "PreCompress" not in text:
+            command = f"{self.scratch.root}/bin/forge hook gemini PreCompress"
+            hook = {"hooks": [{"type": "command", "command": command, "timeout": 20000}]}
+            path.write_text(text.replace('"hooks": {', f'"hooks": {{"PreCompress": [{json.dumps(hook)}],', 1))
+
+    def look_at_commands(self, commands):
+        super().look_at_commands(commands)
+        self.look_at_background(commands)
+
+    def rewrite(self):
+        """Runs it where it asks, which without a terminal is a refusal, and has it write its settings."""
+        self.stand_in.play(
+            Step(calls=[Call("mcp_forge_brief", {})]),
+            Step(calls=[shell("forge status")]),
+            Step(calls=[shell("date +%Y > year.txt")]),
+            Step("Asked and answered."),
+        )
+        before = len(self.stand_in.turns)
+        self.say("What is known?", "--approval-mode", "default")
+        answers = [tool_answer(request.body) for request in self.stand_in.turns[before + 1 :]]
+        brief, status, date = [*answers, {}, {}, {}][:3]
+        self.checks.that("forge's tools are not asked about", "output" in brief, brief)
+        self.checks.that("forge's commands are not asked about", "output" in status, status)
+        self.checks.that("what is on no list is asked about", "denied by policy" in str(date), date)
+        offered = json.dumps(self.stand_in.turns[before].body["tools"])
+        self.checks.that("what goes back is asked about", "mcp_forge_restore" not in offered)
+        self.scratch.run("gemini", "mcp", "add", "--scope", "user", "other", "true")
+        self.scratch.run("gemini", "mcp", "remove", "--scope", "user", "other")
+
+    def after_rewrite(self, before):
+        settings = self.settings()
+        name = "home/.gemini/settings.json"
+        found = without_comments(settings.get(name, b"{}"))
+        self.checks.equal("the person's settings are whole", found, without_comments(before[name]))
+        self.checks.that("the person's comments are whole", b"// Mine" in settings.get(name, b""))
+        page = "home/.gemini/GEMINI.md"
+        self.checks.equal("the person's page is as it was", settings.get(page), before[page])
+
+
+def shell(command: str, **more) -> Call:
+    return Call("run_shell_command", {"command": command, "description": "Run it", **more})
+
+
+def tool_answer(body: dict) -> dict:
+    """What the client says that the tool of the last step answered: an output or an error."""
+    parts = body["contents"][-1]["parts"]
+    return next((part["functionResponse"]["response"] for part in parts if "functionResponse" in part), {})

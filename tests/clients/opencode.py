@@ -1,0 +1,184 @@
+"""OpenCode, run as its server with HTTP."""
+
+import json
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+
+from client import (
+    ADD_HYPOTHESIS,
+    CHECK,
+    FURTHER,
+    GO_ON,
+    PROMPT,
+    TYPED,
+    UNLISTED,
+    Client,
+    has_brief,
+    without_comments,
+)
+from process import Child, Stuck
+from protocols import ChatCompletions
+from scratch import FIXED
+from stand_in import SUMMARY, TURN, Call, Step
+
+OVER_LIMIT = 99_500
+LAST = "Is anything left?"
+PERSONS_SETTINGS = """{
+  "$schema": "https://opencode.ai/config.json",
+  // Mine
+  "autoupdate": false,
+  "share": "disabled",
+  "model": "stand-in/model",
+  "provider": {
+    "stand-in": {
+      "npm": "@ai-sdk/openai-compatible",
+      "options": {"baseURL": "%s/v1", "apiKey": "none"},
+      "models": {"model": {"limit": {"context": 100000, "output": 1000}}}
+    }
+  }
+}
+"""
+
+
+class OpenCode(Client):
+    name = "opencode"
+    service = ChatCompletions
+    events = {
+        "session.created",
+        "chat.message",
+        "tool.execute.after",
+        "chat.system.transform",
+        "session.compacting",
+        "session.compacted",
+        "session.idle",
+    }
+    prompts = [PROMPT, TYPED, GO_ON, FURTHER, LAST]
+    compactions = 2
+
+    def furnish(self):
+        self.scratch.env.update(
+            OPENCODE_DISABLE_AUTOUPDATE="1",
+            OPENCODE_DISABLE_MODELS_FETCH="1",
+            OPENCODE_DISABLE_LSP_DOWNLOAD="1",
+            OPENCODE_DISABLE_DEFAULT_PLUGINS="1",
+            # Beside a plugin it installs a package of its own, which forge's does not need.
+            npm_config_offline="true",
+        )
+        folder = self.scratch.home / ".config/opencode"
+        folder.mkdir(parents=True)
+        (folder / "opencode.jsonc").write_text(PERSONS_SETTINGS % self.stand_in.address)
+        (folder / "AGENTS.md").write_text("# Mine\n\nShort answers.\n")
+
+    def is_setting(self, name):
+        ours = name.startswith(("home/.config/opencode/", "project/.opencode/", "project/opencode.json"))
+        return ours and not name.endswith(".gitignore") or name == "project/AGENTS.md"
+
+    def work(self):
+        server = Server(self)
+        try:
+            session = server.ask("POST", "/session", {})["id"]
+            self.first_turn(server, session)
+            self.compacted_by_tokens(server, session)
+            self.compacted_by_command(server, session)
+        finally:
+            server.kill()
+
+    def first_turn(self, server, session):
+        path = str(self.scratch.project / "calc.py")
+        self.stand_in.play(
+            Step("I suspect that the rounding is done twice.", [shell(CHECK)]),
+            Step(calls=[shell(ADD_HYPOTHESIS)]),
+            Step(calls=[Call("read", {"filePath": path})]),
+            Step(calls=[Call("write", {"filePath": path, "content": FIXED})]),
+            Step(calls=[shell(UNLISTED)]),
+            Step(calls=[shell("touch started; sleep 2")]),
+            Step("calc.py is fixed."),
+        )
+        with ThreadPoolExecutor() as pool:
+            turn = pool.submit(server.say, session, PROMPT)
+            self.scratch.wait_for("started")
+            server.say_later(session, TYPED)
+            turn.result()
+
+    def compacted_by_tokens(self, server, session):
+        self.stand_in.play(
+            Step("The next part.", [shell("true")], tokens=OVER_LIMIT),
+            Step("More of it.", [shell("pwd")]),
+            Step("That part is done."),
+            Step("All is done."),
+        )
+        server.say(session, GO_ON)
+        server.say(session, FURTHER)
+        self.look_at_brief("a compaction by the number of tokens", 1)
+        self.look_at_every_brief("a compaction by the number of tokens", 3)
+
+    def compacted_by_command(self, server, session):
+        server.ask("POST", f"/session/{session}/summarize", {"providerID": "stand-in", "modelID": "model"})
+        self.stand_in.play(Step("More of it.", [shell("pwd")]), Step("That is all."))
+        server.say(session, LAST)
+        self.look_at_brief("a compaction by command", 2)
+        self.look_at_every_brief("a compaction by command", 2)
+
+    def look_at_every_brief(self, what: str, count: int):
+        """Checks the requests after the last compaction: its system prompt is made for each of them."""
+        requests = self.stand_in.requests
+        summaries = [at for at, request in enumerate(requests) if request.kind == SUMMARY]
+        after = requests[summaries[-1] + 1 :] if summaries else []
+        handed = [has_brief(request) for request in after if request.kind == TURN]
+        self.checks.equal(f"{what}: the brief is in every request after it", handed, [True] * count)
+
+    def rewrite(self):
+        """Has the client write its settings: it adds a server, which its command line cannot remove again."""
+        self.scratch.run("opencode", "mcp", "add", "other", "--", "true")
+
+    def after_rewrite(self, before):
+        settings = self.settings()
+        name = "home/.config/opencode/opencode.jsonc"
+        wanted = without_comments(before[name])
+        wanted["mcp"] = {"other": {"type": "local", "command": ["true"]}}
+        self.checks.equal(
+            "the person's settings are whole", without_comments(settings.get(name, b"{}")), wanted
+        )
+        self.checks.that("the person's comments are whole", b"// Mine" in settings.get(name, b""))
+        page = "home/.config/opencode/AGENTS.md"
+        self.checks.equal("the person's page is as it was", settings.get(page), before[page])
+
+
+class Server:
+    """The client's server, spoken to with HTTP."""
+
+    def __init__(self, client: Client):
+        scratch = client.scratch
+        command = ["opencode", "serve", "--port", "0", "--print-logs"]
+        self._child = Child(command, env=scratch.env, cwd=scratch.project, log=scratch.log)
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        line = ""
+        while "listening on http" not in line:
+            line = self._child.next_line(60)
+        self._address = line.split()[-1]
+
+    def ask(self, method: str, path: str, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"content-type": "application/json"}
+        request = urllib.request.Request(self._address + path, data, headers, method=method)
+        try:
+            with self._opener.open(request, timeout=60) as answer:
+                text = answer.read()
+        except (TimeoutError, urllib.error.URLError) as error:
+            raise Stuck(f"opencode did not answer {method} {path}: {error}") from None
+        return json.loads(text) if text else None
+
+    def say(self, session: str, text: str):
+        self.ask("POST", f"/session/{session}/message", {"parts": [{"type": "text", "text": text}]})
+
+    def say_later(self, session: str, text: str):
+        """Types a prompt without waiting for the answer."""
+        self.ask("POST", f"/session/{session}/prompt_async", {"parts": [{"type": "text", "text": text}]})
+
+    def kill(self):
+        self._child.kill()
+
+
+def shell(command: str) -> Call:
+    return Call("bash", {"command": command, "description": "Run it"})
