@@ -1,7 +1,7 @@
 //! Commands that ran, whichever agent ran them: the facts of one, and the commit it may have made.
 
 use super::scene::{Scene, Work, fields};
-use crate::verification::Verification;
+use crate::verification::{Ended, Verification};
 use forge_store::model::{Kind, Map, Value};
 use std::ops::Range;
 
@@ -19,14 +19,16 @@ pub(crate) struct Ran<'a> {
     pub(crate) more: Map,
     /// What it printed, as far as that is known.
     pub(crate) output: &'a str,
-    /// The check that it was, if it was one.
+    /// The checks in it, if there are any.
     pub(crate) verification: Option<&'a Verification>,
     /// Whether its output may tell of a commit.
     pub(crate) commits: bool,
 }
 
 impl Work<'_> {
-    /// Tells of a command, of the check it was, and of the commit it made.
+    /// Tells of a command, of each check in it, and of the commit it made.
+    ///
+    /// The first check has the id of the call, the others have their number after it: `CALL/2`.
     pub(crate) fn ran(&mut self, scene: &Scene<'_>, id: &str, ran: Ran<'_>) {
         let common = fields([
             ("command", ran.command),
@@ -34,19 +36,21 @@ impl Work<'_> {
             ("exit_code", ran.exit_code.into()),
             ("agent", scene.agent.clone().into()),
         ]);
+        let ended = Ended { outcome: ran.outcome, exit_code: ran.exit_code, output: ran.output };
+        let checks = ran.verification.map(|verification| verification.outcomes(&ended));
+        let directory = ran.more.get("working_dir").and_then(Value::as_text).map(str::to_owned);
         let mut value = ran.more;
         value.extend(common.clone());
         value.insert("outcome".to_owned(), ran.outcome.into());
         self.facts.push(scene.fact(Kind::Command, id, value));
-        if let Some(verification) = ran.verification {
-            let status = match ran.outcome {
-                REFUSED => "skipped",
-                _ => verification.status(ran.exit_code, ran.output),
+        for check in checks.unwrap_or_default() {
+            let mut value = common.clone();
+            value.extend(fields(check.fields(directory.as_deref())));
+            let id = match check.number {
+                0 => id.to_owned(),
+                number => format!("{id}/{}", number + 1),
             };
-            let mut value = common;
-            value.extend(fields(verification.fields()));
-            value.insert("status".to_owned(), status.into());
-            self.facts.push(scene.fact(Kind::Verification, id, value));
+            self.facts.push(scene.fact(Kind::Verification, &id, value));
         }
         if ran.commits {
             self.commit(scene, id, ran.output);

@@ -1,7 +1,10 @@
 //! Command lines, as far as one must read them to know which programs they run.
 //!
-//! Not a shell: quotes, escapes, here-documents, substitutions and groups are recognised so that what stands inside
-//! them is not taken for a command; nothing is expanded.
+//! This is no shell: quotes, escapes, here-documents and substitutions are recognised so that their contents are not
+//! taken for commands; nothing is expanded. [`split`] gives the programs in a flat list, [`tree::read`] with the
+//! lists, pipes, groups and conditions they are part of.
+
+pub(crate) mod tree;
 
 /// What follows a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +28,68 @@ pub(crate) struct Simple {
     pub(crate) joint: Joint,
 }
 
+/// A word of a command line, without its quotes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Word {
+    pub(crate) text: String,
+    /// Whether a part of it was quoted or escaped, so that it is no keyword.
+    pub(crate) quoted: bool,
+    /// Whether a shell would expand a variable or a substitution in it.
+    pub(crate) expands: bool,
+}
+
+/// What a command line is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Token {
+    Word(Word),
+    /// Its output goes into a file.
+    Redirected,
+    /// `|`
+    Pipe,
+    /// `&&`
+    And,
+    /// `||`
+    Or,
+    /// `;` or a new line
+    End,
+    /// `&`
+    Background,
+    /// `(`
+    Open,
+    /// `)`
+    Close,
+}
+
 /// The programs of a command line, in order.
 pub(crate) fn split(line: &str) -> Vec<Simple> {
+    let mut done: Vec<Simple> = Vec::new();
+    let mut words: Vec<String> = Vec::new();
+    for token in tokens(line) {
+        let joint = match token {
+            Token::Word(word) => {
+                let bracket = matches!(word.text.as_str(), "{" | "}" | "!");
+                if !words.is_empty() || !(bracket || is_assignment(&word.text)) {
+                    words.push(word.text);
+                }
+                continue;
+            }
+            // A group ends as the last command in it does.
+            Token::Redirected | Token::Open | Token::Close => continue,
+            Token::Pipe => Joint::Pipe,
+            Token::And => Joint::And,
+            Token::Or | Token::End | Token::Background => Joint::Other,
+        };
+        if !words.is_empty() {
+            done.push(Simple { words: std::mem::take(&mut words), joint });
+        }
+    }
+    if let Some(last) = done.last_mut() {
+        last.joint = Joint::End;
+    }
+    done
+}
+
+fn tokens(line: &str) -> Vec<Token> {
     let mut parser = Parser { rest: line, ..Parser::default() };
     parser.run();
     parser.done
@@ -35,9 +98,8 @@ pub(crate) fn split(line: &str) -> Vec<Simple> {
 #[derive(Default)]
 struct Parser<'a> {
     rest: &'a str,
-    done: Vec<Simple>,
-    words: Vec<String>,
-    word: Option<String>,
+    done: Vec<Token>,
+    word: Option<Word>,
     /// The next word is the target of a redirection.
     redirected: bool,
     /// Words that end the here-documents begun on this line.
@@ -68,7 +130,15 @@ impl<'a> Parser<'a> {
     }
 
     fn push(&mut self, character: char) {
-        self.word.get_or_insert_default().push(character);
+        self.word.get_or_insert_default().text.push(character);
+    }
+
+    fn quotes(&mut self) {
+        self.word.get_or_insert_default().quoted = true;
+    }
+
+    fn expands(&mut self) {
+        self.word.get_or_insert_default().expands = true;
     }
 
     fn run(&mut self) {
@@ -76,45 +146,54 @@ impl<'a> Parser<'a> {
             match character {
                 '\\' => match self.take() {
                     Some('\n') | None => {}
-                    Some(escaped) => self.push(escaped),
+                    Some(escaped) => {
+                        self.quotes();
+                        self.push(escaped);
+                    }
                 },
                 '\'' => self.quoted('\''),
                 '"' => self.quoted('"'),
                 '`' => self.quoted('`'),
-                '$' if self.opens() => {
-                    self.push('$');
-                    self.substitution();
-                }
+                '$' => self.dollar(),
                 '#' if self.word.is_none() => {
                     self.rest = self.rest.find('\n').map_or("", |end| &self.rest[end..]);
                 }
                 '\n' => {
-                    self.joint(Joint::Other);
+                    self.operator(Token::End);
                     self.skip_heredocs();
                 }
                 '<' | '>' => self.redirection(character),
-                '|' if self.eat("|") => self.joint(Joint::Other),
+                '|' if self.eat("|") => self.operator(Token::Or),
                 '|' => {
                     self.eat("&");
-                    self.joint(Joint::Pipe);
+                    self.operator(Token::Pipe);
                 }
-                '&' if self.eat("&") => self.joint(Joint::And),
+                '&' if self.eat("&") => self.operator(Token::And),
                 '&' if self.rest.starts_with('>') => {}
-                '&' | ';' => self.joint(Joint::Other),
-                // A group ends as the last command in it does.
-                '(' | ')' => self.end_word(),
+                '&' => self.operator(Token::Background),
+                ';' => self.operator(Token::End),
+                '(' => self.operator(Token::Open),
+                ')' => self.operator(Token::Close),
                 blank if blank.is_whitespace() => self.end_word(),
                 other => self.push(other),
             }
         }
-        self.joint(Joint::End);
-        if let Some(last) = self.done.last_mut() {
-            last.joint = Joint::End;
+        self.operator(Token::End);
+    }
+
+    fn dollar(&mut self) {
+        self.expands();
+        self.push('$');
+        if self.opens() {
+            self.substitution();
         }
     }
 
     fn quoted(&mut self, quote: char) {
-        self.word.get_or_insert_default();
+        self.quotes();
+        if quote == '`' {
+            self.expands();
+        }
         while let Some(character) = self.take() {
             match character {
                 end if end == quote => return,
@@ -122,10 +201,7 @@ impl<'a> Parser<'a> {
                     Some('\n') | None => {}
                     Some(escaped) => self.push(escaped),
                 },
-                '$' if quote == '"' && self.opens() => {
-                    self.push('$');
-                    self.substitution();
-                }
+                '$' if quote == '"' => self.dollar(),
                 other => self.push(other),
             }
         }
@@ -167,12 +243,15 @@ impl<'a> Parser<'a> {
     fn copy_up_to(&mut self, rest: &'a str) {
         let read = self.rest.len() - rest.len();
         let text = self.rest.get(..read).unwrap_or_default();
-        self.word.get_or_insert_default().push_str(text);
+        self.word.get_or_insert_default().text.push_str(text);
         self.rest = rest;
     }
 
     fn redirection(&mut self, direction: char) {
-        if self.word.as_ref().is_some_and(|word| word.chars().all(|c| c.is_ascii_digit())) {
+        let number =
+            self.word.as_ref().filter(|word| word.text.bytes().all(|b| b.is_ascii_digit()));
+        let stdout = direction == '>' && number.is_none_or(|number| number.text == "1");
+        if number.is_some() {
             self.word = None;
         }
         self.end_word();
@@ -188,6 +267,9 @@ impl<'a> Parser<'a> {
                 self.redirected = !self.rest.starts_with('(');
                 return;
             }
+        }
+        if stdout {
+            self.done.push(Token::Redirected);
         }
         self.redirected = true;
     }
@@ -215,27 +297,19 @@ impl<'a> Parser<'a> {
 
     fn end_word(&mut self) {
         let Some(word) = self.word.take() else { return };
-        if std::mem::take(&mut self.redirected) {
-            return;
-        }
-        let assignment = self.words.is_empty() && is_assignment(&word);
-        let bracket = self.words.is_empty() && matches!(word.as_str(), "{" | "}" | "!");
-        if !assignment && !bracket {
-            self.words.push(word);
+        if !std::mem::take(&mut self.redirected) {
+            self.done.push(Token::Word(word));
         }
     }
 
-    fn joint(&mut self, joint: Joint) {
+    fn operator(&mut self, operator: Token) {
         self.end_word();
         self.redirected = false;
-        if self.words.is_empty() {
-            return;
-        }
-        self.done.push(Simple { words: std::mem::take(&mut self.words), joint });
+        self.done.push(operator);
     }
 }
 
-fn is_assignment(word: &str) -> bool {
+pub(crate) fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty()
             && !name.starts_with(|c: char| c.is_ascii_digit())

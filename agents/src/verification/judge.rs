@@ -1,0 +1,279 @@
+//! How the checks of one command line went, by the order of evidence.
+
+use super::Ended;
+use super::plan::{self, MAX_CHECKS, Place};
+use super::seen::Seen;
+use super::solve::{self, FAILED, Known, Left, NOT_RUN, OK};
+use super::summary::{self, Found};
+use super::tools::Exit;
+use std::collections::HashSet;
+
+/// A script's last words are looked for in so many lines.
+const LAST_LINES: usize = 12;
+
+/// The status of each check of a line; none of one that did not run.
+pub(super) fn statuses(line: &plan::Line, ended: &Ended<'_>) -> Vec<Option<&'static str>> {
+    let all = |status| vec![status; line.checks.len()];
+    match ended.outcome {
+        "refused" => return all(None),
+        "background" => return all(Some("unknown")),
+        _ => {}
+    }
+    let texts = summary::lines(ended.output);
+    let lines: Vec<&str> = texts.iter().map(|line| &**line).collect();
+    let texts = lines.iter().map(|line| line.trim()).collect();
+    let judge = Judge { line, ended, cut: cut(&lines), lines: &lines, texts };
+    if judge.not_parsed() {
+        return all(None);
+    }
+    if matches!(ended.outcome, "interrupted" | "timed_out") {
+        return judge.stopped();
+    }
+    judge.decided()
+}
+
+/// What the exit code of a check says of it.
+fn of_code(exit: Exit, code: i64) -> &'static str {
+    match (exit, code) {
+        (_, 0) => "passed",
+        (Exit::Pytest, 2 | 5) => "unknown",
+        (Exit::Pytest, 3 | 4) | (_, 126 | 127) => "error",
+        (_, 124) => "timed_out",
+        // Stopped from outside: SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGPIPE, SIGTERM.
+        (_, 129 | 130 | 131 | 137 | 141 | 143) => "unknown",
+        (_, code) if code < 0 => "unknown",
+        _ => "failed",
+    }
+}
+
+/// What of an output was left out by who recorded it.
+fn cut(lines: &[&str]) -> Seen {
+    const UNITS: [&str; 5] = ["tokens ", "characters ", "chars ", "lines ", "bytes "];
+    let mut seen = Seen::ALL;
+    for (number, line) in lines.iter().enumerate() {
+        let counted = |word: &str| {
+            UNITS.iter().any(|unit| {
+                line.contains(&format!("{unit}{word}"))
+                    && line.contains(|c: char| c.is_ascii_digit())
+            })
+        };
+        if line.starts_with("<persisted-output>") {
+            return Seen { beginning: false, end: false };
+        }
+        if counted("truncated") || counted("left out") || counted("omitted") {
+            seen.beginning = false;
+            seen.end &= lines.iter().skip(number + 1).any(|line| !line.trim().is_empty());
+        }
+    }
+    seen
+}
+
+struct Judge<'a> {
+    line: &'a plan::Line,
+    ended: &'a Ended<'a>,
+    lines: &'a [&'a str],
+    texts: HashSet<&'a str>,
+    cut: Seen,
+}
+
+/// What the evidence so far says of a check.
+type Decision = Result<Option<&'static str>, ()>;
+
+impl Judge<'_> {
+    fn failed(&self) -> bool {
+        self.ended.exit_code.is_some_and(|code| code != 0)
+    }
+
+    /// Whether the shell could not read the line, so that nothing in it ran.
+    fn not_parsed(&self) -> bool {
+        let says = |line: &&str| {
+            line.contains("syntax error near unexpected token")
+                || line.contains("syntax error: unexpected end of file")
+                || line.contains("unexpected EOF while looking for matching")
+        };
+        let first = self.lines.iter().find(|line| !line.trim().is_empty());
+        self.failed() && first.is_some_and(says)
+    }
+
+    fn not_entered(&self) -> bool {
+        self.failed()
+            && self.lines.iter().take(3).any(|line| {
+                let low = line.to_ascii_lowercase();
+                (low.contains("cd: ") || low.contains(":cd:"))
+                    && [
+                        "no such file or directory",
+                        "not a directory",
+                        "can't cd to",
+                        "permission denied",
+                    ]
+                    .iter()
+                    .any(|why| low.contains(why))
+            })
+    }
+
+    fn solve(&self, allowed: [u64; MAX_CHECKS]) -> Option<Left> {
+        let mut known = Known {
+            allowed,
+            decides: [true; MAX_CHECKS],
+            lines: self.lines,
+            texts: &self.texts,
+            whole: self.ended.exit_code.is_some() && self.cut == Seen::ALL,
+            not_entered: self.not_entered(),
+        };
+        for (decides, place) in known.decides.iter_mut().zip(&self.line.checks) {
+            *decides = place.call.exit != Exit::OnlyOutput;
+        }
+        let plan = &self.line.plan;
+        if let Some(left) = solve::solve(plan, self.ended.exit_code, &known) {
+            return Some(left);
+        }
+        // What was printed contradicts the line: it says nothing.
+        known.lines = &[];
+        known.whole = false;
+        solve::solve(plan, self.ended.exit_code, &known)
+    }
+
+    /// The status of a check, as far as one outcome is left of it.
+    fn decision(&self, left: &Left, check: usize, place: &Place) -> Decision {
+        match left.of(check) {
+            OK => Ok(Some("passed")),
+            NOT_RUN => Ok(None),
+            FAILED => {
+                let own = self.ended.exit_code.filter(|_| left.author == Some(check));
+                let code = left.codes.get(check).copied().flatten().or(own);
+                Ok(Some(code.map_or("failed", |code| of_code(place.call.exit, code))))
+            }
+            _ => Err(()),
+        }
+    }
+
+    fn decided(&self) -> Vec<Option<&'static str>> {
+        let every = OK | FAILED | NOT_RUN;
+        let checks = &self.line.checks;
+        let first = self.solve([every; MAX_CHECKS]);
+        let decide = |left: Option<&Left>| -> Vec<Decision> {
+            let each = checks.iter().enumerate();
+            each.map(|(check, place)| self.decision(left.ok_or(())?, check, place)).collect()
+        };
+        let mut decisions = decide(first.as_ref());
+        if decisions.iter().any(|it| matches!(it, Err(()) | Ok(Some("unknown")))) {
+            let evidence = self.evidence(&decisions);
+            let mut allowed = [every; MAX_CHECKS];
+            for (check, allowed) in allowed.iter_mut().enumerate().take(checks.len()) {
+                *allowed = match (decisions.get(check), evidence.get(check).copied().flatten()) {
+                    (Some(Ok(Some("unknown"))), Some(false)) => FAILED,
+                    (Some(Err(())), Some(true)) => OK,
+                    (Some(Err(())), Some(false)) => FAILED,
+                    _ => first.as_ref().map_or(every, |left| left.of(check)),
+                };
+            }
+            let again = decide(self.solve(allowed).as_ref());
+            for ((decision, again), evidence) in decisions.iter_mut().zip(again).zip(evidence) {
+                match decision {
+                    Err(()) => *decision = again,
+                    Ok(Some("unknown")) if evidence == Some(false) => {
+                        *decision = Ok(Some("failed"))
+                    }
+                    Ok(_) => {}
+                }
+            }
+        }
+        decisions.into_iter().map(|it| it.unwrap_or(Some("unknown"))).collect()
+    }
+
+    /// Of a line that was stopped: a failure that was told before is one; what was running then is not known, but
+    /// where only one check is left.
+    fn stopped(&self) -> Vec<Option<&'static str>> {
+        let checks = self.line.checks.len();
+        let evidence = self.evidence(&vec![Err(()); checks]);
+        let last = checks.saturating_sub(1);
+        let told = evidence.iter().enumerate().map(|(check, evidence)| match evidence {
+            Some(false) => Some("failed"),
+            Some(true) if check < last => Some("passed"),
+            _ => None,
+        });
+        let told: Vec<_> = told.collect();
+        let one = told.iter().filter(|it| it.is_none()).count() == 1;
+        let rest = if one && self.ended.outcome == "timed_out" { "timed_out" } else { "unknown" };
+        told.into_iter().map(|it| it.or(Some(rest))).collect()
+    }
+
+    /// What the summaries say of each check: passed, failed, or nothing. A line that may be of several checks
+    /// counts for none of them.
+    fn evidence(&self, decisions: &[Decision]) -> Vec<Option<bool>> {
+        let checks = &self.line.checks;
+        let found: Vec<Option<Found>> = checks.iter().map(|place| self.found(place)).collect();
+        let others = |check: usize, ran: bool| {
+            let each = found.iter().zip(decisions).enumerate();
+            each.filter(move |(other, (_, decision))| {
+                let out = matches!(decision, Ok(None))
+                    || (!ran && matches!(decision, Ok(Some("passed"))));
+                *other != check && !out
+            })
+            .filter_map(|(_, (found, _))| found.as_ref())
+        };
+        let of = |check: usize| -> Option<bool> {
+            let own = found.get(check)?.as_ref()?;
+            let alone =
+                |line: &usize| others(check, false).all(|other| !other.failed.contains(line));
+            if own.failed.iter().any(alone) {
+                return Some(false);
+            }
+            let shares = |other: &&Found| own.runs.iter().any(|line| other.runs.contains(line));
+            let sharing = others(check, true).filter(shares).count();
+            (own.passed && (sharing == 0 || own.runs.len() > sharing)).then_some(true)
+        };
+        (0..checks.len()).map(of).collect()
+    }
+
+    /// What the lines of the output say of a check.
+    fn found(&self, place: &Place) -> Option<Found> {
+        if place.hidden {
+            return None;
+        }
+        let call = &place.call;
+        let failing = call.summary.map_or("", |summary| summary.failing);
+        let through = Seen::through(&place.filters, self.lines.len(), &[failing]);
+        let mut seen = Seen {
+            beginning: through.beginning && self.cut.beginning,
+            end: through.end && self.cut.end,
+        };
+        let printed = self.lines.iter().filter(|line| !line.trim().is_empty()).count();
+        let silent = call.summary.is_some_and(|summary| summary.silent);
+        if silent && printed == 0 && seen == Seen::ALL && self.ended.exit_code == Some(0) {
+            return Some(Found { passed: true, ..Found::default() });
+        }
+        let one_package = call.tool == "go" && one_package(&call.target);
+        let mut found = match call.summary {
+            Some(summary) => summary::of_tool(summary)?.read(self.lines, seen, 0, one_package),
+            None => {
+                // What else a script runs is not known: only its last words count.
+                let from = last_lines(self.lines);
+                if !seen.end {
+                    seen.beginning = false;
+                }
+                summary::of_scripts()?.read(self.lines, seen, from, false)
+            }
+        };
+        if call.summary.is_none() {
+            found.passed &= seen.end;
+        }
+        if place.repeats {
+            found.passed &= seen == Seen::ALL;
+        }
+        Some(found)
+    }
+}
+
+/// Whether Go's tests are of one package, which has one line in the summary.
+fn one_package(target: &[String]) -> bool {
+    let mut packages = target.iter().filter(|word| !word.starts_with('-'));
+    let first = packages.next();
+    first.is_some_and(|word| word == "." || word.ends_with("/.")) && packages.next().is_none()
+}
+
+/// Where the last lines begin that are not blank.
+fn last_lines(lines: &[&str]) -> usize {
+    let filled = lines.iter().enumerate().rev().filter(|(_, line)| !line.trim().is_empty());
+    filled.take(LAST_LINES).last().map_or(0, |(number, _)| number)
+}

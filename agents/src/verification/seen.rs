@@ -1,0 +1,167 @@
+//! How much of a check's output is visible where it is piped through other programs.
+
+/// What is visible of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// Whether nothing before the shown lines was left out.
+    pub(super) beginning: bool,
+    /// Whether nothing after them was left out.
+    pub(super) end: bool,
+}
+
+/// A program that an output goes through, with its arguments.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Filter {
+    pub(super) words: Vec<String>,
+}
+
+impl Seen {
+    pub(super) const ALL: Self = Self { beginning: true, end: true };
+
+    /// What these filters leave, where so many lines are shown and these patterns are what must not be hidden.
+    pub(super) fn through(filters: &[Filter], shown: usize, failures: &[&str]) -> Self {
+        let mut seen = Self::ALL;
+        for filter in filters {
+            let Some((program, arguments)) = filter.words.split_first() else { continue };
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            match program.rsplit('/').next().unwrap_or_default() {
+                "cat" | "tee" | "ts" | "tac" | "less" | "more" | "nl" | "unbuffer" | "stdbuf" => {}
+                "tail" => match limit(&arguments) {
+                    Some(Limit::Lines(lines)) => seen.beginning &= (shown as u64) < lines,
+                    _ => seen.beginning = false,
+                },
+                "head" => match limit(&arguments) {
+                    Some(Limit::Lines(lines)) => seen.end &= (shown as u64) < lines,
+                    _ => seen.end = false,
+                },
+                "grep" | "egrep" | "fgrep" | "rg" if shows(program, &arguments, failures) => {}
+                _ => seen = Self { beginning: false, end: false },
+            }
+        }
+        seen
+    }
+}
+
+enum Limit {
+    Lines(u64),
+    Other,
+}
+
+/// How many lines a `head` or `tail` lets through.
+fn limit(arguments: &[&str]) -> Option<Limit> {
+    let mut arguments = arguments.iter();
+    let mut lines = 10;
+    while let Some(argument) = arguments.next() {
+        let number = match *argument {
+            "-n" | "--lines" => arguments.next().copied().unwrap_or_default(),
+            "-f" | "-q" | "-F" => continue,
+            other => match other.strip_prefix("--lines=").or_else(|| other.strip_prefix("-n")) {
+                Some(number) => number,
+                None => match other.strip_prefix('-') {
+                    Some(number) => number,
+                    None if other.starts_with('+') => return Some(Limit::Other),
+                    // The name of a file.
+                    None => continue,
+                },
+            },
+        };
+        lines = match number.parse() {
+            Ok(lines) if !number.starts_with('+') => lines,
+            _ => return Some(Limit::Other),
+        };
+    }
+    Some(Limit::Lines(lines))
+}
+
+/// Whether a `grep` lets all lines through that tell of a failure.
+fn shows(program: &str, arguments: &[&str], failures: &[&str]) -> bool {
+    let mut pattern = None;
+    let (mut ignores_case, mut extended) = (false, matches!(program, "egrep" | "rg"));
+    let mut fixed = program == "fgrep";
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        match *argument {
+            "-A" | "-B" | "-C" => {
+                arguments.next();
+            }
+            "-e" if pattern.is_none() => pattern = arguments.next().copied(),
+            long if long.starts_with("--") => {
+                if !matches!(long, "--line-buffered" | "--color=never" | "--color=auto") {
+                    return false;
+                }
+            }
+            short if short.starts_with('-') && short.len() > 1 => {
+                for flag in short.chars().skip(1) {
+                    match flag {
+                        'i' => ignores_case = true,
+                        'E' | 'P' => extended = true,
+                        'F' => fixed = true,
+                        'n' | 'a' | 'h' | 'A' | 'B' | 'C' | '0'..='9' => {}
+                        _ => return false,
+                    }
+                }
+            }
+            word if pattern.is_none() => pattern = Some(word),
+            // The name of a file.
+            _ => {}
+        }
+    }
+    let Some(pattern) = pattern else { return false };
+    let pattern = match (fixed, extended) {
+        (true, _) => regex::escape(pattern),
+        (_, true) => pattern.to_owned(),
+        // In a basic expression the backslash gives these signs their meaning instead of taking it.
+        _ => pattern
+            .replace('|', "[|]")
+            .replace("\\[|]", "|")
+            .replace('(', "[(]")
+            .replace(')', "[)]"),
+    };
+    let mut regex = regex::bytes::RegexBuilder::new(&pattern);
+    let regex = regex.unicode(false).case_insensitive(ignores_case).size_limit(1 << 20).build();
+    regex.is_ok_and(|regex| failures.iter().all(|line| regex.is_match(line.as_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(line: &str, shown: usize) -> (bool, bool) {
+        let words = line.split(' ').map(|word| word.replace('_', " ")).collect();
+        let failures = ["test result: FAILED. 1 passed", "error: test failed"];
+        let seen = Seen::through(&[Filter { words }], shown, &failures);
+        (seen.beginning, seen.end)
+    }
+
+    #[test]
+    fn a_filter_hides_what_it_does_not_let_through() {
+        for (line, shown, expected) in [
+            ("cat", 9, (true, true)),
+            ("tee log", 9, (true, true)),
+            ("tail", 9, (true, true)),
+            ("tail", 10, (false, true)),
+            ("tail -3", 3, (false, true)),
+            ("tail -n 30", 3, (true, true)),
+            ("tail -n30", 30, (false, true)),
+            ("tail --lines=4 log", 3, (true, true)),
+            ("tail -n +2", 1, (false, true)),
+            ("tail -c 100", 1, (false, true)),
+            ("head -20", 20, (true, false)),
+            ("head -20", 19, (true, true)),
+            ("head -c 20", 1, (true, false)),
+            ("grep test", 3, (true, true)),
+            ("grep -E FAILED|^error", 3, (true, true)),
+            ("grep FAILED\\|error:", 3, (true, true)),
+            ("grep FAILED|error:", 3, (false, false)),
+            ("grep -i TEST_", 3, (true, true)),
+            ("grep test_result:_ok", 3, (false, false)),
+            ("grep -v ok", 3, (false, false)),
+            ("grep -c test", 1, (false, false)),
+            ("grep -E (", 3, (false, false)),
+            ("sed -n 1,3p", 3, (false, false)),
+            ("wc -l", 1, (false, false)),
+        ] {
+            assert_eq!(seen(line, shown), expected, "{line} {shown}");
+        }
+    }
+}

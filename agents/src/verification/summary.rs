@@ -1,0 +1,174 @@
+//! What the tools print at the end of a run: the lines that say how it went.
+//!
+//! A line counts by its whole shape with its counts, never by a word in it.
+
+use super::seen::Seen;
+use regex::{Regex, RegexSet};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// What a line of some shape says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Says {
+    /// Something failed.
+    Failed,
+    /// All that this line speaks of passed.
+    Passed(Reach),
+    /// The groups of the shape are counts of what failed: passed if all of them are 0 or absent.
+    Counts(Reach),
+}
+
+/// Of how much a line speaks, and so what must be visible for it to prove that a run passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Of the whole run.
+    Run,
+    /// Of the run so far: nothing after it may be hidden.
+    SoFar,
+    /// Of a part, such as a package: nothing at all may be hidden.
+    Part,
+}
+
+/// The lines of a tool.
+#[derive(Debug)]
+pub(super) struct Summary {
+    pub(super) shapes: &'static [(&'static str, Says)],
+    /// Whether a run that passed prints nothing.
+    pub(super) silent: bool,
+    /// Whether these lines are believed in the output of a script, of which it is not known what it runs.
+    pub(super) in_scripts: bool,
+    /// The last line of a run that passed; empty if it prints nothing.
+    pub(super) passing: &'static str,
+    /// The last line of one that failed.
+    pub(super) failing: &'static str,
+}
+
+/// What the output says of the runs of one tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// The numbers of the lines that tell of a failure.
+    pub(super) failed: Vec<usize>,
+    /// The numbers of those that say of a run that it passed.
+    pub(super) runs: Vec<usize>,
+    /// Whether everything passed, by a line that speaks of enough for what is visible.
+    pub(super) passed: bool,
+}
+
+/// Lines longer than this are no summaries.
+const MAX_LINE: usize = 1000;
+
+/// The pattern with classes of ASCII characters; those of Unicode are many times as large.
+fn ascii(pattern: &str) -> String {
+    let replaced = pattern.replace(r"\d", "[0-9]").replace(r"\s", r"[ \t]");
+    replaced.replace(r"\S", r"[^ \t]").replace(r"\b", r"(?-u:\b)")
+}
+
+/// A set of shapes, compiled.
+pub(super) struct Shapes {
+    set: RegexSet,
+    each: Vec<(Regex, Says)>,
+}
+
+impl Shapes {
+    fn new<'s>(summaries: impl Iterator<Item = &'s Summary>) -> Option<Self> {
+        let shapes = summaries.flat_map(|summary| summary.shapes);
+        let shapes: Vec<_> = shapes.map(|(pattern, says)| (ascii(pattern), *says)).collect();
+        let set = RegexSet::new(shapes.iter().map(|(pattern, _)| pattern)).ok()?;
+        let each = shapes.iter().map(|(pattern, says)| Some((Regex::new(pattern).ok()?, *says)));
+        Some(Self { set, each: each.collect::<Option<_>>()? })
+    }
+
+    /// What one line says: a failure, or of how much it says that it passed.
+    fn line(&self, line: &str) -> Option<Result<Reach, ()>> {
+        let mut passed = None;
+        for index in self.set.matches(line) {
+            let (regex, says) = self.each.get(index)?;
+            match says {
+                Says::Failed => return Some(Err(())),
+                Says::Passed(reach) => passed = Some(Ok(*reach)),
+                Says::Counts(reach) => {
+                    let captures = regex.captures(line)?;
+                    let mut counts = captures.iter().skip(1).flatten().map(|it| it.as_str());
+                    if counts.any(|count| count.bytes().any(|digit| matches!(digit, b'1'..=b'9'))) {
+                        return Some(Err(()));
+                    }
+                    passed = Some(Ok(*reach));
+                }
+            }
+        }
+        passed
+    }
+
+    /// What the lines of an output say. Passing counts in the lines from `from` on; of a `part` the line of a part
+    /// speaks of the whole run.
+    pub(super) fn read(&self, lines: &[&str], seen: Seen, from: usize, part: bool) -> Found {
+        let mut found = Found::default();
+        for (number, line) in lines.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
+            match self.line(line) {
+                None => {}
+                Some(Err(())) if found.failed.len() < MAX_FOUND => found.failed.push(number),
+                Some(Ok(reach)) if number >= from => {
+                    found.passed |= match reach {
+                        Reach::Run => true,
+                        Reach::SoFar => seen.end,
+                        Reach::Part => part || (seen.beginning && seen.end),
+                    };
+                    if found.runs.len() < MAX_FOUND {
+                        found.runs.push(number);
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+        found.passed &= found.failed.is_empty();
+        found
+    }
+}
+
+/// More lines than this are not kept.
+const MAX_FOUND: usize = 64;
+
+/// The compiled shapes of a summary.
+pub(super) fn of_tool(summary: &'static Summary) -> Option<Arc<Shapes>> {
+    static COMPILED: Mutex<BTreeMap<usize, Arc<Shapes>>> = Mutex::new(BTreeMap::new());
+    let number = super::tools::SUMMARIES.iter().position(|known| std::ptr::eq(*known, summary))?;
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(shapes) = compiled.get(&number) {
+        return Some(Arc::clone(shapes));
+    }
+    let shapes = Arc::new(Shapes::new(std::iter::once(summary))?);
+    compiled.insert(number, Arc::clone(&shapes));
+    Some(shapes)
+}
+
+/// The shapes that are believed in the output of any script.
+pub(super) fn of_scripts() -> Option<Arc<Shapes>> {
+    static SHAPES: OnceLock<Option<Arc<Shapes>>> = OnceLock::new();
+    let known = super::tools::SUMMARIES.iter().copied().filter(|summary| summary.in_scripts);
+    SHAPES.get_or_init(|| Shapes::new(known).map(Arc::new)).clone()
+}
+
+/// The lines of an output that may be summaries, without colours.
+pub(super) fn lines(output: &str) -> Vec<std::borrow::Cow<'_, str>> {
+    let lines = output.lines().filter(|line| line.len() <= MAX_LINE);
+    lines.map(|line| without_colours(line.trim_end())).collect()
+}
+
+/// A line without the escape sequences that colour it.
+fn without_colours(line: &str) -> std::borrow::Cow<'_, str> {
+    if !line.contains('\u{1b}') {
+        return line.into();
+    }
+    let mut plain = String::with_capacity(line.len());
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        if character != '\u{1b}' {
+            plain.push(character);
+        } else if characters.as_str().starts_with('[') {
+            characters.next();
+            characters.by_ref().find(|it| ('@'..='~').contains(it));
+        }
+    }
+    plain.truncate(plain.trim_end().len());
+    plain.into()
+}

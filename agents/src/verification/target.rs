@@ -1,0 +1,260 @@
+//! What a check was run on, in a form in which two runs can be compared.
+//!
+//! A word that begins with `+` widens a run (`+--workspace`), one that begins with `-` narrows it (`-p a`), any other
+//! is a file, a folder, a package or a name to which the run is limited. Options that only change what is printed
+//! are left out.
+
+/// Options of tools that take the next word and stand before or beside a subcommand.
+pub(super) const VALUED: &[(&str, &[&str])] = &[
+    ("cargo", &["--manifest-path", "--config", "-C", "-Z", "--color"]),
+    ("go", &["-C"]),
+    ("make", &["-C", "-f", "-I", "-o", "-W", "--directory", "--file"]),
+    ("gmake", &["-C", "-f"]),
+    ("just", &["-f", "--justfile", "-d", "--working-directory", "--set"]),
+    ("task", &["-t", "--taskfile", "-d", "--dir"]),
+    ("mise", &["-C", "--cd", "-j"]),
+    ("npm", &["-w", "--workspace", "--prefix", "-C", "--loglevel"]),
+    ("pnpm", &["--filter", "-F", "-C", "--dir", "--prefix"]),
+    ("yarn", &["--cwd"]),
+    ("bun", &["--cwd", "--filter"]),
+    ("turbo", &["--filter", "-F", "--cwd", "--concurrency"]),
+    ("nx", &["-t", "--target", "--targets", "-p", "--projects", "-c", "--parallel"]),
+    ("lerna", &["--scope", "--ignore", "--since"]),
+    ("mvn", &["-f", "--file", "-pl", "--projects", "-P", "-s", "-rf", "-T"]),
+    ("gradle", &["-p", "--project-dir", "-b", "-c", "-x", "--tests", "-I"]),
+    ("gradlew", &["-p", "--project-dir", "-b", "-c", "-x", "--tests", "-I"]),
+    (
+        "xcodebuild",
+        &[
+            "-scheme",
+            "-project",
+            "-workspace",
+            "-destination",
+            "-configuration",
+            "-sdk",
+            "-derivedDataPath",
+        ],
+    ),
+    ("docker", &["--context", "-H"]),
+    ("terraform", &["-chdir"]),
+    ("helm", &["-n", "--namespace"]),
+    ("golangci-lint", &["--config"]),
+    ("playwright", &["--config", "-c"]),
+    ("dotnet", &["--project"]),
+    ("mix", &[]),
+];
+
+/// Options that name the directory of a run; of a file its folder.
+const DIRECTORIES: &[(&str, &[&str])] = &[
+    ("cargo", &["--manifest-path", "-C"]),
+    ("go", &["-C"]),
+    ("make", &["-C", "--directory"]),
+    ("just", &["-d", "--working-directory"]),
+    ("task", &["-d", "--dir"]),
+    ("mise", &["-C", "--cd"]),
+    ("npm", &["--prefix", "-C"]),
+    ("pnpm", &["-C", "--dir", "--prefix"]),
+    ("yarn", &["--cwd"]),
+    ("bun", &["--cwd"]),
+    ("mvn", &["-f", "--file"]),
+    ("gradle", &["-p", "--project-dir"]),
+    ("ctest", &["--test-dir"]),
+    ("meson", &["-C"]),
+    ("ninja", &["-C"]),
+];
+
+/// Options that change what is printed or how fast it goes, not what is checked. Those that take a word are in
+/// [`NOISE_VALUED`].
+const NOISE: &[&str] = &[
+    "-v",
+    "-vv",
+    "-vvv",
+    "-q",
+    "-qq",
+    "-s",
+    "-x",
+    "-sv",
+    "-vs",
+    "-xvs",
+    "-vx",
+    "-xv",
+    "-i",
+    "-w",
+    "-e",
+    "-B",
+    "--quiet",
+    "--verbose",
+    "--silent",
+    "--exitfirst",
+    "--no-header",
+    "--no-summary",
+    "--nocapture",
+    "--no-capture",
+    "--show-output",
+    "--locked",
+    "--offline",
+    "--frozen",
+    "--no-fail-fast",
+    "--fail-fast",
+    "--bail",
+    "--run",
+    "--ci",
+    "--no-color",
+    "--color",
+    "--colors",
+    "--no-colors",
+    "--forceExit",
+    "--detectOpenHandles",
+    "--runInBand",
+    "--no-coverage",
+    "--coverage",
+    "--no-cov",
+    "--pretty",
+    "--noEmit",
+    "--batch-mode",
+    "-ntp",
+    "--no-daemon",
+    "--stacktrace",
+    "--info",
+    "--no-warn",
+    "--cached",
+    "-trimpath",
+    "--no-cache",
+    "--cache",
+    "--no-watch",
+    "--single-run",
+    "--no-progress",
+    "--output-on-failure",
+    "--release",
+    "--if-present",
+    "--lf",
+    "--ff",
+    "-ra",
+    "-rA",
+    "-rf",
+    "-rs",
+    "-l",
+    "--keep-going",
+];
+const NOISE_VALUED: &[&str] = &[
+    "-j",
+    "--jobs",
+    "-n",
+    "--maxfail",
+    "--tb",
+    "--durations",
+    "-timeout",
+    "--timeout",
+    "--reporter",
+    "--test-threads",
+    "--message-format",
+    "--output-format",
+    "--color",
+    "--maxWorkers",
+    "-count",
+    "--format",
+    "--cov",
+    "--cov-report",
+    "-W",
+    "--config-file",
+];
+/// Options with which more is checked.
+const WIDENS: &[&str] = &[
+    "--workspace",
+    "--all",
+    "--all-targets",
+    "--all-features",
+    "-race",
+    "--strict",
+    "-r",
+    "--recursive",
+    "--include-ignored",
+];
+const WIDENS_VALUED: &[&str] = &["-D", "--max-warnings", "--cov-fail-under"];
+
+/// What a run with these arguments was limited to, and the directory that they name.
+pub(super) fn of(tool: &str, call: &str, arguments: &[&str]) -> (Vec<String>, Option<String>) {
+    let mut words = Vec::new();
+    let mut directory = None;
+    let mut arguments = arguments.iter().copied().filter(|word| *word != "--").peekable();
+    let directories = DIRECTORIES.iter().find(|(name, _)| *name == tool).map_or(&[][..], |it| it.1);
+    while let Some(argument) = arguments.next() {
+        let (option, mut value) = match argument.split_once('=') {
+            Some((option, value)) if option.starts_with('-') => (option, Some(value)),
+            _ => (argument, None),
+        };
+        if !option.starts_with('-') {
+            words.extend(path(tool, argument));
+            continue;
+        }
+        if NOISE.contains(&option) {
+            continue;
+        }
+        let targets = matches!(option, "--tests" | "--examples" | "--benches");
+        let flag = WIDENS.contains(&option) || (targets && tool == "cargo" && call != "test");
+        if value.is_none() && !flag {
+            value = arguments.next_if(|next| !next.starts_with('-'));
+        }
+        if directories.contains(&option) {
+            directory = value.map(folder);
+        } else if NOISE_VALUED.iter().any(|noise| option == *noise || is_number_of(noise, option)) {
+            // Nothing else is checked with it.
+        } else {
+            let widens = flag || WIDENS_VALUED.contains(&option);
+            let sign = if widens { "+" } else { "" };
+            let value = value.map_or(String::new(), |value| format!(" {value}"));
+            words.push(format!("{sign}{option}{value}"));
+        }
+    }
+    if tool == "go" && call == "test" && !words.iter().any(|word| !word.starts_with('-')) {
+        words.push(".".to_owned());
+    }
+    words.sort_unstable();
+    words.dedup();
+    (words, directory)
+}
+
+/// `-j4` of `-j`.
+fn is_number_of(option: &str, word: &str) -> bool {
+    let rest = word.strip_prefix(option).unwrap_or_default();
+    !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A path as a word of a target; of Go's packages `a/...` is the folder and `a` is what is directly in it.
+fn path(tool: &str, word: &str) -> Option<String> {
+    let plain = word.trim_start_matches("./").trim_end_matches('/');
+    if tool == "go" {
+        return Some(match plain.strip_suffix("...") {
+            Some("") => "+...".to_owned(),
+            Some(folder) => folder.trim_end_matches('/').to_owned(),
+            None if plain.is_empty() || plain == "." => ".".to_owned(),
+            None => format!("{plain}/."),
+        });
+    }
+    (!plain.is_empty() && plain != ".").then(|| plain.to_owned())
+}
+
+/// The directory of a path that an option names.
+fn folder(path: &str) -> String {
+    let file = ["Cargo.toml", "pom.xml"].iter().find_map(|name| path.strip_suffix(name));
+    let folder = file.unwrap_or(path).trim_end_matches('/');
+    if folder.is_empty() { ".".to_owned() } else { folder.to_owned() }
+}
+
+/// A path from a folder, without `.` and `..` where they can be resolved.
+pub(super) fn joined(folder: &str, path: &str) -> String {
+    let whole =
+        if path.starts_with(['/', '~']) { path.to_owned() } else { format!("{folder}/{path}") };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in whole.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    let root = if whole.starts_with('/') { "/" } else { "" };
+    format!("{root}{}", parts.join("/"))
+}
