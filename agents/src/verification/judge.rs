@@ -36,12 +36,10 @@ pub(super) fn statuses(line: &plan::Line, ended: &Ended<'_>) -> Vec<Option<&'sta
 fn of_code(exit: Exit, code: i64) -> &'static str {
     match (exit, code) {
         (_, 0) => "passed",
-        (Exit::Pytest, 2 | 5) => "unknown",
-        (Exit::Pytest, 3 | 4) | (_, 126 | 127) => "error",
         (_, 124) => "timed_out",
+        (Exit::Pytest, 3 | 4) | (_, 126 | 127) => "error",
         // Stopped from outside: SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGPIPE, SIGTERM.
-        (_, 129 | 130 | 131 | 137 | 141 | 143) => "unknown",
-        (_, code) if code < 0 => "unknown",
+        (Exit::Pytest, 2 | 5) | (_, ..=-1 | 129 | 130 | 131 | 137 | 141 | 143) => "unknown",
         _ => "failed",
     }
 }
@@ -161,9 +159,8 @@ impl Judge<'_> {
             let mut allowed = [every; MAX_CHECKS];
             for (check, allowed) in allowed.iter_mut().enumerate().take(checks.len()) {
                 *allowed = match (decisions.get(check), evidence.get(check).copied().flatten()) {
-                    (Some(Ok(Some("unknown"))), Some(false)) => FAILED,
                     (Some(Err(())), Some(true)) => OK,
-                    (Some(Err(())), Some(false)) => FAILED,
+                    (Some(Err(()) | Ok(Some("unknown"))), Some(false)) => FAILED,
                     _ => first.as_ref().map_or(every, |left| left.of(check)),
                 };
             }
@@ -172,7 +169,7 @@ impl Judge<'_> {
                 match decision {
                     Err(()) => *decision = again,
                     Ok(Some("unknown")) if evidence == Some(false) => {
-                        *decision = Ok(Some("failed"))
+                        *decision = Ok(Some("failed"));
                     }
                     Ok(_) => {}
                 }

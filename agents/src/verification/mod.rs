@@ -14,6 +14,7 @@ mod judge;
 mod plan;
 mod runner;
 mod seen;
+mod shapes;
 mod solve;
 mod summary;
 mod target;

@@ -85,11 +85,8 @@ fn shows(program: &str, arguments: &[&str], failures: &[&str]) -> bool {
                 arguments.next();
             }
             "-e" if pattern.is_none() => pattern = arguments.next().copied(),
-            long if long.starts_with("--") => {
-                if !matches!(long, "--line-buffered" | "--color=never" | "--color=auto") {
-                    return false;
-                }
-            }
+            "--line-buffered" | "--color=never" | "--color=auto" => {}
+            long if long.starts_with("--") => return false,
             short if short.starts_with('-') && short.len() > 1 => {
                 for flag in short.chars().skip(1) {
                     match flag {

@@ -38,6 +38,7 @@ pub(super) struct Summary {
     /// Whether these lines are believed in the output of a script, of which it is not known what it runs.
     pub(super) in_scripts: bool,
     /// The last line of a run that passed; empty if it prints nothing.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the page that shows the tools"))]
     pub(super) passing: &'static str,
     /// The last line of one that failed.
     pub(super) failing: &'static str,
@@ -105,7 +106,6 @@ impl Shapes {
         let mut found = Found::default();
         for (number, line) in lines.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
             match self.line(line) {
-                None => {}
                 Some(Err(())) if found.failed.len() < MAX_FOUND => found.failed.push(number),
                 Some(Ok(reach)) if number >= from => {
                     found.passed |= match reach {
@@ -117,7 +117,7 @@ impl Shapes {
                         found.runs.push(number);
                     }
                 }
-                Some(_) => {}
+                _ => {}
             }
         }
         found.passed &= found.failed.is_empty();
@@ -131,7 +131,7 @@ const MAX_FOUND: usize = 64;
 /// The compiled shapes of a summary.
 pub(super) fn of_tool(summary: &'static Summary) -> Option<Arc<Shapes>> {
     static COMPILED: Mutex<BTreeMap<usize, Arc<Shapes>>> = Mutex::new(BTreeMap::new());
-    let number = super::tools::SUMMARIES.iter().position(|known| std::ptr::eq(*known, summary))?;
+    let number = super::shapes::SUMMARIES.iter().position(|known| std::ptr::eq(*known, summary))?;
     let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(shapes) = compiled.get(&number) {
         return Some(Arc::clone(shapes));
@@ -144,7 +144,7 @@ pub(super) fn of_tool(summary: &'static Summary) -> Option<Arc<Shapes>> {
 /// The shapes that are believed in the output of any script.
 pub(super) fn of_scripts() -> Option<Arc<Shapes>> {
     static SHAPES: OnceLock<Option<Arc<Shapes>>> = OnceLock::new();
-    let known = super::tools::SUMMARIES.iter().copied().filter(|summary| summary.in_scripts);
+    let known = super::shapes::SUMMARIES.iter().copied().filter(|summary| summary.in_scripts);
     SHAPES.get_or_init(|| Shapes::new(known).map(Arc::new)).clone()
 }
 

@@ -349,7 +349,7 @@ fn a_summary_counts_by_what_is_visible_of_it() {
 
 #[test]
 fn every_summary_is_recognised_by_its_lines() {
-    for summary in tools::SUMMARIES {
+    for summary in shapes::SUMMARIES {
         let Some(shapes) = summary::of_tool(summary) else { panic!("{:?}", summary.shapes) };
         if summary.shapes.is_empty() {
             continue;
