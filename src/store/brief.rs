@@ -1,10 +1,11 @@
 //! The brief: the few things somebody needs to go on with a debugging effort, as plain data.
 
+use super::checks::{Checks, LastResult};
 use super::state::StateAt;
 use crate::error::Result;
 use crate::model::claim::{
     Belief, Criticality, ExecutedCommand, Gap, GapStatus, Hypothesis, HypothesisStatus, Task, Text,
-    VerificationResult, VerificationStatus, Word,
+    Word,
 };
 use crate::model::{Checkpoint, Kind, Timestamp, Value};
 use std::collections::BTreeMap;
@@ -82,7 +83,7 @@ impl StateAt {
             checkpoint: self.checkpoint()?,
             doubted: self.doubted()?,
             gaps: self.open_gaps()?,
-            failing: self.failing()?,
+            failing: last_results(self.checks()?.failing),
             commands: self.last_commands()?,
             tasks: self.open_tasks()?,
             ..Brief::empty()
@@ -141,35 +142,12 @@ impl StateAt {
         Ok(lines.into_iter().map(|(_, line)| line).collect())
     }
 
-    fn failing(&self) -> Result<Vec<BriefLine>> {
-        let mut newest: BTreeMap<String, BriefLine> = BTreeMap::new();
-        let mut good = std::collections::BTreeSet::new();
-        for known in self.facts_of(Kind::Verification)? {
-            let fact = known.fact;
-            let Ok(found) = VerificationResult::from_value(&fact.value) else { continue };
-            let name = said(&found.name).or_else(|| said(&found.command));
-            let status = found.status.unwrap_or(VerificationStatus::Unknown);
-            let check = name.unwrap_or(&fact.id).to_owned();
-            match status {
-                VerificationStatus::Skipped | VerificationStatus::Unknown => continue,
-                VerificationStatus::Passed => {
-                    good.insert(check);
-                    continue;
-                }
-                _ => good.remove(&check),
-            };
-            let line = BriefLine {
-                word: Some(status.word()),
-                exit_code: found.exit_code,
-                reason: said(&found.description).map(cut),
-                ..line(Kind::Verification, fact.id.clone(), Some(&check), fact.at)
-            };
-            newest.insert(check, line);
-        }
-        newest.retain(|check, _| !good.contains(check));
-        let mut lines: Vec<BriefLine> = newest.into_values().collect();
-        lines.sort_by(|a, b| (b.at, &a.id).cmp(&(a.at, &b.id)));
-        Ok(lines)
+    /// The last result of each check.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn checks(&self) -> Result<Checks> {
+        Ok(Checks::of(self.facts_of(Kind::Verification)?.into_iter().map(|known| known.fact)))
     }
 
     fn last_commands(&self) -> Result<Vec<BriefLine>> {
@@ -289,6 +267,20 @@ impl Brief {
         let mut steps = STEPS.iter().map(|(entries, bytes)| self.shortened(*entries, *bytes));
         steps.find(|short| fits(short)).unwrap_or_else(|| self.shortened(0, 0))
     }
+}
+
+/// Results of checks as lines, the latest first.
+#[must_use]
+pub fn last_results(results: Vec<LastResult>) -> Vec<BriefLine> {
+    let lines = results.into_iter().map(|result| BriefLine {
+        word: Some(result.status.word()),
+        exit_code: result.exit_code,
+        reason: result.description.as_deref().map(cut),
+        ..line(Kind::Verification, result.fact.id, Some(&result.text), result.fact.at)
+    });
+    let mut lines: Vec<BriefLine> = lines.collect();
+    lines.sort_by(|a, b| (b.at, &a.id).cmp(&(a.at, &b.id)));
+    lines
 }
 
 /// What could be done next, most pressing first.

@@ -12,6 +12,7 @@ mod browse;
 mod bundle;
 mod capture;
 mod check;
+mod checks;
 mod ended;
 mod folder;
 mod gate;
@@ -53,7 +54,7 @@ pub use act::Act;
 pub use adopt::{Adopted, KeyState};
 pub use aside::{Aside, Waiting};
 pub use backup::Backed;
-pub use brief::{Brief, BriefLine, title};
+pub use brief::{Brief, BriefLine, last_results, title};
 pub use browse::{
     ACTIVITY_LIMIT, Activity, BranchLine, HistoryPage, PageItem, PageKinds, Place, Rank, Recorded,
     SHOWN_CHANGES, Way,
@@ -62,6 +63,7 @@ pub use bundle::{BundleRange, BundleSource, BundleTaken, Bundled};
 pub use capture::{
     Connected, Recorder, RecoveryPoint, RecoveryReport, RecoveryStep, SystemError, TemporalQuery,
 };
+pub use checks::{Checks, LastResult};
 pub use ended::{DroppedSession, DroppedSource};
 pub use gate::Clean;
 pub use history::{HistoryEntry, LogEntry, LogItem};

@@ -44,23 +44,23 @@ fn of_code(exit: Exit, code: i64) -> &'static str {
     }
 }
 
-/// What of an output was left out by who recorded it.
+/// What of an output its recorder left out.
 fn cut(lines: &[&str]) -> Seen {
     const UNITS: [&str; 5] = ["tokens ", "characters ", "chars ", "lines ", "bytes "];
+    let last = lines.iter().rposition(|line| !line.trim().is_empty());
     let mut seen = Seen::ALL;
     for (number, line) in lines.iter().enumerate() {
-        let counted = |word: &str| {
-            UNITS.iter().any(|unit| {
-                line.contains(&format!("{unit}{word}"))
-                    && line.contains(|c: char| c.is_ascii_digit())
-            })
-        };
+        let word = ["truncated", "left out", "omitted"].iter().find(|word| line.contains(**word));
+        let counted = word.is_some_and(|word| {
+            UNITS.iter().any(|unit| line.contains(&format!("{unit}{word}")))
+                && line.bytes().any(|byte| byte.is_ascii_digit())
+        });
         if line.starts_with("<persisted-output>") {
             return Seen { beginning: false, end: false };
         }
-        if counted("truncated") || counted("left out") || counted("omitted") {
+        if counted {
             seen.beginning = false;
-            seen.end &= lines.iter().skip(number + 1).any(|line| !line.trim().is_empty());
+            seen.end &= last > Some(number);
         }
     }
     seen
@@ -93,20 +93,18 @@ impl Judge<'_> {
         self.failed() && first.is_some_and(says)
     }
 
+    /// Whether the output begins with the complaint of a command that could not enter a folder or read a file.
     fn not_entered(&self) -> bool {
-        self.failed()
-            && self.lines.iter().take(3).any(|line| {
-                let low = line.to_ascii_lowercase();
-                (low.contains("cd: ") || low.contains(":cd:"))
-                    && [
-                        "no such file or directory",
-                        "not a directory",
-                        "can't cd to",
-                        "permission denied",
-                    ]
-                    .iter()
-                    .any(|why| low.contains(why))
-            })
+        const COMMANDS: [&str; 9] =
+            ["cd:", ":cd:", "cat:", "head:", "tail:", "sed:", "awk:", "source:", "bash:"];
+        const REASONS: [&str; 4] =
+            ["no such file or directory", "not a directory", "can't cd to", "permission denied"];
+        let complains = |line: &&str| {
+            let low = line.to_ascii_lowercase();
+            COMMANDS.iter().any(|command| low.contains(command))
+                && REASONS.iter().any(|reason| low.contains(reason))
+        };
+        self.failed() && self.lines.iter().take(3).any(complains)
     }
 
     fn solve(&self, allowed: [u64; MAX_CHECKS]) -> Option<Left> {

@@ -15,7 +15,7 @@ pub(super) enum Plan {
     /// A command that is taken to end with 0.
     Zero,
     Nonzero,
-    /// A change of the directory: it fails only where the output says so.
+    /// A change of the directory, or the reading of a file: it fails only where the output says so.
     Enter,
     /// `echo` of a text of its own: where the text is missing in the output it did not run.
     Echo(String),
@@ -257,6 +257,7 @@ impl Planner {
                     false => Plan::Zero,
                 };
             }
+            _ if READERS.contains(program) => return Plan::Enter,
             _ if HARDLY_FAIL.contains(program) => return Plan::Zero,
             _ => {}
         }
@@ -295,11 +296,12 @@ impl Planner {
 
 /// Commands that are taken to succeed, so that a failure of the line is not theirs.
 const HARDLY_FAIL: &[&str] = &[
-    "popd", "export", "unset", "source", ".", "echo", "printf", "pwd", "sleep", "true", ":",
-    "date", "ulimit", "umask", "shopt", "clear", "alias", "trap", "wait", "tail", "cat", "tee",
-    "head", "sed", "sort", "uniq", "wc", "tr", "cut", "awk", "nl", "ts", "hash", "local",
-    "declare", "readonly", "let",
+    "popd", "export", "unset", "printf", "pwd", "sleep", "true", ":", "date", "ulimit", "umask",
+    "shopt", "clear", "alias", "trap", "wait", "tee", "sort", "uniq", "wc", "tr", "cut", "nl",
+    "ts", "hash", "local", "declare", "readonly",
 ];
+/// Commands that fail only where a file cannot be read, of which the output tells.
+const READERS: &[&str] = &["source", ".", "cat", "head", "tail", "sed", "awk"];
 
 fn words(command: &Command) -> Vec<&str> {
     command.words.iter().map(|word| word.text.as_str()).collect()

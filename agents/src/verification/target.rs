@@ -155,6 +155,9 @@ const NOISE_VALUED: &[&str] = &[
     "--format",
     "--cov",
     "--cov-report",
+    "-coverprofile",
+    "-covermode",
+    "-coverpkg",
     "-W",
     "--config-file",
 ];

@@ -111,7 +111,7 @@ impl Knowledge {
             prompt,
             files: files(state)?,
             since: None,
-            passed: passed(state, &brief)?,
+            passed: forge_store::store::last_results(state.checks()?.passed),
             commits,
             brief,
         })
@@ -183,33 +183,4 @@ fn files(state: &StateAt) -> Result<Vec<Touched>, CommandError> {
     let mut files: Vec<Touched> = files.into_values().collect();
     files.sort_by(|a, b| (b.last, &a.path).cmp(&(a.last, &b.path)));
     Ok(files)
-}
-
-/// Of each check the last result, where that is good.
-fn passed(state: &StateAt, brief: &Brief) -> Result<Vec<BriefLine>, CommandError> {
-    use forge_store::model::claim::{VerificationResult, VerificationStatus};
-    let mut newest: BTreeMap<String, BriefLine> = BTreeMap::new();
-    for known in state.facts_of(Kind::Verification)? {
-        let fact = known.fact;
-        let Ok(found) = VerificationResult::from_value(&fact.value) else { continue };
-        let name = found.name.as_ref().or(found.command.as_ref()).map(Text::preview);
-        let name = name.filter(|name| !name.is_empty()).unwrap_or(&fact.id).to_owned();
-        if found.status == Some(VerificationStatus::Passed) {
-            let line = BriefLine {
-                kind: Kind::Verification,
-                id: fact.id,
-                text: name.clone(),
-                word: Some(VerificationStatus::Passed.word()),
-                confidence: None,
-                reason: None,
-                exit_code: found.exit_code,
-                at: fact.at,
-            };
-            newest.insert(name, line);
-        }
-    }
-    newest.retain(|name, _| brief.failing.iter().all(|line| line.text != *name));
-    let mut lines: Vec<BriefLine> = newest.into_values().collect();
-    lines.sort_by(|a, b| (b.at, &a.id).cmp(&(a.at, &b.id)));
-    Ok(lines)
 }

@@ -30,6 +30,12 @@ record! {
         "check" => check: Text,
         /// The program that checked it.
         "tool" => tool: Text,
+        /// The subcommand, script or target of the tool.
+        "call" => call: Text,
+        /// What it was run on; a word with `+` widens the run, one with `-` narrows it.
+        "target" => target: Vec<String>,
+        /// The folder it ran in.
+        "working_dir" => working_dir: Text,
         /// How it came out; `unknown` when absent.
         "status" => status: VerificationStatus,
         /// The command that checked it.

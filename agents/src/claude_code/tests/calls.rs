@@ -152,6 +152,32 @@ fn a_check_is_a_verification_with_the_calls_id() {
 }
 
 #[test]
+fn each_check_of_a_list_is_a_verification() {
+    let line = "cd sub && cargo clippy && cargo test --lib";
+    let piece = Script::new().bash(line, "", ran("")).read();
+    let checks = of_kind(&piece, Kind::Verification);
+    let told = |fact: &Fact, name| text(&fact.value, name).unwrap_or_default().to_owned();
+    let told: Vec<_> = checks
+        .iter()
+        .map(|fact| {
+            (fact.id.clone(), told(fact, "name"), told(fact, "status"), told(fact, "working_dir"))
+        })
+        .collect();
+    let expected = |id: &str, name: &str| {
+        (id.to_owned(), name.to_owned(), "passed".to_owned(), "/work/sub".to_owned())
+    };
+    assert_eq!(told, [expected("c", "cargo clippy"), expected("c/2", "cargo test")]);
+    // What did not run after a failure has none.
+    let output = "Exit code 101\nerror: could not compile `a` (lib) due to 1 previous error";
+    let piece = Script::new().failed("cargo fmt --check && cargo clippy && pytest", output).read();
+    let ids: Vec<_> = of_kind(&piece, Kind::Verification)
+        .iter()
+        .map(|fact| (fact.id.as_str(), text(&fact.value, "status").unwrap_or_default()))
+        .collect();
+    assert_eq!(ids, [("c", "passed"), ("c/2", "failed")]);
+}
+
+#[test]
 fn an_edit_is_code_with_its_patch_and_the_file_as_it_was() {
     let noted = json!({
         "filePath": "/a.rs", "oldString": "a", "newString": "b", "originalFile": "a\n",
