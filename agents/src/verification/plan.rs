@@ -263,34 +263,43 @@ impl Planner {
         }
         match call::of(&words) {
             Runs::Check(call) if self.checks.len() < MAX_CHECKS => {
-                let mut call = *call;
-                call.directory = match (context.directory.as_deref(), call.directory) {
-                    (Some(outer), Some(inner)) => Some(target::joined(outer, &inner)),
-                    (outer, inner) => inner.or(outer.map(str::to_owned)),
-                };
-                self.checks.push(Place {
-                    call,
-                    filters: context.filters.clone(),
-                    hidden: command.redirected,
-                    repeats: context.repeats,
-                });
-                Plan::Check(self.checks.len() - 1)
+                self.check(*call, command.redirected, context)
             }
             Runs::Line(line) if self.shells < MAX_SHELLS => {
-                let Some(node) = tree::read(&line) else { return Plan::Any };
-                self.shells += 1;
-                let mut inside = Context { errexit: false, pipefail: false, ..context.clone() };
-                let first = self.checks.len();
-                let plan = self.node(&node, &mut inside);
-                self.shells -= 1;
-                if command.redirected {
-                    let checks = self.checks.get_mut(first..).unwrap_or_default();
-                    checks.iter_mut().for_each(|check| check.hidden = true);
-                }
-                if self.checks.len() == first { Plan::Any } else { Plan::Subshell(Box::new(plan)) }
+                self.inner(&line, command.redirected, context)
             }
             _ => Plan::Any,
         }
+    }
+
+    fn check(&mut self, mut call: Call, redirected: bool, context: &Context) -> Plan {
+        call.directory = match (context.directory.as_deref(), call.directory) {
+            (Some(outer), Some(inner)) => Some(target::joined(outer, &inner)),
+            (outer, inner) => inner.or(outer.map(str::to_owned)),
+        };
+        self.checks.push(Place {
+            call,
+            filters: context.filters.clone(),
+            hidden: redirected,
+            repeats: context.repeats,
+        });
+        Plan::Check(self.checks.len() - 1)
+    }
+
+    /// A line that another shell runs.
+    fn inner(&mut self, line: &str, redirected: bool, context: &Context) -> Plan {
+        let Some(node) = tree::read(line) else { return Plan::Any };
+        let first = self.checks.len();
+        let mut inside = Context { errexit: false, pipefail: false, ..context.clone() };
+        self.shells += 1;
+        let plan = self.node(&node, &mut inside);
+        self.shells -= 1;
+        let checks = self.checks.get_mut(first..).unwrap_or_default();
+        if checks.is_empty() {
+            return Plan::Any;
+        }
+        checks.iter_mut().for_each(|check| check.hidden |= redirected);
+        Plan::Subshell(Box::new(plan))
     }
 }
 
