@@ -1,20 +1,34 @@
 //! Rollouts of Codex: one JSON object a line, with a time, a type and a payload.
 //!
-//! Messages, calls and their results are `response_item` lines. `event_msg` lines tell most of it again for the screen;
-//! of them only the prompts are read, as the person typed them.
+//! Messages, calls and their results are `response_item` lines. `event_msg` lines report most of it once more for the
+//! screen; what they alone report is read from them: prompts as they were typed, ends of commands in the background and
+//! in scripts, patches, tokens. `docs/transcripts.md` has the table.
 
+mod agent;
 mod call;
+mod compaction;
+mod ending;
+mod event;
+mod notice;
 mod output;
+mod patch;
+mod prompt;
+mod script;
+mod state;
 #[cfg(test)]
 mod tests;
+mod tool;
+
+pub(crate) use state::State;
 
 use crate::claude_code::call::hash;
 use crate::claude_code::scene::{Scene, Work, fields, flag};
-use crate::lenient::Word;
+use crate::lenient::{Flag, Whole, Word};
 use crate::text::{self, Place};
 use forge_store::model::{Kind, Map, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use state::{Copying, LastMessage};
 
 /// A line of a rollout.
 #[derive(Debug, Default, Deserialize)]
@@ -24,8 +38,11 @@ pub(crate) struct Line<'a> {
     timestamp: Word<'a>,
     #[serde(borrow, rename = "type")]
     kind: Word<'a>,
+    ordinal: Whole,
     #[serde(borrow)]
     payload: Option<&'a RawValue>,
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
 }
 
 /// What a payload may hold, whatever its type.
@@ -36,6 +53,8 @@ struct Payload<'a> {
     kind: Word<'a>,
     #[serde(borrow)]
     id: Word<'a>,
+    #[serde(borrow)]
+    turn_id: Word<'a>,
     #[serde(borrow)]
     cwd: Word<'a>,
     #[serde(borrow)]
@@ -49,9 +68,9 @@ struct Payload<'a> {
     #[serde(borrow)]
     summary: Option<&'a RawValue>,
     #[serde(borrow)]
-    git: Option<&'a RawValue>,
-    #[serde(borrow)]
     name: Word<'a>,
+    #[serde(borrow)]
+    namespace: Word<'a>,
     #[serde(borrow)]
     call_id: Word<'a>,
     #[serde(borrow)]
@@ -62,6 +81,49 @@ struct Payload<'a> {
     action: Option<&'a RawValue>,
     #[serde(borrow)]
     output: Option<&'a RawValue>,
+    #[serde(borrow)]
+    item: Option<&'a RawValue>,
+    started_at_ms: Whole,
+    #[serde(borrow)]
+    internal_chat_message_metadata_passthrough: Option<&'a RawValue>,
+    #[serde(borrow)]
+    info: Option<&'a RawValue>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    thread_name: Word<'a>,
+    #[serde(borrow)]
+    replacement_history: Option<&'a RawValue>,
+    #[serde(borrow)]
+    replacement_history_entries: Option<&'a RawValue>,
+}
+
+/// The first line of a rollout.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Meta<'a> {
+    #[serde(borrow)]
+    id: Word<'a>,
+    #[serde(borrow)]
+    session_id: Word<'a>,
+    #[serde(borrow)]
+    timestamp: Word<'a>,
+    #[serde(borrow)]
+    cwd: Word<'a>,
+    #[serde(borrow)]
+    git: Option<&'a RawValue>,
+    #[serde(borrow)]
+    source: Option<&'a RawValue>,
+    #[serde(borrow)]
+    thread_source: Word<'a>,
+    #[serde(borrow)]
+    forked_from_id: Word<'a>,
+    subagent_history_start_ordinal: Whole,
+    forked_from_ordinal_exclusive: Whole,
+    #[serde(borrow)]
+    agent_nickname: Word<'a>,
+    #[serde(borrow)]
+    agent_role: Word<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -70,6 +132,30 @@ struct Git<'a> {
     #[serde(borrow)]
     branch: Word<'a>,
 }
+
+/// What a line says of itself.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    inherited_user_message: Flag,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Turn<'a> {
+    #[serde(borrow)]
+    turn_id: Word<'a>,
+}
+
+/// The types of lines that are read.
+const KNOWN: [&str; 6] = [
+    "session_meta",
+    "turn_context",
+    "response_item",
+    "event_msg",
+    "compacted",
+    "token_usage_record",
+];
 
 /// Reads a line: what it says goes into the work.
 ///
@@ -87,28 +173,32 @@ pub(crate) fn line(
         return if line.kind.is("message") { Err("has no time".to_owned()) } else { Ok(()) };
     };
     let kind = line.kind.text().unwrap_or_default();
-    let known = ["session_meta", "turn_context", "response_item", "event_msg", "compacted"];
-    if !known.contains(&kind) {
+    if !KNOWN.contains(&kind) {
         return Ok(());
     }
     // A payload that is no object says nothing; a list would be read as the fields in their order.
     if !raw.get().starts_with('{') {
         return Ok(());
     }
-    let Ok(payload) = serde_json::from_str::<Payload<'_>>(raw.get()) else { return Ok(()) };
-    match kind {
-        "session_meta" => {
-            session(work, &payload);
-            return Ok(());
+    let at = line.timestamp.text().and_then(Timestamp::parse_rfc3339);
+    if kind == "session_meta" {
+        if let Ok(meta) = serde_json::from_str::<Meta<'_>>(raw.get()) {
+            session(work, &meta, at);
         }
-        "turn_context" => {
-            note(&mut work.carry.session.cwd, &payload.cwd);
-            note(&mut work.carry.other.model, &payload.model);
-            return Ok(());
-        }
-        _ => {}
+        return Ok(());
     }
-    let at = line.timestamp.text().and_then(Timestamp::parse_rfc3339).ok_or("has no time")?;
+    let Ok(payload) = serde_json::from_str::<Payload<'_>>(raw.get()) else { return Ok(()) };
+    let model = work.carry.other.model.clone();
+    if kind == "turn_context" {
+        note(&mut work.carry.session.cwd, &payload.cwd);
+        note(&mut work.carry.other.model, &payload.model);
+    }
+    let at = match (at, kind) {
+        (Some(at), _) => at,
+        (None, "turn_context") => return Ok(()),
+        (None, _) => return Err("has no time".to_owned()),
+    };
+    let copied = is_copied(work, line, &payload, at);
     let cwd = work.carry.session.cwd.clone();
     let git_branch = work.carry.session.git_branch.clone();
     let scene = Scene {
@@ -123,23 +213,19 @@ pub(crate) fn line(
     // Few lines have an id of their own; what is written the same twice at one time is one.
     let own = || hash(&format!("{at}{}", raw.get())).get(..16).unwrap_or_default().to_owned();
     let id = payload.id.text().map_or_else(own, str::to_owned);
-    match (kind, payload.kind.text().unwrap_or_default()) {
-        ("response_item", "message") => message(work, &scene, &id, &payload),
-        ("response_item", "reasoning") => thought(work, &scene, &id, &payload),
-        ("response_item", "function_call" | "custom_tool_call" | "local_shell_call") => {
-            call(work, &scene, &id, &payload);
-        }
-        ("response_item", "function_call_output" | "custom_tool_call_output") => {
-            let call = payload.call_id.text().unwrap_or_default();
-            output::result(work, &scene, call, payload.output);
-        }
-        ("event_msg", "user_message") => {
-            if let Some(text) = payload.message.text() {
-                prompt(work, &scene, &id, text, "/message", true);
+    match kind {
+        "response_item" => response(work, &scene, &id, &payload, raw, copied),
+        "event_msg" => event(work, &scene, &id, &payload, raw, copied),
+        "compacted" => compaction::compacted(work, &scene, &id, &payload),
+        "token_usage_record" => notice::tokens(work, &scene, payload.usage),
+        _ => {
+            if let (Some(before), Some(now)) = (model, &work.carry.other.model)
+                && before != *now
+            {
+                let now = now.as_str().into();
+                notice::notice(work, &scene, &id, "model", now);
             }
         }
-        ("compacted", _) => compacted(work, &scene, &id, &payload),
-        _ => {}
     }
     Ok(())
 }
@@ -150,40 +236,135 @@ fn note(field: &mut Option<String>, word: &Word<'_>) {
     }
 }
 
-/// The first line of a rollout names its session; of a fork the lines of the session it came from follow.
-fn session(work: &mut Work<'_>, payload: &Payload<'_>) {
-    if work.carry.session.id.is_some() {
+/// The first line of a rollout names its session. Of a fork the lines of the session it came from follow, the first of
+/// them too.
+fn session(work: &mut Work<'_>, meta: &Meta<'_>, at: Option<Timestamp>) {
+    let id = meta.id.text().or(meta.session_id.text());
+    let state = &mut work.carry.other.codex;
+    if let Some(own) = work.carry.session.id.as_deref() {
+        if let (true, Some(at), None) = (id.is_some_and(|id| id != own), at, state.own_from) {
+            state.copying = Some(Copying { last: at });
+        }
         return;
     }
-    note(&mut work.carry.session.id, &payload.id);
-    note(&mut work.carry.session.cwd, &payload.cwd);
-    let git: Option<Git<'_>> = payload.git.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    work.carry.session.id = id.map(str::to_owned);
+    note(&mut work.carry.session.cwd, &meta.cwd);
+    let git: Option<Git<'_>> = meta.git.and_then(|raw| serde_json::from_str(raw.get()).ok());
     if let Some(git) = git {
         note(&mut work.carry.session.git_branch, &git.branch);
     }
+    state.began = meta.timestamp.text().and_then(Timestamp::parse_rfc3339).or(at);
+    state.own_from = meta.subagent_history_start_ordinal.0.or(meta.forked_from_ordinal_exclusive.0);
+    if let (Some(_), Some(began), None) = (meta.forked_from_id.text(), state.began, state.own_from)
+    {
+        state.copying = Some(Copying::before(began));
+    }
+    let source = meta.source.map(RawValue::get).unwrap_or_default();
+    state.sub_agent = meta.thread_source.is("subagent")
+        || (source.starts_with('{')
+            && (source.contains("\"subagent\"") || source.contains("\"subAgent\"")));
+    if state.sub_agent {
+        let names = [meta.agent_nickname.text(), meta.agent_role.text()];
+        let names: Vec<&str> = names.into_iter().flatten().collect();
+        work.carry.session.title = (!names.is_empty()).then(|| names.join(", "));
+    }
 }
 
-/// Whether Codex itself wrote this in the user's name: instructions, surroundings, what a hook said.
-fn is_injected(text: &str) -> bool {
-    let begin = text.trim_start();
-    begin.starts_with('<') || begin.starts_with("# AGENTS.md instructions")
+/// Whether a line was copied from the session that this one was forked from.
+fn is_copied(work: &mut Work<'_>, line: &Line<'_>, payload: &Payload<'_>, at: Timestamp) -> bool {
+    let metadata = line.metadata.filter(|raw| raw.get().contains("\"inherited_user_message\""));
+    let metadata = metadata.and_then(|raw| serde_json::from_str::<Metadata>(raw.get()).ok());
+    let inherited = metadata.is_some_and(|it| it.inherited_user_message.0);
+    let state = &work.carry.other.codex;
+    if !inherited && state.copying.is_none() && state.own_from.is_none() {
+        return false;
+    }
+    let passed = payload.internal_chat_message_metadata_passthrough;
+    let passed = passed.and_then(|raw| serde_json::from_str::<Turn<'_>>(raw.get()).ok());
+    let passed = passed.unwrap_or_default();
+    let turn = payload.turn_id.text().or(passed.turn_id.text());
+    prompt::Trace { at, ordinal: line.ordinal.0, turn, inherited }.is_copied(work)
 }
 
-fn message(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, payload: &Payload<'_>) {
+fn response(
+    work: &mut Work<'_>,
+    scene: &Scene<'_>,
+    id: &str,
+    payload: &Payload<'_>,
+    raw: &RawValue,
+    copied: bool,
+) {
+    match payload.kind.text().unwrap_or_default() {
+        "message" => message(work, scene, id, payload, copied),
+        "reasoning" => thought(work, scene, id, payload),
+        "function_call" | "custom_tool_call" | "local_shell_call" => {
+            call(work, scene, id, payload);
+        }
+        "function_call_output" | "custom_tool_call_output" => {
+            let call = payload.call_id.text().unwrap_or_default();
+            ending::result(work, scene, call, payload.output);
+        }
+        "web_search_call" => tool::search_call(work, scene, raw, id),
+        _ => {}
+    }
+}
+
+fn event(
+    work: &mut Work<'_>,
+    scene: &Scene<'_>,
+    id: &str,
+    payload: &Payload<'_>,
+    raw: &RawValue,
+    copied: bool,
+) {
+    let started = payload.started_at_ms.0.map(|it| Timestamp::from_micros(it.saturating_mul(1000)));
+    match payload.kind.text().unwrap_or_default() {
+        "user_message" => {
+            if let (Some(text), false) = (payload.message.text(), copied) {
+                prompt::of_event(work, scene, id, text, "/message", prompt::source::EVENT);
+            }
+        }
+        "item_completed" => {
+            if let Some(item) = payload.item {
+                event::item(work, scene, item, id, started, copied);
+            }
+        }
+        "exec_command_end" => event::execution(work, scene, raw, "", started),
+        "patch_apply_end" => event::changed(work, scene, raw, ""),
+        "mcp_tool_call_end" => tool::mcp_ended(work, scene, raw, "", started),
+        "web_search_end" => tool::search_ended(work, scene, raw),
+        "collab_agent_spawn_end" | "collab_waiting_end" => agent::event(work, scene, raw),
+        "token_count" => notice::token_count(work, scene, payload.info),
+        "thread_name_updated" => note(&mut work.carry.session.title, &payload.thread_name),
+        kind => notice::of_event(work, scene, id, kind, raw),
+    }
+}
+
+fn message(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, payload: &Payload<'_>, copied: bool) {
     let role = payload.role.text().unwrap_or("assistant");
     let Some((text, pointer)) = text::of_content(payload.content, "/content") else { return };
-    let injected = role != "assistant" && (role != "user" || is_injected(&text));
+    let typed = (role == "user")
+        .then(|| {
+            let metadata = payload.internal_chat_message_metadata_passthrough;
+            prompt::of_message(payload.content, metadata)
+        })
+        .flatten();
     let value = fields([
         ("role", role.into()),
         ("model", work.carry.other.model.clone().filter(|_| role == "assistant").into()),
         ("cwd", scene.cwd.into()),
         ("git_branch", scene.git_branch.into()),
         ("text", scene.text(&text, &pointer)),
-        ("meta", flag(injected)),
+        ("meta", flag(role != "assistant" && typed.is_none())),
     ]);
     speak(work, scene, id, value);
-    if role == "user" && !injected {
-        prompt(work, scene, id, &text, &pointer, false);
+    match typed {
+        Some((text, part, pointer)) if !copied => {
+            let said = (text.as_str(), part, pointer.as_str());
+            prompt::tell(work, scene, id, said, prompt::source::MESSAGE);
+        }
+        Some(_) => {}
+        None => agent::notified(work, scene, &text),
     }
 }
 
@@ -202,6 +383,14 @@ fn thought(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, payload: &Payload<'
 
 fn speak(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, value: Map) {
     work.carry.session.started_at.get_or_insert(scene.at);
+    if value.get("role") == Some(&"assistant".into()) {
+        work.carry.other.codex.untold_tokens = Some(LastMessage {
+            id: id.to_owned(),
+            at: scene.at,
+            place: scene.place,
+            value: value.clone(),
+        });
+    }
     work.facts.push(scene.fact(Kind::Message, id, value));
     work.time_checkpoint(scene.at, id);
 }
@@ -216,45 +405,14 @@ fn call(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, payload: &Payload<'_>)
         ("tool_calls", Value::List(vec![named])),
     ]);
     speak(work, scene, id, value);
-    let asked =
-        call::asked(scene, name, payload.arguments.text(), payload.input.text(), payload.action);
-    call::keep(work, scene, call_id, name, asked);
-}
-
-/// A prompt comes twice: as the model's input and as what the screen shows. Whichever is first is told.
-fn prompt(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
-    id: &str,
-    text: &str,
-    pointer: &str,
-    shown: bool,
-) {
-    let own = hash(text);
-    let last = work.carry.other.prompt.take();
-    if last.is_some_and(|(last, from)| last == own && from != shown) {
-        return;
-    }
-    work.carry.other.prompt = Some((own, shown));
-    if work.carry.session.first_prompt.is_none() {
-        work.carry.session.first_prompt = text::headline(text);
-    }
-    let value = fields([
-        ("text", scene.text(text, pointer)),
-        ("cwd", scene.cwd.into()),
-        ("git_branch", scene.git_branch.into()),
-    ]);
-    work.facts.push(scene.fact(Kind::Prompt, id, value));
-}
-
-fn compacted(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, payload: &Payload<'_>) {
-    let summary = payload.message.text().map(|text| scene.text(text, "/message"));
-    let value = fields([
-        ("role", "system".into()),
-        ("subtype", "compacted".into()),
-        ("text", summary.clone().into()),
-        ("compact_summary", flag(summary.is_some())),
-    ]);
-    speak(work, scene, id, value);
-    work.compacted(scene, id, summary);
+    let call = call::Call {
+        id: call_id,
+        name,
+        // The model's own tools have a space of names too.
+        namespace: payload.namespace.text().filter(|space| *space != "functions"),
+        arguments: payload.arguments.text(),
+        input: payload.input.text(),
+        action: payload.action,
+    };
+    call::keep(work, scene, &call);
 }

@@ -72,6 +72,12 @@ impl Edit<'_> {
             hunks.iter().for_each(|hunk| patch.hunk(hunk));
         } else if self.kind.is("update") {
             // A file written again with the content it had.
+        } else if let (Some(kind @ ("add" | "delete")), Some(content)) =
+            (self.kind.text(), &self.content.0)
+        {
+            // Codex names the file beside its change, not in it.
+            let mark = if kind == "add" { '+' } else { '-' };
+            patch.whole(mark, content);
         } else if let Some(content) = &self.content.0 {
             patch.heading("/dev/null", path);
             patch.new_file(content);
@@ -126,12 +132,19 @@ impl Patch {
     }
 
     fn new_file(&mut self, content: &str) {
+        self.whole('+', content);
+    }
+
+    /// All lines of a file, added or taken away.
+    fn whole(&mut self, mark: char, content: &str) {
         let lines = content.lines().count();
         if lines == 0 {
             return;
         }
-        self.text.push_str(&format!("@@ -0,0 +1,{lines} @@\n"));
-        content.lines().for_each(|line| self.line('+', line));
+        let hunk =
+            if mark == '+' { format!("-0,0 +1,{lines}") } else { format!("-1,{lines} +0,0") };
+        self.text.push_str(&format!("@@ {hunk} @@\n"));
+        content.lines().for_each(|line| self.line(mark, line));
         if !content.ends_with('\n') {
             self.text.push_str("\\ No newline at end of file\n");
         }

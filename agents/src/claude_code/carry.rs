@@ -38,8 +38,8 @@ pub struct Carry {
 pub(crate) struct Other {
     /// The model that was named last.
     pub(crate) model: Option<String>,
-    /// The hash of the last prompt, and which of the two kinds of lines that may tell of it did.
-    pub(crate) prompt: Option<(String, bool)>,
+    /// What only Codex' lines need.
+    pub(crate) codex: crate::codex::State,
     /// The last messages and calls that were told completely: their lines may come again.
     pub(crate) told: Vec<String>,
 }

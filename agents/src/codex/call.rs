@@ -1,10 +1,12 @@
 //! Calls of Codex's tools: commands in a shell, patches, the plan.
 
 use super::Scene;
+use super::state::{Poll, ScriptCommand, push};
+use super::{patch, script, tool};
 use crate::claude_code::call::{commits, hash};
-use crate::claude_code::carry::{Asked, OpenCall, PatchedFile};
+use crate::claude_code::carry::{Asked, OpenCall};
 use crate::claude_code::scene::{Work, fields};
-use crate::lenient::Word;
+use crate::lenient::{Name, Word};
 use crate::text;
 use crate::verification::Verification;
 use forge_store::model::Value;
@@ -26,8 +28,9 @@ struct Arguments<'a> {
     working_directory: Word<'a>,
     #[serde(borrow)]
     justification: Word<'a>,
+    session_id: Name,
     #[serde(borrow)]
-    plan: Vec<Step<'a>>,
+    plan: Option<Vec<Step<'a>>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -39,104 +42,190 @@ struct Step<'a> {
     status: Word<'a>,
 }
 
-/// What a call asks for, and the directory it names.
-pub(super) type Call = (Option<Asked>, Option<String>);
-
-/// Reads a call. Its arguments are JSON in a string, its action an object, its input a patch.
-pub(super) fn asked(
-    scene: &Scene<'_>,
-    name: &str,
-    arguments: Option<&str>,
-    input: Option<&str>,
-    action: Option<&RawValue>,
-) -> Call {
-    if name == "apply_patch"
-        && let Some(input) = input
-    {
-        return (patch(scene, input, "/input"), None);
-    }
-    let (json, at) = match (arguments, action) {
-        (Some(arguments), _) => (arguments, "/arguments#json"),
-        (None, Some(action)) => (action.get(), "/action"),
-        (None, None) => return (None, None),
-    };
-    let Ok(arguments) = serde_json::from_str::<Arguments<'_>>(json) else { return (None, None) };
-    let directory = arguments.workdir.text().or(arguments.working_directory.text());
-    let directory = directory.map(str::to_owned);
-    let asked = match name {
-        "apply_patch" => {
-            arguments.input.text().and_then(|input| patch(scene, input, &format!("{at}/input")))
-        }
-        "update_plan" => Some(plan(scene, &arguments.plan, at)),
-        "shell" | "shell_command" | "exec_command" | "local_shell" | "container.exec" => {
-            command(scene, &arguments, at)
-        }
-        _ => None,
-    };
-    (asked, directory)
+/// A call, as its line gives it.
+#[derive(Debug)]
+pub(super) struct Call<'a> {
+    pub(super) id: &'a str,
+    pub(super) name: &'a str,
+    pub(super) namespace: Option<&'a str>,
+    /// JSON in a string.
+    pub(super) arguments: Option<&'a str>,
+    /// The text that a custom tool is given.
+    pub(super) input: Option<&'a str>,
+    pub(super) action: Option<&'a RawValue>,
 }
 
 /// Keeps a call until its result comes; a plan is carried out at once, since nothing refuses it.
-pub(super) fn keep(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
-    id: &str,
-    tool: &str,
-    (asked, directory): Call,
-) {
-    match asked {
-        None => {}
-        Some(Asked::Todos { items }) => work.todos(scene, &items),
-        Some(asked) => {
-            let cwd = directory.or_else(|| scene.cwd.map(str::to_owned));
-            let call = OpenCall { called_at: scene.at, cwd, tool: tool.to_owned(), asked };
-            work.carry.calls.insert(id.to_owned(), call);
+pub(super) fn keep(work: &mut Work<'_>, scene: &Scene<'_>, call: &Call<'_>) {
+    if let (Some(input), None) = (call.input, call.namespace) {
+        match call.name {
+            "apply_patch" => {
+                let files = patch::files(scene, input, "/input", None);
+                open(work, scene, call, None, Asked::Patch { files });
+            }
+            "exec" => scripted(work, scene, call.id, input),
+            _ => tool::keep(work, scene, call),
         }
+        return;
+    }
+    let (json, at) = match (call.arguments, call.action) {
+        (Some(arguments), _) => (arguments, "/arguments#json"),
+        (None, Some(action)) => (action.get(), "/action"),
+        (None, None) => return,
+    };
+    let parsed = json.trim_start().starts_with('{').then(|| serde_json::from_str(json));
+    let Some(Ok(arguments)) = parsed else { return };
+    let arguments: Arguments<'_> = arguments;
+    let directory = arguments.workdir.text().or(arguments.working_directory.text());
+    match call.name {
+        _ if call.namespace.is_some() => tool::keep(work, scene, call),
+        "apply_patch" => {
+            if let Some(input) = arguments.input.text() {
+                let files = patch::files(scene, input, &format!("{at}/input"), directory);
+                open(work, scene, call, None, Asked::Patch { files });
+            }
+        }
+        "update_plan" => {
+            if let Asked::Todos { items } = plan(scene, &arguments, at) {
+                work.todos(scene, &items);
+            }
+        }
+        "shell" | "shell_command" | "exec_command" | "local_shell" | "container.exec" => {
+            command(work, scene, call, &arguments, at);
+        }
+        "write_stdin" => {
+            if let Some(process) = arguments.session_id.0 {
+                work.carry.other.codex.polls.insert(call.id.to_owned(), Poll { process });
+            }
+        }
+        _ => tool::keep(work, scene, call),
     }
 }
 
-fn command(scene: &Scene<'_>, arguments: &Arguments<'_>, at: &str) -> Option<Asked> {
+fn open(
+    work: &mut Work<'_>,
+    scene: &Scene<'_>,
+    call: &Call<'_>,
+    directory: Option<&str>,
+    asked: Asked,
+) {
+    if matches!(&asked, Asked::Patch { files } if files.is_empty()) {
+        return;
+    }
+    let cwd = directory.or(scene.cwd).map(str::to_owned);
+    let one = OpenCall { called_at: scene.at, cwd, tool: call.name.to_owned(), asked };
+    work.carry.calls.insert(call.id.to_owned(), one);
+}
+
+fn command(
+    work: &mut Work<'_>,
+    scene: &Scene<'_>,
+    call: &Call<'_>,
+    arguments: &Arguments<'_>,
+    at: &str,
+) {
+    let directory = arguments.workdir.text().or(arguments.working_directory.text());
     let (line, pointer) = if let Some(line) = arguments.cmd.text() {
         (line.to_owned(), format!("{at}/cmd"))
     } else {
-        let raw = arguments.command?.get();
+        let Some(raw) = arguments.command.map(RawValue::get) else { return };
         match serde_json::from_str::<Vec<String>>(raw) {
-            Err(_) => (serde_json::from_str::<String>(raw).ok()?, format!("{at}/command")),
+            Err(_) => {
+                let Ok(line) = serde_json::from_str::<String>(raw) else { return };
+                (line, format!("{at}/command"))
+            }
             Ok(words) => match words.as_slice() {
                 [name, text] if name == "apply_patch" || name == "applypatch" => {
-                    return patch(scene, text, &format!("{at}/command/1"));
+                    let pointer = format!("{at}/command/1");
+                    let files = patch::files(scene, text, &pointer, directory);
+                    return open(work, scene, call, None, Asked::Patch { files });
                 }
-                [shell, flag, line]
-                    if shell.ends_with("sh") && flag.starts_with('-') && flag.contains('c') =>
-                {
-                    (line.clone(), format!("{at}/command/2"))
-                }
-                // The words of a long line cannot be pointed at in one piece.
-                words => (words.join(" "), String::new()),
+                words => match line_of(words) {
+                    Some(line) => (line.to_owned(), format!("{at}/command/2")),
+                    // The words of a long line cannot be pointed at in one piece.
+                    None => (words.join(" "), String::new()),
+                },
             },
         }
     };
-    if let Some(start) = line.find("*** Begin Patch")
-        && line.trim_start().starts_with("apply_patch")
-    {
-        return patch(scene, line.get(start..)?, "");
+    if let Some(applied) = patch::applied(&line, directory) {
+        let files = patch::files(scene, &line, &pointer, applied.directory.as_deref());
+        if applied.alone {
+            return open(work, scene, call, None, Asked::Patch { files });
+        }
+        work.carry.other.codex.patches.insert(call.id.to_owned(), files);
     }
-    let told = if pointer.is_empty() {
-        text::beginning(&line, text::INLINE_BYTES).into()
-    } else {
-        scene.text(&line, pointer)
-    };
     let why = arguments.justification.text();
-    Some(Asked::Command {
-        command: told,
-        description: why.map_or(Value::Null, |why| scene.text(why, format!("{at}/justification"))),
-        background: false,
-        commit: commits(&line),
-        verification: Verification::of(&line),
-    })
+    let why = why.map_or(Value::Null, |why| scene.text(why, format!("{at}/justification")));
+    open(work, scene, call, directory, asked(scene, &line, &pointer, why));
 }
 
-fn plan(scene: &Scene<'_>, steps: &[Step<'_>], at: &str) -> Asked {
+/// The command line in the words `bash -lc LINE`.
+pub(super) fn line_of(words: &[String]) -> Option<&str> {
+    match words {
+        [shell, flag, line]
+            if shell.ends_with("sh") && flag.starts_with('-') && flag.contains('c') =>
+        {
+            Some(line)
+        }
+        _ => None,
+    }
+}
+
+/// What a command line asks for. `pointer` leads to it; without one a long line is cut.
+pub(super) fn asked(scene: &Scene<'_>, line: &str, pointer: &str, description: Value) -> Asked {
+    let command = if pointer.is_empty() {
+        text::beginning(line, text::INLINE_BYTES).into()
+    } else {
+        scene.text(line, pointer)
+    };
+    Asked::Command {
+        command,
+        description,
+        background: false,
+        commit: commits(line),
+        verification: Verification::of(line),
+    }
+}
+
+/// Keeps the commands of a script until other lines report them.
+fn scripted(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, input: &str) {
+    let commands = script::commands(input).into_iter().enumerate().map(|(index, named)| {
+        let cwd = named.directory.as_deref().or(scene.cwd).map(str::to_owned);
+        let asked = asked(scene, &named.command, "", Value::Null);
+        let call = OpenCall { called_at: scene.at, cwd, tool: "exec".to_owned(), asked };
+        ScriptCommand { id: format!("{id}/{}", index + 1), hash: hash(named.command.trim()), call }
+    });
+    let commands: Vec<ScriptCommand> = commands.collect();
+    work.carry.other.codex.scripts.insert(id.to_owned(), commands);
+}
+
+/// Takes the command of a script that has this line. It was the first of its kind to be called.
+pub(super) fn scripted_as(work: &mut Work<'_>, line: &str) -> Option<ScriptCommand> {
+    let own = hash(line.trim());
+    let state = &mut work.carry.other.codex;
+    if let Some(place) = state.unended.iter().position(|one| one.hash == own) {
+        return Some(state.unended.remove(place));
+    }
+    for open in state.scripts.values_mut() {
+        if let Some(place) = open.iter().position(|one| one.hash == own) {
+            // Its own end is reported under its own name: the script need not tell of it.
+            open.remove(place);
+            return None;
+        }
+    }
+    None
+}
+
+/// Notes commands of a script whose end may still be reported.
+pub(super) fn await_end(work: &mut Work<'_>, commands: Vec<ScriptCommand>) {
+    for command in commands {
+        push(&mut work.carry.other.codex.unended, command);
+    }
+}
+
+fn plan(scene: &Scene<'_>, arguments: &Arguments<'_>, at: &str) -> Asked {
+    let steps = arguments.plan.as_deref().unwrap_or_default();
     let items = steps.iter().enumerate().filter_map(|(index, step)| {
         let text = step.step.text()?;
         let subject = scene.text(text, format!("{at}/plan/{index}/step"));
@@ -144,48 +233,4 @@ fn plan(scene: &Scene<'_>, steps: &[Step<'_>], at: &str) -> Asked {
         Some((hash(text), fields([("subject", subject), ("status", status.into())])))
     });
     Asked::Todos { items: items.collect() }
-}
-
-/// A patch in Codex's own form, file by file. Without a pointer to it long parts are cut.
-fn patch(scene: &Scene<'_>, patch: &str, pointer: &str) -> Option<Asked> {
-    const HEADS: [&str; 3] = ["*** Add File: ", "*** Update File: ", "*** Delete File: "];
-    let mut files: Vec<(PatchedFile, usize, usize)> = Vec::new();
-    let mut at = 0;
-    for line in patch.split_inclusive('\n') {
-        let text = line.trim_end();
-        if let Some(path) = HEADS.iter().find_map(|head| text.strip_prefix(head)) {
-            let file = PatchedFile {
-                path: path.trim().to_owned(),
-                moved_to: None,
-                patch: Value::Null,
-                added: 0,
-                removed: 0,
-            };
-            files.push((file, at, at));
-        } else if let Some((file, ..)) = files.last_mut() {
-            if let Some(path) = text.strip_prefix("*** Move to: ") {
-                file.moved_to = Some(path.trim().to_owned());
-            } else if !text.starts_with("*** ") {
-                file.added += u64::from(text.starts_with('+'));
-                file.removed += u64::from(text.starts_with('-'));
-            }
-        }
-        at += line.len();
-        if let (Some((_, _, end)), false) = (files.last_mut(), text.starts_with("*** End Patch")) {
-            *end = at;
-        }
-    }
-    let files: Vec<PatchedFile> = files
-        .into_iter()
-        .map(|(mut file, start, end)| {
-            file.patch = if pointer.is_empty() {
-                let part = patch.get(start..end).unwrap_or_default();
-                text::beginning(part, text::INLINE_BYTES).into()
-            } else {
-                text::part(patch, start..end, scene.place, || format!("{}{pointer}", scene.base))
-            };
-            file
-        })
-        .collect();
-    (!files.is_empty()).then_some(Asked::Patch { files })
 }

@@ -1,22 +1,33 @@
-//! Results of calls: how commands ended, and whether a patch was applied.
+//! What the model was told of a call: how a command ended, and whether it started at all.
 
-use super::Scene;
-use crate::claude_code::carry::{Asked, OpenCall};
-use crate::claude_code::command::{REFUSED, Ran, merged};
-use crate::claude_code::scene::{Work, fields, flag};
+use crate::claude_code::command::REFUSED;
 use crate::text;
-use forge_store::model::Kind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::ops::Range;
 
-/// What the model was told of a command.
+/// What a result says of the run.
 #[derive(Debug, Default, PartialEq)]
-struct Told {
-    exit_code: Option<i64>,
-    outcome: &'static str,
-    duration_ms: Option<i64>,
-    /// Where the output begins in the text.
-    start: usize,
+pub(super) struct Told {
+    pub(super) exit_code: Option<i64>,
+    pub(super) outcome: &'static str,
+    pub(super) duration_ms: Option<i64>,
+    /// The part of the text that is output; of a refusal its reason.
+    pub(super) part: Range<usize>,
+    /// Whether nothing ran.
+    pub(super) not_started: bool,
+    /// The process that goes on.
+    pub(super) process: Option<String>,
+    /// The result itself says that it went well.
+    pub(super) success: Option<bool>,
+}
+
+/// A result: its text, the pointer to it, and what it says.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) text: String,
+    pub(super) pointer: String,
+    pub(super) told: Told,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -35,105 +46,52 @@ struct Metadata {
     duration_seconds: Option<f64>,
 }
 
-/// Closes the call that a result belongs to.
-pub(super) fn result(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, raw: Option<&RawValue>) {
-    let Some(call) = work.carry.calls.remove(id) else { return };
-    let Some((text, pointer, told)) = read(raw) else { return };
-    match &call.asked {
-        Asked::Command { .. } => command(work, scene, id, &call, &text, &pointer, &told),
-        Asked::Patch { files } => {
-            if told.outcome != "finished" {
-                return;
-            }
-            for (number, file) in files.iter().enumerate() {
-                let value = fields([
-                    ("tool", call.tool.as_str().into()),
-                    ("path", file.path.as_str().into()),
-                    ("moved_to", file.moved_to.clone().into()),
-                    ("patch", file.patch.clone()),
-                    ("lines_added", file.added.into()),
-                    ("lines_removed", file.removed.into()),
-                    ("cwd", call.cwd.clone().into()),
-                    ("git_branch", scene.git_branch.into()),
-                ]);
-                let id = if number == 0 { id.to_owned() } else { format!("{id}/{}", number + 1) };
-                work.facts.push(scene.fact(Kind::Code, &id, value));
-            }
-        }
-        _ => {}
-    }
-}
-
-fn command(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
-    id: &str,
-    call: &OpenCall,
-    text: &str,
-    pointer: &str,
-    told: &Told,
-) {
-    let Asked::Command { command, description, commit, verification, .. } = &call.asked else {
-        return;
-    };
-    let output = text.get(told.start..).unwrap_or_default();
-    let mut more = fields([
-        ("working_dir", call.cwd.clone().into()),
-        ("called_at", call.called_at.to_string().into()),
-        ("duration_ms", told.duration_ms.into()),
-        ("interrupted", flag(told.outcome == "interrupted")),
-    ]);
-    more.extend(merged(scene, told.outcome, text, told.start..text.len(), pointer));
-    let ran = Ran {
-        command: command.clone(),
-        description: description.clone(),
-        exit_code: told.exit_code,
-        outcome: told.outcome,
-        more,
-        output,
-        verification: verification.as_ref(),
-        commits: *commit && told.outcome == "finished",
-    };
-    work.ran(scene, id, ran);
-}
-
-/// The text of a result, the pointer to it, and what it says of the run.
-fn read(raw: Option<&RawValue>) -> Option<(String, String, Told)> {
+/// Reads a result.
+pub(super) fn read(raw: Option<&RawValue>) -> Option<Answer> {
     let json = raw?.get();
     let Ok(text) = serde_json::from_str::<String>(json) else {
         // Newer ones hold a list of blocks, or an object with the text and whether it went well.
-        let (text, pointer) = match serde_json::from_str::<Structured>(json) {
-            Ok(Structured { content: Some(text), success, .. }) => {
-                let mut told = told(&text);
-                if success == Some(false) && told.outcome == "finished" {
-                    told.outcome = "failed";
-                }
-                return Some((text, "/output/content".to_owned(), told));
+        let structured = json.starts_with('{').then(|| serde_json::from_str::<Structured>(json));
+        if let Some(Ok(Structured { content: Some(text), success, .. })) = structured {
+            let mut told = told(&text);
+            told.success = success;
+            if told.exit_code.is_none() && matches!(told.outcome, "unknown" | "finished") {
+                told.outcome = match success {
+                    Some(true) => "finished",
+                    Some(false) => "failed",
+                    None => told.outcome,
+                };
             }
-            _ => text::of_content(raw, "/output")?,
-        };
+            return Some(Answer { text, pointer: "/output/content".to_owned(), told });
+        }
+        let (text, pointer) = text::of_content(raw, "/output")?;
         let told = told(&text);
-        return Some((text, pointer, told));
+        return Some(Answer { text, pointer, told });
     };
     // The first shells answered in JSON.
-    if let Ok(Structured { output: Some(output), metadata, .. }) =
-        serde_json::from_str::<Structured>(&text)
+    if text.starts_with('{')
+        && let Ok(Structured { output: Some(output), metadata, .. }) =
+            serde_json::from_str::<Structured>(&text)
     {
-        let told = Told {
+        let mut told = Told {
             exit_code: metadata.exit_code,
             outcome: outcome(metadata.exit_code),
             duration_ms: metadata.duration_seconds.map(milliseconds),
-            start: 0,
+            part: 0..output.len(),
+            ..Told::default()
         };
-        return Some((output, "/output#json/output".to_owned(), told));
+        told.stop_at_timeout(&output);
+        return Some(Answer { text: output, pointer: "/output#json/output".to_owned(), told });
     }
     let told = told(&text);
-    Some((text, "/output".to_owned(), told))
+    Some(Answer { text, pointer: "/output".to_owned(), told })
 }
 
-fn outcome(exit_code: Option<i64>) -> &'static str {
+/// The outcome of a run that ended with this exit code.
+pub(super) fn outcome(exit_code: Option<i64>) -> &'static str {
     match exit_code {
-        Some(0) | None => "finished",
+        None => "unknown",
+        Some(0) => "finished",
         Some(_) => "failed",
     }
 }
@@ -143,44 +101,142 @@ fn milliseconds(seconds: f64) -> i64 {
     (seconds * 1000.0).round() as i64
 }
 
-/// Reads what stands above `Output:`: the exit code, the time it took, or that it still runs.
+/// The lines that stand above the output of a command.
+const HEADS: [&str; 8] = [
+    "Chunk ID:",
+    "Wall time",
+    "Exit code:",
+    "Process exited with code",
+    "Process running with session ID",
+    "Original token count:",
+    "Total output lines:",
+    "Warning: truncated output",
+];
+
+/// Reads what stands above `Output:`, or what stands there in its place.
 fn told(text: &str) -> Told {
     let begin = text.trim_start();
-    let refusals = ["exec command rejected by user", "patch rejected by user", "rejected by user"];
-    if refusals.iter().any(|it| begin.starts_with(it)) {
-        return Told { outcome: REFUSED, ..Told::default() };
+    let skipped = text.len() - begin.len();
+    if !HEADS.iter().any(|head| begin.starts_with(head)) && !begin.starts_with("Output:") {
+        return without_head(text);
     }
-    if begin.starts_with("aborted by user") || begin.starts_with("command aborted by user") {
-        return Told { outcome: "interrupted", ..Told::default() };
-    }
-    let (head, start) = match text.find("Output:\n") {
-        Some(at) if at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n') => {
-            (text.get(..at).unwrap_or_default(), at + "Output:\n".len())
+    let mut told = Told { part: text.len()..text.len(), outcome: "unknown", ..Told::default() };
+    let mut at = skipped;
+    for line in begin.split_inclusive('\n') {
+        at += line.len();
+        let line = line.trim_end();
+        if matches!(line, "Output:" | "Final output:") {
+            told.part = at..text.len();
+            break;
         }
-        _ => ("", 0),
-    };
-    let after = |name: &str| {
-        head.lines().find_map(|line| line.strip_prefix(name).map(|rest| rest.trim().to_owned()))
-    };
-    let number = |text: String| text.parse::<i64>().ok();
-    let exit_code =
-        after("Exit code:").or_else(|| after("Process exited with code")).and_then(number);
-    let seconds = after("Wall time:").and_then(|it| it.split(' ').next()?.parse::<f64>().ok());
-    let runs = exit_code.is_none() && after("Process running with session ID").is_some();
-    let failed = start == 0
-        && ["failed to ", "execution error", "apply_patch verification failed"]
-            .iter()
-            .any(|it| begin.starts_with(it));
-    Told {
-        exit_code,
-        outcome: match (runs, failed) {
-            (true, _) => "background",
-            (_, true) => "failed",
-            _ => outcome(exit_code),
-        },
-        duration_ms: seconds.map(milliseconds),
-        start,
+        if line == "aborted by user" {
+            told.outcome = "interrupted";
+        }
+        let after = |name: &str| line.strip_prefix(name).map(str::trim);
+        if let Some(code) = after("Exit code:").or_else(|| after("Process exited with code")) {
+            told.exit_code = code.parse().ok();
+        } else if let Some(time) = after("Wall time:") {
+            let seconds = time.split(' ').next().and_then(|it| it.parse::<f64>().ok());
+            told.duration_ms = seconds.map(milliseconds);
+        } else if let Some(process) = after("Process running with session ID") {
+            told.process = Some(process.to_owned());
+        }
     }
+    if told.exit_code.is_some() {
+        told.process = None;
+        told.outcome = outcome(told.exit_code);
+        told.stop_at_timeout(text.get(told.part.clone()).unwrap_or_default());
+    } else if told.process.is_some() {
+        told.outcome = "background";
+    }
+    told
+}
+
+impl Told {
+    fn stop_at_timeout(&mut self, output: &str) {
+        if output.starts_with("command timed out after ") {
+            self.outcome = "timed_out";
+        }
+    }
+}
+
+/// Reads a result that is a message of Codex, not the output of a command.
+fn without_head(text: &str) -> Told {
+    let begin = text.trim_start();
+    let whole = 0..text.len();
+    if let Some(part) = refusal(text) {
+        return Told { outcome: REFUSED, part, not_started: true, ..Told::default() };
+    }
+    let starts = |begins: &[&str]| begins.iter().any(|it| begin.starts_with(it));
+    if starts(&["aborted by user", "command aborted by user"]) {
+        let seconds = begin.rsplit_once("after ").and_then(|(_, it)| it.strip_suffix('s'));
+        let duration_ms = seconds.and_then(|it| it.parse::<f64>().ok()).map(milliseconds);
+        return Told { outcome: "interrupted", part: whole, duration_ms, ..Told::default() };
+    }
+    if starts(&["command timed out", "execution error: Sandbox(Timeout"]) {
+        return Told { outcome: "timed_out", part: whole, ..Told::default() };
+    }
+    // The sandbox stopped it while it ran: its exit code is in the error.
+    if let Some((_, after)) = begin.split_once("SandboxDenied {") {
+        let code = after.split_once("exit_code: ").and_then(|(_, code)| {
+            let end = code.find(|c: char| c != '-' && !c.is_ascii_digit()).unwrap_or(code.len());
+            code.get(..end)?.parse().ok()
+        });
+        if begin.starts_with("exec_command failed") {
+            return Told {
+                exit_code: code,
+                outcome: if code.is_some() { "failed" } else { REFUSED },
+                not_started: code.is_none(),
+                part: whole,
+                ..Told::default()
+            };
+        }
+    }
+    let failures = [
+        "exec_command failed",
+        "Failed to create unified exec process",
+        "execution error",
+        "failed to ",
+        "unsupported call",
+        "apply_patch verification failed",
+        "apply_patch handler received",
+        "write_stdin failed",
+        "Invalid patch",
+    ];
+    if starts(&failures) {
+        return Told { outcome: "failed", part: whole, not_started: true, ..Told::default() };
+    }
+    Told { outcome: "unknown", part: whole, ..Told::default() }
+}
+
+/// Where a message gives the reason for not running a call, if it says that.
+fn refusal(text: &str) -> Option<Range<usize>> {
+    let begin = text.trim_start();
+    let start = text.len() - begin.len();
+    let whole = start..text.len();
+    let reported = ["exec_command failed", "execution error", "Script error", "Rejected("];
+    if reported.iter().any(|it| begin.starts_with(it)) {
+        // The reason is a text in a text: `Rejected(\"...\")`.
+        let at = text.find("Rejected(")? + "Rejected(".len();
+        let inner = text.get(at..)?;
+        let from = at + inner.len() - inner.trim_start_matches(['\\', '"']).len();
+        let to = text.get(from..)?.rfind("\")").map_or(text.len(), |end| from + end);
+        let to = from + text.get(from..to)?.trim_end_matches(['\\', '"']).len();
+        return Some(from..to);
+    }
+    let begins = [
+        "exec command rejected",
+        "patch rejected",
+        "rejected by user",
+        "This action was rejected",
+        "approval policy is ",
+        "approval required by policy",
+        "Command blocked by ",
+        "Tool call blocked by ",
+        "command not allowed",
+    ];
+    let rejected = begin.starts_with('`') && begin.contains("` rejected: ");
+    (rejected || begins.iter().any(|it| begin.starts_with(it))).then_some(whole)
 }
 
 #[cfg(test)]
@@ -204,6 +260,7 @@ mod tests {
                 Some(2000),
                 "ok",
             ),
+            ("Process exited with code 0\nFinal output:\nok", Some(0), "finished", None, "ok"),
             (
                 "Wall time: 10 seconds\nProcess running with session ID 7\nOutput:\n",
                 None,
@@ -212,28 +269,83 @@ mod tests {
                 "",
             ),
             (
-                "exec command rejected by user",
-                None,
-                "refused",
-                None,
-                "exec command rejected by user",
+                "Exit code: 124\nWall time: 9 seconds\nOutput:\ncommand timed out after 9000 milliseconds\nx",
+                Some(124),
+                "timed_out",
+                Some(9000),
+                "command timed out after 9000 milliseconds\nx",
             ),
-            ("aborted by user after 3.1s", None, "interrupted", None, "aborted by user after 3.1s"),
-            ("plain", None, "finished", None, "plain"),
+            ("Wall time: 3.1 seconds\naborted by user", None, "interrupted", Some(3100), ""),
             (
-                "failed to parse function arguments: x",
+                "aborted by user after 3.1s",
                 None,
-                "failed",
+                "interrupted",
+                Some(3100),
+                "aborted by user after 3.1s",
+            ),
+            // What a program prints is no head.
+            (
+                "plain\nExit code: 3\nOutput:\n",
                 None,
-                "failed to parse function arguments: x",
+                "unknown",
+                None,
+                "plain\nExit code: 3\nOutput:\n",
+            ),
+            (
+                "Wall time: 1 seconds\nOutput:\nExit code: 3\n",
+                None,
+                "unknown",
+                Some(1000),
+                "Exit code: 3\n",
             ),
         ] {
             let told = told(text);
-            assert_eq!(
-                (told.exit_code, told.outcome, told.duration_ms),
-                (exit_code, outcome, duration_ms)
-            );
-            assert_eq!(&text[told.start..], rest);
+            let read = (told.exit_code, told.outcome, told.duration_ms);
+            assert_eq!(read, (exit_code, outcome, duration_ms), "{text}");
+            assert_eq!(&text[told.part], rest);
+            assert!(!told.not_started, "{text}");
         }
+    }
+
+    #[test]
+    fn a_call_that_was_not_let_run_is_refused_with_its_reason() {
+        for (text, reason) in [
+            ("exec command rejected by user", "exec command rejected by user"),
+            (
+                r#"exec_command failed for `/bin/sh -lc 'make'`: CreateProcess { message: "Rejected(\"rejected by user\")" }"#,
+                "rejected by user",
+            ),
+            (
+                r#"exec_command failed for `make`: CreateProcess { message: "Rejected(\"`make` rejected: blocked by policy\")" }"#,
+                "`make` rejected: blocked by policy",
+            ),
+            (r#"exec_command failed: Rejected("risky")"#, "risky"),
+            ("patch rejected by user", "patch rejected by user"),
+            ("`rm -rf x` rejected: blocked by policy", "`rm -rf x` rejected: blocked by policy"),
+            (
+                "exec_command failed for `a`: SandboxDenied { message: \"no\" }",
+                "exec_command failed for `a`: SandboxDenied { message: \"no\" }",
+            ),
+        ] {
+            let told = told(text);
+            assert_eq!((told.outcome, told.exit_code), ("refused", None), "{text}");
+            assert!(told.not_started);
+            assert_eq!(&text[told.part], reason);
+        }
+    }
+
+    #[test]
+    fn a_failure_to_start_has_no_exit_code() {
+        for text in [
+            r#"exec_command failed for `x`: CreateProcess { message: "No such file or directory (os error 2)" }"#,
+            "execution error: Io(Os { code: 2, kind: NotFound, message: \"No such file\" })",
+            "failed to parse function arguments: x",
+        ] {
+            let told = told(text);
+            assert_eq!((told.outcome, told.exit_code, told.not_started), ("failed", None, true));
+        }
+        let text = r#"exec_command failed for `x`: SandboxDenied { message: "no", output: ExecToolCallOutput { exit_code: 101, stdout"#;
+        let told = told(text);
+        assert_eq!((told.outcome, told.exit_code, told.not_started), ("failed", Some(101), false));
     }
 }

@@ -1,0 +1,249 @@
+//! Sub-agents that a session starts. Each has a rollout of its own; here is what its parent is told.
+
+use super::Scene;
+use super::call::Call;
+use super::output::Answer;
+use super::state::OpenTool;
+use crate::claude_code::carry::AgentState;
+use crate::claude_code::scene::{Work, fields};
+use crate::lenient::Word;
+use crate::text;
+use forge_store::model::{Kind, Map, Timestamp, Value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// The calls whose result says how agents are.
+const CALLS: [&str; 4] = ["spawn_agent", "wait", "wait_agent", "close_agent"];
+/// Other calls that talk with agents.
+const TALK: [&str; 6] =
+    ["send_input", "send_message", "resume_agent", "list_agents", "followup_task", "write_stdin"];
+
+fn own_name(tool: &str) -> &str {
+    tool.rsplit("__").next().unwrap_or(tool)
+}
+
+/// Whether a tool starts, awaits or ends agents.
+pub(super) fn is_call(tool: &str) -> bool {
+    !tool.starts_with("mcp__") && CALLS.contains(&own_name(tool))
+}
+
+/// Whether a tool's use is no fact of its own: the agents' facts tell of it.
+pub(super) fn is_talk(tool: &str) -> bool {
+    let waits = is_call(tool) && own_name(tool) != "spawn_agent";
+    waits || (!tool.starts_with("mcp__") && TALK.contains(&own_name(tool)))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Spawn<'a> {
+    #[serde(borrow)]
+    agent_type: Word<'a>,
+    #[serde(borrow)]
+    task_name: Word<'a>,
+    #[serde(borrow)]
+    message: Word<'a>,
+}
+
+/// The fields of the agent that a call asks for.
+pub(super) fn asked(scene: &Scene<'_>, call: &Call<'_>, input: Option<&RawValue>) -> Option<Map> {
+    if call.name != "spawn_agent" || call.namespace.is_some_and(|it| it.starts_with("mcp__")) {
+        return None;
+    }
+    let input = input.map(RawValue::get).filter(|json| json.starts_with('{'))?;
+    let spawn: Spawn<'_> = serde_json::from_str(input).ok()?;
+    let prompt = spawn.message.text().map(|text| scene.text(text, "/arguments#json/message"));
+    Some(fields([
+        ("type", spawn.agent_type.text().into()),
+        ("description", spawn.task_name.text().into()),
+        ("call", call.id.into()),
+        ("prompt", prompt.into()),
+        ("started_at", scene.at.to_string().into()),
+    ]))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Spawned<'a> {
+    #[serde(borrow)]
+    agent_id: Word<'a>,
+    #[serde(borrow)]
+    task_name: Word<'a>,
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
+}
+
+/// What the result of such a call says of agents.
+pub(super) fn result(work: &mut Work<'_>, scene: &Scene<'_>, open: &OpenTool, answer: &Answer) {
+    let Some(json) = Some(&answer.text).filter(|text| text.starts_with('{')) else { return };
+    let Ok(said) = serde_json::from_str::<Spawned<'_>>(json) else { return };
+    if own_name(&open.tool) == "spawn_agent" {
+        if let Some(agent) = said.agent_id.text().or(said.task_name.text()) {
+            started(work, scene, agent, open.fields.clone());
+        }
+        return;
+    }
+    let pointer = format!("{}#json/status", answer.pointer);
+    if answer.pointer.contains("#json") {
+        return;
+    }
+    statuses(work, scene, said.status, &pointer);
+}
+
+fn started(work: &mut Work<'_>, scene: &Scene<'_>, agent: &str, fields: Map) {
+    if work.carry.agents.contains_key(agent) {
+        return;
+    }
+    let state = AgentState { fields, ..AgentState::default() };
+    work.carry.agents.insert(agent.to_owned(), state);
+    version(work, scene, agent, "running", Value::Null);
+}
+
+fn version(work: &mut Work<'_>, scene: &Scene<'_>, agent: &str, status: &str, result: Value) {
+    let Some(state) = work.carry.agents.get(agent) else { return };
+    let mut value = state.fields.clone();
+    value.append(&mut fields([("status", status.into()), ("result", result)]));
+    work.facts.push(scene.fact(Kind::Agent, agent, value));
+}
+
+/// A status with what the agent came back with: `"running"`, or `{"completed": "..."}`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Ended<'a> {
+    #[serde(borrow)]
+    completed: Option<Word<'a>>,
+    #[serde(borrow)]
+    errored: Option<Word<'a>>,
+}
+
+/// The statuses of agents, by agent. `pointer` leads to them.
+fn statuses(work: &mut Work<'_>, scene: &Scene<'_>, raw: Option<&RawValue>, pointer: &str) {
+    let Some(json) = raw.map(RawValue::get).filter(|json| json.starts_with('{')) else { return };
+    let Ok(all) = serde_json::from_str::<BTreeMap<String, &RawValue>>(json) else { return };
+    for (agent, raw) in all {
+        let at = format!("{pointer}/{}", agent.replace('~', "~0").replace('/', "~1"));
+        status(work, scene, &agent, raw, |text, name| scene.text(text, format!("{at}/{name}")));
+    }
+}
+
+fn status(
+    work: &mut Work<'_>,
+    scene: &Scene<'_>,
+    agent: &str,
+    raw: &RawValue,
+    shown: impl Fn(&str, &str) -> Value,
+) {
+    let ended = raw.get().starts_with('{').then(|| serde_json::from_str::<Ended<'_>>(raw.get()));
+    let (word, result) = match ended {
+        Some(Ok(Ended { completed: Some(text), .. })) => {
+            ("completed", text.text().map(|text| shown(text, "completed")))
+        }
+        Some(Ok(Ended { errored: Some(text), .. })) => {
+            ("failed", text.text().map(|text| shown(text, "errored")))
+        }
+        _ => match raw.get().trim_matches('"') {
+            "interrupted" => ("interrupted", None),
+            "shutdown" => ("stopped", None),
+            // It goes on, or nothing is known of it.
+            _ => return,
+        },
+    };
+    // Each call that asks for it is told of the same end.
+    let end = format!("agent:{agent}:{word}:{}", crate::claude_code::call::hash(raw.get()));
+    let state = &mut work.carry.other.codex;
+    if !state.has_ended(&end) {
+        state.end(&end);
+        version(work, scene, agent, word, result.into());
+    }
+}
+
+/// A notice for the model that an agent ended: an element around JSON.
+pub(super) fn notified(work: &mut Work<'_>, scene: &Scene<'_>, message: &str) {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Notified<'a> {
+        #[serde(borrow)]
+        agent_id: Word<'a>,
+        #[serde(borrow)]
+        agent_path: Word<'a>,
+        #[serde(borrow)]
+        status: Option<&'a RawValue>,
+    }
+    let inside = message.trim().strip_prefix("<subagent_notification>");
+    let inside = inside.and_then(|text| text.strip_suffix("</subagent_notification>"));
+    let Some(json) = inside.map(str::trim).filter(|text| text.starts_with('{')) else { return };
+    let Ok(said) = serde_json::from_str::<Notified<'_>>(json) else { return };
+    if let (Some(agent), Some(raw)) = (said.agent_id.text().or(said.agent_path.text()), said.status)
+    {
+        let cut = |text: &str, _: &str| text::beginning(text, text::INLINE_BYTES).into();
+        status(work, scene, agent, raw, cut);
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Collaboration<'a> {
+    #[serde(borrow, alias = "call_id")]
+    id: Word<'a>,
+    #[serde(borrow)]
+    tool: Word<'a>,
+    #[serde(borrow)]
+    prompt: Word<'a>,
+    #[serde(borrow)]
+    receiver_thread_ids: Option<Vec<Word<'a>>>,
+    #[serde(borrow)]
+    new_thread_id: Word<'a>,
+    #[serde(borrow)]
+    new_agent_nickname: Word<'a>,
+    #[serde(borrow)]
+    new_agent_role: Word<'a>,
+    #[serde(borrow)]
+    agents_states: Option<&'a RawValue>,
+    #[serde(borrow)]
+    statuses: Option<&'a RawValue>,
+}
+
+/// A completed item about agents.
+pub(super) fn item(
+    work: &mut Work<'_>,
+    scene: &Scene<'_>,
+    raw: &RawValue,
+    started_at: Option<Timestamp>,
+) {
+    let Ok(one) = serde_json::from_str::<Collaboration<'_>>(raw.get()) else { return };
+    if matches!(one.tool.text(), Some("spawnAgent" | "spawn_agent")) {
+        let agents = one.receiver_thread_ids.as_deref().unwrap_or_default();
+        for agent in agents.iter().filter_map(Word::text) {
+            begun(work, scene, &one, agent, "/item", started_at);
+        }
+    }
+    statuses(work, scene, one.agents_states, "/item/agents_states");
+}
+
+/// The end of an event about agents.
+pub(super) fn event(work: &mut Work<'_>, scene: &Scene<'_>, raw: &RawValue) {
+    let Ok(one) = serde_json::from_str::<Collaboration<'_>>(raw.get()) else { return };
+    if let Some(agent) = one.new_thread_id.text() {
+        begun(work, scene, &one, agent, "", None);
+    }
+    statuses(work, scene, one.statuses, "/statuses");
+}
+
+fn begun(
+    work: &mut Work<'_>,
+    scene: &Scene<'_>,
+    one: &Collaboration<'_>,
+    agent: &str,
+    base: &str,
+    started_at: Option<Timestamp>,
+) {
+    let prompt = one.prompt.text().map(|text| scene.text(text, format!("{base}/prompt")));
+    let fields = fields([
+        ("type", one.new_agent_role.text().into()),
+        ("description", one.new_agent_nickname.text().into()),
+        ("call", one.id.text().into()),
+        ("prompt", prompt.into()),
+        ("started_at", started_at.unwrap_or(scene.at).to_string().into()),
+    ]);
+    started(work, scene, agent, fields);
+}

@@ -1,0 +1,95 @@
+//! Compactions: what a summary says, and what was kept word for word.
+
+use super::{Payload, Scene, speak};
+use crate::claude_code::scene::{Work, fields, flag};
+use crate::lenient::Word;
+use crate::text;
+use forge_store::model::{Map, Value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// How many of the kept messages a checkpoint names: the newest.
+const KEPT: usize = 128;
+
+/// A message of the history that goes on after a compaction, in either of its forms.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Kept<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Word<'a>,
+    #[serde(borrow)]
+    role: Word<'a>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    item: Option<&'a RawValue>,
+    #[serde(borrow)]
+    item_id: Word<'a>,
+}
+
+/// Reads a compaction: a message, and a checkpoint with the summary and what was kept.
+pub(super) fn compacted(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, payload: &Payload<'_>) {
+    let summary = payload.message.text().map(|text| scene.text(text, "/message"));
+    let value = fields([
+        ("role", "system".into()),
+        ("subtype", "compacted".into()),
+        ("text", summary.clone().into()),
+        ("compact_summary", flag(summary.is_some())),
+    ]);
+    speak(work, scene, id, value);
+    work.compacted(scene, id, summary);
+    let history = kept(scene, payload);
+    if let Some(checkpoint) = work.checkpoints.last_mut()
+        && let Value::Map(body) = &mut checkpoint.body
+    {
+        body.extend(history);
+    }
+}
+
+/// The fields of the checkpoint that tell what was kept.
+fn kept(scene: &Scene<'_>, payload: &Payload<'_>) -> Map {
+    let (list, base) = match (payload.replacement_history_entries, payload.replacement_history) {
+        (Some(entries), _) => (entries, "/replacement_history_entries"),
+        (None, Some(history)) => (history, "/replacement_history"),
+        (None, None) => return Map::new(),
+    };
+    let items: Vec<&RawValue> = serde_json::from_str(list.get()).unwrap_or_default();
+    let mut kept = Vec::new();
+    let mut encrypted = false;
+    for (index, raw) in items.into_iter().enumerate() {
+        let mut at = format!("{base}/{index}");
+        let mut item = read(raw);
+        if let Some(inner) = item.item {
+            at.push_str("/item");
+            item = read(inner);
+        }
+        if let Some(message) = item.item_id.text() {
+            kept.push(Value::from([("message", message.into())]));
+            continue;
+        }
+        match item.kind.text() {
+            Some("compaction" | "compaction_summary" | "context_compaction") => encrypted = true,
+            Some("message") => {
+                let content = text::of_content(item.content, &format!("{at}/content"));
+                let Some((text, pointer)) = content else { continue };
+                let role = item.role.text().unwrap_or("assistant");
+                let text = scene.text(&text, pointer);
+                kept.push(Value::from([("role", role.into()), ("text", text)]));
+            }
+            _ => {}
+        }
+    }
+    let left_out = kept.len().saturating_sub(KEPT);
+    kept.drain(..left_out);
+    fields([
+        ("kept", if kept.is_empty() { Value::Null } else { Value::List(kept) }),
+        ("kept_left_out", if left_out == 0 { Value::Null } else { (left_out as u64).into() }),
+        ("summary_encrypted", flag(encrypted)),
+    ])
+}
+
+fn read(raw: &RawValue) -> Kept<'_> {
+    let json = raw.get();
+    let object = json.starts_with('{').then(|| serde_json::from_str(json).ok());
+    object.flatten().unwrap_or_default()
+}

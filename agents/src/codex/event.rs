@@ -1,0 +1,317 @@
+//! Events and completed items: what Codex reports beside the calls and results of the model.
+
+use super::call::{asked, line_of};
+use super::ending::{self, End, Event};
+use super::{Scene, output, prompt, tool};
+use crate::claude_code::carry::OpenCall;
+use crate::claude_code::command::REFUSED;
+use crate::claude_code::scene::{Work, fields};
+use crate::lenient::{Name, Whole, Word};
+use crate::patch::Edit;
+use forge_store::model::{Timestamp, Value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// The end of a command: the payload of `exec_command_end`, or an item `CommandExecution`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Execution<'a> {
+    #[serde(borrow, alias = "call_id")]
+    id: Word<'a>,
+    process_id: Name,
+    #[serde(borrow)]
+    command: Option<&'a RawValue>,
+    #[serde(borrow)]
+    cwd: Word<'a>,
+    #[serde(borrow)]
+    source: Word<'a>,
+    #[serde(borrow)]
+    status: Word<'a>,
+    #[serde(borrow)]
+    stdout: Word<'a>,
+    #[serde(borrow)]
+    stderr: Word<'a>,
+    #[serde(borrow)]
+    aggregated_output: Word<'a>,
+    #[serde(borrow)]
+    formatted_output: Word<'a>,
+    exit_code: Whole,
+    #[serde(borrow)]
+    duration: Option<&'a RawValue>,
+}
+
+/// A change of files: the payload of `patch_apply_end`, or an item `FileChange`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Changed<'a> {
+    #[serde(borrow, alias = "call_id")]
+    id: Word<'a>,
+    #[serde(borrow)]
+    status: Word<'a>,
+    success: Option<bool>,
+    #[serde(borrow)]
+    changes: BTreeMap<String, &'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Change<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Word<'a>,
+    #[serde(borrow)]
+    unified_diff: Word<'a>,
+    #[serde(borrow)]
+    content: Word<'a>,
+    #[serde(borrow)]
+    move_path: Word<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Spoken<'a> {
+    #[serde(borrow)]
+    id: Word<'a>,
+    #[serde(borrow)]
+    content: Vec<Part<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Part<'a> {
+    #[serde(borrow)]
+    text: Word<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Item<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Word<'a>,
+}
+
+/// How long something took: seconds and nanoseconds.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Duration {
+    secs: u64,
+    nanos: u32,
+}
+
+/// Reads how long something took, in milliseconds.
+pub(super) fn duration_ms(raw: Option<&RawValue>) -> Option<i64> {
+    let raw = raw?.get();
+    let Duration { secs, nanos } =
+        raw.starts_with('{').then(|| serde_json::from_str(raw).ok())??;
+    i64::try_from(secs.checked_mul(1000)?.checked_add(u64::from(nanos / 1_000_000))?).ok()
+}
+
+/// Reads an item that was completed. `started_at` is when it began.
+pub(super) fn item(
+    work: &mut Work<'_>,
+    scene: &Scene<'_>,
+    raw: &RawValue,
+    own_id: &str,
+    started_at: Option<Timestamp>,
+    copied: bool,
+) {
+    if !raw.get().starts_with('{') {
+        return;
+    }
+    let Ok(Item { kind }) = serde_json::from_str::<Item<'_>>(raw.get()) else { return };
+    match kind.text().unwrap_or_default() {
+        "CommandExecution" | "commandExecution" => {
+            execution(work, scene, raw, "/item", started_at);
+        }
+        "FileChange" | "fileChange" => changed(work, scene, raw, "/item"),
+        "UserMessage" | "userMessage" if copied => {}
+        "UserMessage" | "userMessage" => said(work, scene, raw, own_id),
+        kind => tool::item(work, scene, kind, raw, started_at),
+    }
+}
+
+/// A prompt, as an item tells it.
+fn said(work: &mut Work<'_>, scene: &Scene<'_>, raw: &RawValue, own_id: &str) {
+    let Ok(spoken) = serde_json::from_str::<Spoken<'_>>(raw.get()) else { return };
+    let id = spoken.id.text().unwrap_or(own_id);
+    let texts = spoken.content.iter().enumerate();
+    let mut texts = texts.filter_map(|(index, part)| Some((index, part.text.text()?)));
+    let Some((index, text)) = texts.next() else { return };
+    if texts.next().is_none() {
+        let pointer = format!("/item/content/{index}/text");
+        return prompt::of_event(work, scene, id, text, &pointer, prompt::source::ITEM);
+    }
+    // As a pointer to all of them reads it.
+    let all: Vec<&str> = spoken.content.iter().filter_map(|part| part.text.0.as_deref()).collect();
+    prompt::of_event(work, scene, id, &all.join("\n"), "/item/content", prompt::source::ITEM);
+}
+
+/// The end of a command.
+pub(super) fn execution(
+    work: &mut Work<'_>,
+    scene: &Scene<'_>,
+    raw: &RawValue,
+    base: &str,
+    started_at: Option<Timestamp>,
+) {
+    let Ok(one) = serde_json::from_str::<Execution<'_>>(raw.get()) else { return };
+    // What was typed into a command is no command.
+    let typed =
+        matches!(one.source.text(), Some("unified_exec_interaction" | "unifiedExecInteraction"));
+    let status = one.status.text().unwrap_or_default();
+    let goes_on = matches!(status, "in_progress" | "inProgress");
+    let (Some(id), false, false) = (one.id.text(), typed, goes_on) else { return };
+    let (line, pointer) = command_line(one.command, base);
+    let texts = [
+        (&one.aggregated_output, "aggregated_output"),
+        (&one.stdout, "stdout"),
+        (&one.stderr, "stderr"),
+        (&one.formatted_output, "formatted_output"),
+    ];
+    let text = texts.into_iter().find_map(|(word, name)| Some((word.text()?, name)));
+    let (text, name) = text.unwrap_or_default();
+    let told = End {
+        exit_code: one.exit_code.0,
+        outcome: match (status, one.exit_code.0) {
+            ("declined", _) => REFUSED,
+            (_, Some(_)) if text.starts_with("command timed out after ") => "timed_out",
+            (_, Some(code)) => output::outcome(Some(code)),
+            ("completed", None) => "finished",
+            ("failed", None) => "failed",
+            _ => "unknown",
+        },
+        duration_ms: duration_ms(one.duration),
+        not_started: status == "declined",
+        output: text,
+        shown: match text {
+            "" => Value::Null,
+            text => scene.text(text, format!("{base}/{name}")),
+        },
+    };
+    let end = unless_it_failed_to_start(told);
+    let cwd = one.cwd.text().map(path_of).or_else(|| scene.cwd.map(str::to_owned));
+    let description = match one.source.text() {
+        Some("user_shell" | "userShell") => "typed by the person".into(),
+        _ => Value::Null,
+    };
+    let asked = asked(scene, &line, &pointer, description);
+    let event = Event {
+        id,
+        process: one.process_id.0.as_deref(),
+        line: &line,
+        call: OpenCall {
+            called_at: started_at.unwrap_or(scene.at),
+            cwd,
+            tool: "exec_command".to_owned(),
+            asked,
+        },
+    };
+    ending::reported(work, scene, &event, end);
+}
+
+/// A process that could not be made has the code that stands for none.
+fn unless_it_failed_to_start(end: End<'_>) -> End<'_> {
+    let begins =
+        ["execution error", "Failed to create unified exec process", "exec_command failed"];
+    let failed = begins.iter().any(|begin| end.output.starts_with(begin));
+    if end.outcome == REFUSED || (end.exit_code == Some(-1) && failed) {
+        return End { exit_code: None, duration_ms: None, not_started: true, ..end };
+    }
+    end
+}
+
+/// The command line of an event, and the pointer to it.
+fn command_line(raw: Option<&RawValue>, base: &str) -> (String, String) {
+    let json = raw.map_or("null", RawValue::get);
+    if let Ok(line) = serde_json::from_str::<String>(json) {
+        return (line, format!("{base}/command"));
+    }
+    let words: Vec<String> = serde_json::from_str(json).unwrap_or_default();
+    match line_of(&words) {
+        Some(line) => (line.to_owned(), format!("{base}/command/2")),
+        None => (words.join(" "), String::new()),
+    }
+}
+
+/// The path in a `file:` address, or the path itself.
+pub(super) fn path_of(address: &str) -> String {
+    let Some(rest) = address.strip_prefix("file://") else { return address.to_owned() };
+    // An address may name a host before the path.
+    let path = rest.find('/').and_then(|at| rest.get(at..)).unwrap_or(rest);
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut at = 0;
+    while let Some(byte) = path.as_bytes().get(at) {
+        let code = path.get(at + 1..at + 3).and_then(|code| u8::from_str_radix(code, 16).ok());
+        match code.filter(|_| *byte == b'%') {
+            Some(code) => {
+                bytes.push(code);
+                at += 3;
+            }
+            None => {
+                bytes.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    let decoded = String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned());
+    // `/C:/x` is a path of Windows.
+    let is_drive = decoded.as_bytes().get(2) == Some(&b':');
+    if is_drive { decoded.trim_start_matches('/').to_owned() } else { decoded }
+}
+
+/// A change of files.
+pub(super) fn changed(work: &mut Work<'_>, scene: &Scene<'_>, raw: &RawValue, base: &str) {
+    let Ok(one) = serde_json::from_str::<Changed<'_>>(raw.get()) else { return };
+    let Some(id) = one.id.text() else { return };
+    let applied = match (one.status.text(), one.success) {
+        (Some("completed"), _) | (None, Some(true)) => true,
+        (Some("in_progress" | "inProgress"), _) => return,
+        _ => false,
+    };
+    if ending::patch_reported(work, scene, id, applied) {
+        return;
+    }
+    let changes = one.changes.iter().filter(|(_, raw)| raw.get().starts_with('{'));
+    for (number, (path, raw)) in changes.enumerate() {
+        let Ok(change) = serde_json::from_str::<Change<'_>>(raw.get()) else { continue };
+        let pointer = format!("{base}/changes/{}", path.replace('~', "~0").replace('/', "~1"));
+        let (patch, added, removed) = match change.unified_diff.text() {
+            Some(diff) => {
+                let (added, removed) = counted(diff);
+                (scene.text(diff, format!("{pointer}/unified_diff")), added, removed)
+            }
+            None => {
+                match serde_json::from_str::<Edit<'_>>(raw.get()).ok().and_then(|it| it.patch()) {
+                    Some(patch) if !patch.text.is_empty() => {
+                        (scene.text(&patch.text, &pointer), patch.added, patch.removed)
+                    }
+                    _ => (Value::Null, 0, 0),
+                }
+            }
+        };
+        let deleted = change.kind.is("delete").then(|| change.content.text()).flatten();
+        let value = fields([
+            ("tool", "apply_patch".into()),
+            ("path", path_of(path).into()),
+            ("moved_to", change.move_path.text().map(path_of).into()),
+            ("patch", patch),
+            ("lines_added", added.into()),
+            ("lines_removed", removed.into()),
+            (
+                "original_file",
+                deleted.map(|text| scene.text(text, format!("{pointer}/content"))).into(),
+            ),
+            ("cwd", scene.cwd.into()),
+            ("git_branch", scene.git_branch.into()),
+        ]);
+        ending::edited(work, scene, id, number, value);
+    }
+}
+
+/// How many lines a unified diff adds and takes away.
+fn counted(diff: &str) -> (u64, u64) {
+    // Before the first hunk stand the names of the file.
+    let hunks = diff.lines().skip_while(|line| !line.starts_with("@@"));
+    let count = |mark| hunks.clone().filter(|line| line.starts_with(mark)).count() as u64;
+    (count('+'), count('-'))
+}

@@ -1,0 +1,137 @@
+//! What a session is told beside its messages, and the tokens that a message took.
+
+use super::Scene;
+use crate::claude_code::scene::{Work, fields};
+use crate::lenient::{Whole, Word};
+use forge_store::model::{Fact, Kind, Origin, Value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// A notice of this type.
+pub(super) fn notice(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, kind: &str, text: Value) {
+    let value = fields([("type", kind.into()), ("text", text)]);
+    work.facts.push(scene.fact(Kind::Notice, id, value));
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Event<'a> {
+    #[serde(borrow)]
+    reason: Word<'a>,
+    #[serde(borrow)]
+    message: Word<'a>,
+    #[serde(borrow)]
+    goal: Option<&'a RawValue>,
+    num_turns: Whole,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Goal<'a> {
+    #[serde(borrow)]
+    objective: Word<'a>,
+}
+
+/// Reads an event that is told as a notice, if it is one.
+pub(super) fn of_event(
+    work: &mut Work<'_>,
+    scene: &Scene<'_>,
+    id: &str,
+    event: &str,
+    raw: &RawValue,
+) {
+    let Ok(one) = serde_json::from_str::<Event<'_>>(raw.get()) else { return };
+    match event {
+        "turn_aborted" => {
+            let reason = one.reason.text().map(|reason| scene.text(reason, "/reason"));
+            notice(work, scene, id, "interrupted", reason.into());
+        }
+        "error" => {
+            let message = one.message.text().map(|text| scene.text(text, "/message"));
+            notice(work, scene, id, "error", message.into());
+        }
+        "thread_rolled_back" => {
+            let turns = one.num_turns.0.map(|turns| format!("{turns} turns"));
+            notice(work, scene, id, "rolled_back", turns.into());
+        }
+        "thread_goal_updated" => {
+            let goal = one.goal.filter(|raw| raw.get().starts_with('{'));
+            let goal = goal.and_then(|raw| serde_json::from_str::<Goal<'_>>(raw.get()).ok());
+            if let Some(text) = goal.as_ref().and_then(|goal| goal.objective.text()) {
+                notice(work, scene, id, "goal", scene.text(text, "/goal/objective"));
+            }
+        }
+        _ => {}
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Usage {
+    input_tokens: Whole,
+    cached_input_tokens: Whole,
+    cache_write_input_tokens: Whole,
+    output_tokens: Whole,
+    total_tokens: Whole,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Usages<'a> {
+    #[serde(borrow)]
+    last_token_usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    total_token_usage: Option<&'a RawValue>,
+}
+
+fn usage(raw: Option<&RawValue>) -> Option<Usage> {
+    let json = raw?.get();
+    json.starts_with('{').then(|| serde_json::from_str(json).ok())?
+}
+
+/// The tokens of one response of the model, which a record of their own gives.
+pub(super) fn tokens(work: &mut Work<'_>, scene: &Scene<'_>, raw: Option<&RawValue>) {
+    if let Some(usage) = usage(raw) {
+        count(work, scene, &usage);
+    }
+}
+
+/// The tokens of the last response, in an event that comes once for each and whenever a limit changes.
+pub(super) fn token_count(work: &mut Work<'_>, scene: &Scene<'_>, raw: Option<&RawValue>) {
+    let Some(json) = raw.map(RawValue::get).filter(|json| json.starts_with('{')) else { return };
+    let Ok(usages) = serde_json::from_str::<Usages<'_>>(json) else { return };
+    let total = usage(usages.total_token_usage).and_then(|total| total.total_tokens.0);
+    let state = &mut work.carry.other.codex;
+    if total.is_none() || state.total_tokens == total {
+        return;
+    }
+    state.total_tokens = total;
+    tokens(work, scene, usages.last_token_usage);
+}
+
+/// Another version of the last message of the model, with its tokens.
+fn count(work: &mut Work<'_>, scene: &Scene<'_>, usage: &Usage) {
+    let Some(last) = work.carry.other.codex.untold_tokens.take() else { return };
+    let positive = |whole: Whole| whole.0.and_then(|number| u64::try_from(number).ok());
+    let read = positive(usage.cached_input_tokens);
+    let written = positive(usage.cache_write_input_tokens);
+    // The input holds those of the cache.
+    let input = positive(usage.input_tokens)
+        .map(|all| all.saturating_sub(read.unwrap_or(0)).saturating_sub(written.unwrap_or(0)));
+    let mut value = last.value;
+    value.append(&mut fields([
+        ("input_tokens", input.into()),
+        ("output_tokens", positive(usage.output_tokens).into()),
+        ("cache_read_tokens", read.into()),
+        ("cache_creation_tokens", written.into()),
+    ]));
+    work.facts.push(Fact {
+        kind: Kind::Message,
+        id: last.id,
+        at: last.at,
+        origin: Origin::Imported,
+        place: last.place.0,
+        recorded_at: scene.recorded_at,
+        value: Value::Map(value),
+    });
+}

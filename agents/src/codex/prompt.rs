@@ -1,0 +1,323 @@
+//! Who wrote a user message: the person, or Codex in the person's name.
+
+use super::Scene;
+use super::state::Copying;
+use crate::claude_code::call::hash;
+use crate::claude_code::scene::{Work, fields};
+use crate::lenient::Word;
+use crate::text;
+use forge_store::model::{Kind, Timestamp};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::ops::Range;
+
+/// The kinds of lines that report a prompt, a bit each.
+pub(super) mod source {
+    /// The message as the model gets it.
+    pub(crate) const MESSAGE: u8 = 1;
+    /// An event for the screen.
+    pub(crate) const EVENT: u8 = 2;
+    /// A completed item.
+    pub(crate) const ITEM: u8 = 4;
+}
+
+/// What an editor writes before what the person asks.
+const REQUEST: &str = "## My request for Codex:";
+
+/// The elements that Codex itself writes as user messages. An element counts only as a whole text.
+const INJECTED: [&str; 16] = [
+    "user_instructions",
+    "environment_context",
+    "turn_aborted",
+    "user_shell_command",
+    "user_action",
+    "subagent_notification",
+    "hook_prompt",
+    "skill",
+    "goal_context",
+    "permissions instructions",
+    "collaboration_mode",
+    "model_switch",
+    "personality_spec",
+    "ide_context",
+    "realtime_conversation",
+    "INSTRUCTIONS",
+];
+
+/// Warnings that older versions put into the conversation as user messages.
+const WARNINGS: [&str; 3] = [
+    "Warning: The maximum number of unified exec processes",
+    "Warning: apply_patch was requested via ",
+    "Warning: Your account was flagged",
+];
+
+/// Whether Codex itself wrote this text in the person's name. A `<` at its beginning proves nothing.
+pub(super) fn is_injected(text: &str) -> bool {
+    let text = text.trim();
+    if text.starts_with("# AGENTS.md instructions") {
+        return text.ends_with("</INSTRUCTIONS>") || text.contains("<INSTRUCTIONS>");
+    }
+    if WARNINGS.iter().any(|warning| text.starts_with(warning)) {
+        return true;
+    }
+    let Some(inside) = text.strip_prefix('<') else { return false };
+    let Some(end) = inside.find('>') else { return false };
+    let tag = inside.get(..end).unwrap_or_default();
+    let name = INJECTED.into_iter().find(|name| {
+        tag.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    });
+    let word = tag.split(' ').next().unwrap_or_default();
+    let is_instructions = || {
+        let ends = ["_instructions", "_context", "_notification"];
+        word.starts_with("external_") || ends.iter().any(|end| word.ends_with(end))
+    };
+    let name = name.or_else(|| is_instructions().then_some(word));
+    name.is_some_and(|name| text.ends_with(&format!("</{name}>")))
+}
+
+/// Whether a text only frames an attachment.
+fn is_frame(text: &str) -> bool {
+    let text = text.trim();
+    text == "</image>"
+        || text == "<image>"
+        || (text.starts_with("<image name=") && text.ends_with('>'))
+}
+
+/// The part of a text that the person wrote.
+fn request(text: &str) -> Range<usize> {
+    let mut range = 0..text.len();
+    if text.trim_start().starts_with("# ") {
+        let at = text.match_indices(REQUEST).map(|(at, _)| at);
+        let mut at = at.filter(|at| *at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n'));
+        if let Some(at) = at.next() {
+            range.start = at + REQUEST.len();
+            let rest = text.get(range.clone()).unwrap_or_default();
+            range.start += rest.len() - rest.trim_start().len();
+            range.end = range.start + rest.trim().len();
+        }
+    }
+    range
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Passthrough<'a> {
+    #[serde(borrow)]
+    content_item_kinds: Option<Vec<Word<'a>>>,
+}
+
+/// What the person wrote in a user message: the text that the pointer leads to, and its part. `None` if all of it is
+/// Codex's own.
+pub(super) fn of_message(
+    content: Option<&RawValue>,
+    metadata: Option<&RawValue>,
+) -> Option<(String, Range<usize>, String)> {
+    let raw = content?;
+    let kinds: Passthrough<'_> =
+        metadata.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let kinds = kinds.content_item_kinds.unwrap_or_default();
+    let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) else {
+        let (text, pointer) = text::of_content(Some(raw), "/content")?;
+        let range = request(&text);
+        return (!is_injected(&text)).then_some((text, range, pointer));
+    };
+    let known = kinds.len() == items.len();
+    let mut texts: Vec<(usize, String, String)> = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let Some((text, pointer)) = text::of_content(Some(item), &format!("/content/{index}"))
+        else {
+            continue;
+        };
+        let kind = kinds.get(index).and_then(Word::text).filter(|_| known);
+        let by_person = match kind {
+            Some(kind) if kind != "unknown" => kind == "user" || kind.starts_with("user."),
+            _ => !is_injected(&text),
+        };
+        if by_person && !is_frame(&text) && !text.trim().is_empty() {
+            texts.push((index, text, pointer));
+        }
+    }
+    if let [_] = texts.as_slice() {
+        let (_, text, pointer) = texts.pop()?;
+        let range = request(&text);
+        return Some((text, range, pointer));
+    }
+    let (first, last) = (texts.first()?.0, texts.last()?.0);
+    // Several parts: the text of the whole content, from the first of them to the last.
+    let before = said(items.get(..first).unwrap_or_default());
+    let parts = said(items.get(first..=last).unwrap_or_default());
+    let (whole, pointer) = text::of_content(Some(raw), "/content")?;
+    let start = if before.is_empty() { 0 } else { before.len() + 1 };
+    let range = start..(start + parts.len()).min(whole.len());
+    let inner = request(whole.get(range.clone())?);
+    let range = range.start + inner.start..range.start + inner.end;
+    Some((whole, range, pointer))
+}
+
+/// What these content blocks say, joined as a pointer to all of them reads it.
+fn said(items: &[&RawValue]) -> String {
+    let texts: Vec<String> = items
+        .iter()
+        .filter_map(|item| text::of_content(Some(item), "").map(|(text, _)| text))
+        .collect();
+    text::join(texts.iter().map(String::as_str))
+}
+
+/// A prompt, if it is the person's, of this session, and not reported before. `part` is what the person wrote of `text`.
+pub(super) fn tell(
+    work: &mut Work<'_>,
+    scene: &Scene<'_>,
+    id: &str,
+    (text, part, pointer): (&str, Range<usize>, &str),
+    source: u8,
+) {
+    let said = text.get(part.clone()).unwrap_or_default();
+    let state = &mut work.carry.other.codex;
+    if said.trim().is_empty() || state.sub_agent {
+        return;
+    }
+    // The lines differ in how they join the parts of a message.
+    let same: String = said.split_whitespace().collect();
+    if !state.is_news(hash(&same), source, scene.at) {
+        return;
+    }
+    if work.carry.session.first_prompt.is_none() {
+        work.carry.session.first_prompt = text::headline(said);
+    }
+    let value = fields([
+        ("text", scene.part(text, part, pointer)),
+        ("cwd", scene.cwd.into()),
+        ("git_branch", scene.git_branch.into()),
+    ]);
+    work.facts.push(scene.fact(Kind::Prompt, id, value));
+}
+
+/// A prompt that an event tells in one text.
+pub(super) fn of_event(
+    work: &mut Work<'_>,
+    scene: &Scene<'_>,
+    id: &str,
+    text: &str,
+    pointer: &str,
+    source: u8,
+) {
+    if !is_injected(text) {
+        tell(work, scene, id, (text, request(text), pointer), source);
+    }
+}
+
+/// What a line is known by where lines may be copies of another session's.
+#[derive(Debug)]
+pub(super) struct Trace<'a> {
+    pub(super) at: Timestamp,
+    pub(super) ordinal: Option<i64>,
+    pub(super) turn: Option<&'a str>,
+    /// The line itself says that it was inherited.
+    pub(super) inherited: bool,
+}
+
+impl Trace<'_> {
+    /// Whether the line is a copy from the session that this one was forked from. Copies follow the first line of the
+    /// fork; the fork's own lines begin with a turn of its own, or after a pause.
+    pub(super) fn is_copied(&self, work: &mut Work<'_>) -> bool {
+        let state = &mut work.carry.other.codex;
+        if self.inherited {
+            return true;
+        }
+        if let (Some(own), Some(ordinal)) = (state.own_from, self.ordinal) {
+            return ordinal < own;
+        }
+        let Some(copying) = &mut state.copying else { return false };
+        let began = state.began;
+        let own = match self.turn.and_then(made_at) {
+            Some(made) => began.is_some_and(|began| made >= began),
+            None => self.at.micros_since(copying.last) > Copying::PAUSE_MICROS,
+        };
+        let before = began.is_some_and(|began| self.at < began);
+        if own && !before {
+            state.copying = None;
+            return false;
+        }
+        copying.last = self.at;
+        true
+    }
+}
+
+impl Copying {
+    /// Copies are written in one go; the person needs longer to type.
+    const PAUSE_MICROS: i64 = 5_000_000;
+
+    /// Copies that have not been seen: only a line of before the fork is one.
+    pub(super) fn before(began: Timestamp) -> Self {
+        Self { last: began.plus_micros(-2 * Self::PAUSE_MICROS) }
+    }
+}
+
+/// When an identifier was made: of version 7 it begins with the milliseconds since 1970 (RFC 9562).
+fn made_at(id: &str) -> Option<Timestamp> {
+    let digits: String = id.chars().filter(|character| *character != '-').collect();
+    let is_seven = digits.len() == 32 && digits.as_bytes().get(12) == Some(&b'7');
+    let millis = i64::from_str_radix(digits.get(..12).filter(|_| is_seven)?, 16).ok()?;
+    Some(Timestamp::from_micros(millis.saturating_mul(1000)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_codex_own_only_as_a_whole_known_element() {
+        for own in [
+            "<environment_context>\n<cwd>/w</cwd>\n</environment_context>",
+            "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nbe kind\n</INSTRUCTIONS>",
+            "<hook_prompt hook_run_id=\"h1\">go on</hook_prompt>",
+            "<apps_instructions>x</apps_instructions>",
+            "<turn_aborted>\nThe user interrupted\n</turn_aborted>",
+        ] {
+            assert!(is_injected(own), "{own}");
+        }
+        for typed in [
+            "<div> does not render",
+            "<div>all of it</div>",
+            "<environment_context> is written twice, why?",
+            "# AGENTS.md instructions are ignored",
+            "a < b",
+            "<",
+        ] {
+            assert!(!is_injected(typed), "{typed}");
+        }
+    }
+
+    #[test]
+    fn the_editors_context_is_left_out() {
+        for (text, asked) in [
+            (
+                "# Context from my IDE setup:\n\n## Open tabs:\n- a\n\n## My request for Codex:\nfix it\n",
+                "fix it",
+            ),
+            (
+                "# Files mentioned by the user:\n\n## a.png: /a.png\n\n## My request for Codex:\n\nlook",
+                "look",
+            ),
+            (
+                "what does ## My request for Codex: mean?",
+                "what does ## My request for Codex: mean?",
+            ),
+            (
+                "# Context from my IDE setup:\nis all I see",
+                "# Context from my IDE setup:\nis all I see",
+            ),
+            ("# Context from my IDE setup:\n## My request for Codex:\n", ""),
+        ] {
+            assert_eq!(&text[request(text)], asked);
+        }
+    }
+
+    #[test]
+    fn an_identifier_of_version_7_says_when_it_was_made() {
+        let made = made_at("01a213d0-25e7-7de1-a77d-50419e41fc0a").unwrap();
+        assert!(made.to_string().starts_with("2026-11-25T17:45:38"), "{made}");
+        assert_eq!(made_at("t1"), None);
+        assert_eq!(made_at("01a213d0-25e7-4de1-a77d-50419e41fc0a"), None);
+    }
+}

@@ -1,0 +1,170 @@
+//! Edits: patches as calls, in command lines, in events and items.
+
+use super::*;
+
+/// What the edits say: id, path, lines added and removed.
+fn edits(piece: &Piece) -> Vec<(String, String, i64, i64)> {
+    let code = of(piece, Kind::Code).into_iter().map(|fact| {
+        let number = |name| field(fact, name).and_then(Value::as_i64).unwrap();
+        (
+            fact.id.clone(),
+            text(fact, "path").unwrap(),
+            number("lines_added"),
+            number("lines_removed"),
+        )
+    });
+    code.collect()
+}
+
+fn edit(id: &str, path: &str, added: i64, removed: i64) -> (String, String, i64, i64) {
+    (id.to_owned(), path.to_owned(), added, removed)
+}
+
+const PATCH: &str = "*** Begin Patch\n*** Update File: a.txt\n@@\n-x\n+y\n*** End Patch";
+
+#[test]
+fn a_patch_in_a_command_line_counts_from_where_it_is_applied() {
+    let done =
+        "Process exited with code 0\nOutput:\nSuccess. Updated the following files:\nM a.txt\n";
+    for (arguments, path) in [
+        (json!({"cmd": format!("cd sub && apply_patch <<'EOF'\n{PATCH}\nEOF")}), "sub/a.txt"),
+        (
+            json!({"cmd": format!("apply_patch <<EOF\n{PATCH}\nEOF\n"), "workdir": "/w/b"}),
+            "b/a.txt",
+        ),
+        (json!({"cmd": format!("apply_patch '{PATCH}'"), "workdir": "/w"}), "a.txt"),
+        (json!({"cmd": format!("cd /else && apply_patch <<\"X\"\n{PATCH}\nX")}), "/else/a.txt"),
+        (
+            json!({"command": ["bash", "-lc", format!("apply_patch <<'EOF'\n{PATCH}\nEOF")]}),
+            "a.txt",
+        ),
+    ] {
+        let script =
+            [meta(), call(1, "exec_command", "k1", &arguments), output(2, "k1", &json!(done))];
+        let piece = read(&script.concat());
+        assert_eq!(edits(&piece), [edit("k1", path, 1, 1)], "{arguments}");
+        let patch = text(of(&piece, Kind::Code)[0], "patch").unwrap();
+        assert_eq!(patch, "*** Update File: a.txt\n@@\n-x\n+y\n");
+        assert_eq!(of(&piece, Kind::Command).len(), 0);
+    }
+}
+
+#[test]
+fn a_patch_beside_other_commands_is_an_edit_and_a_command() {
+    let line = format!("apply_patch <<'EOF'\n{PATCH}\nEOF\ncargo test");
+    let told = |code: i64, output: &str| {
+        json!(format!("Process exited with code {code}\nOutput:\n{output}"))
+    };
+    let asked = call(1, "exec_command", "k1", &json!({"cmd": line}));
+    let applied = output(
+        2,
+        "k1",
+        &told(
+            101,
+            "Success. Updated the following files:\nM a.txt\ntest result: FAILED. 0 passed; 1 failed\n",
+        ),
+    );
+    let piece = read(&[meta(), asked.clone(), applied].concat());
+    assert_eq!(edits(&piece), [edit("k1", "a.txt", 1, 1)]);
+    assert_eq!(of(&piece, Kind::Command).len(), 1);
+    let failed = output(2, "k1", &told(1, "Failed to find expected lines in a.txt\n"));
+    assert_eq!(edits(&read(&[meta(), asked, failed].concat())), []);
+}
+
+#[test]
+fn a_patch_that_was_not_applied_is_no_edit() {
+    for told in [
+        "patch rejected by user",
+        "apply_patch verification failed: Failed to find expected lines",
+        "aborted by user after 2.0s",
+        "Exit code: 1\nWall time: 0 seconds\nOutput:\nno",
+        "{\"output\":\"no\",\"metadata\":{\"exit_code\":1}}",
+    ] {
+        let asked = json!({"type": "custom_tool_call", "name": "apply_patch", "call_id": "p1", "input": PATCH});
+        let answer = json!({"type": "custom_tool_call_output", "call_id": "p1", "output": told});
+        let piece = read(&[meta(), item(1, &asked), item(2, &answer)].concat());
+        assert_eq!(edits(&piece), [], "{told}");
+    }
+}
+
+fn changes() -> Json {
+    json!({
+        "/w/a.py": {"type": "update", "unified_diff": "@@ -1,2 +1,2 @@\n a\n--- b\n+c\n", "move_path": "/w/z.py"},
+        "/w/b.py": {"type": "add", "content": "one\ntwo\n"},
+        "/w/c.py": {"type": "delete", "content": "gone\n"},
+    })
+}
+
+#[test]
+fn changes_that_only_an_item_or_an_event_reports_are_edits() {
+    let item_line = at(
+        1,
+        "event_msg",
+        &json!({"type": "item_completed", "item":
+        {"type": "FileChange", "id": "exec-1", "changes": changes(), "status": "completed"}}),
+    );
+    let event = at(
+        1,
+        "event_msg",
+        &json!({"type": "patch_apply_end", "call_id": "exec-1", "changes": changes(),
+        "success": true, "status": "completed", "stdout": "", "stderr": ""}),
+    );
+    for lines in [item_line.clone(), event.clone(), item_line + &event] {
+        let script = meta() + &lines;
+        let piece = read(&script);
+        assert_eq!(
+            edits(&piece),
+            [
+                edit("exec-1", "/w/a.py", 1, 1),
+                edit("exec-1/2", "/w/b.py", 2, 0),
+                edit("exec-1/3", "/w/c.py", 0, 1)
+            ]
+        );
+        let code = of(&piece, Kind::Code);
+        assert_eq!(text(code[0], "moved_to").as_deref(), Some("/w/z.py"));
+        assert_eq!(text(code[1], "patch").as_deref(), Some("@@ -0,0 +1,2 @@\n+one\n+two\n"));
+        assert_eq!(text(code[2], "original_file").as_deref(), Some("gone\n"));
+        same_in_pieces(&script);
+    }
+}
+
+#[test]
+fn a_long_change_is_found_again_where_it_stands() {
+    let content = "line of text\n".repeat(40);
+    let script = meta()
+        + &at(
+            1,
+            "event_msg",
+            &json!({"type": "item_completed", "item": {"type": "FileChange",
+        "id": "e1", "status": "completed", "changes": {"/w/a~b.py": {"type": "add", "content": content}}}}),
+        );
+    let piece = read(&script);
+    let found = TextRef::from_value(field(of(&piece, Kind::Code)[0], "patch").unwrap()).unwrap();
+    let (offset, length) = found.place.unwrap();
+    let (from, to) = (usize::try_from(offset).unwrap(), usize::try_from(offset + length).unwrap());
+    let whole = resolve(&script.as_bytes()[from..to], &found.pointer).unwrap();
+    assert_eq!(whole.lines().count(), 41);
+    assert!(whole.starts_with("@@ -0,0 +1,40 @@\n+line of text\n"), "{whole}");
+}
+
+#[test]
+fn changes_that_failed_are_none_and_a_call_and_its_event_are_one() {
+    for status in ["failed", "declined"] {
+        let script = meta()
+            + &at(
+                1,
+                "event_msg",
+                &json!({"type": "item_completed", "item":
+            {"type": "FileChange", "id": "e1", "changes": changes(), "status": status}}),
+            );
+        assert_eq!(edits(&read(&script)), []);
+    }
+    let asked =
+        json!({"type": "custom_tool_call", "name": "apply_patch", "call_id": "p1", "input": PATCH});
+    let event = json!({"type": "patch_apply_end", "call_id": "p1", "success": true, "changes":
+        {"/w/a.txt": {"type": "update", "unified_diff": "@@ -1 +1 @@\n-x\n+y\n"}}});
+    let answer = json!({"type": "custom_tool_call_output", "call_id": "p1",
+        "output": "Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess. Updated the following files:\nM a.txt\n"});
+    let script = [meta(), item(1, &asked), at(2, "event_msg", &event), item(3, &answer)];
+    assert_eq!(edits(&read(&script.concat())), [edit("p1", "a.txt", 1, 1)]);
+}

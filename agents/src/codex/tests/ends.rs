@@ -1,0 +1,325 @@
+//! Ends of commands: in polls, events and items.
+
+use super::*;
+
+/// What the versions of the commands say: command, outcome, exit code and time.
+fn ends(piece: &Piece) -> Vec<(String, String, Option<i64>, String)> {
+    let commands = of(piece, Kind::Command).into_iter().map(|fact| {
+        let code = field(fact, "exit_code").and_then(Value::as_i64);
+        let at = fact.at.to_string().get(14..19).unwrap_or_default().to_owned();
+        (fact.id.clone(), text(fact, "outcome").unwrap(), code, at)
+    });
+    commands.collect()
+}
+
+fn end(
+    id: &str,
+    outcome: &str,
+    code: Option<i64>,
+    at: &str,
+) -> (String, String, Option<i64>, String) {
+    (id.to_owned(), outcome.to_owned(), code, at.to_owned())
+}
+
+fn verdicts(piece: &Piece) -> Vec<String> {
+    of(piece, Kind::Verification).iter().map(|fact| text(fact, "status").unwrap()).collect()
+}
+
+fn runs(second: u32, id: &str, command: &str) -> String {
+    call(second, "exec_command", id, &json!({"cmd": command, "workdir": "/w"}))
+}
+
+fn goes_on(second: u32, id: &str, process: u32, printed: &str) -> String {
+    let told = format!(
+        "Chunk ID: a\nWall time: 1.0 seconds\nProcess running with session ID {process}\nOutput:\n{printed}"
+    );
+    output(second, id, &json!(told))
+}
+
+fn poll(second: u32, id: &str, process: u32, typed: &str) -> String {
+    call(second, "write_stdin", id, &json!({"session_id": process, "chars": typed}))
+}
+
+fn exited(second: u32, id: &str, code: i64, seconds: f64, printed: &str) -> String {
+    let told = format!(
+        "Chunk ID: b\nWall time: {seconds} seconds\nProcess exited with code {code}\nOutput:\n{printed}"
+    );
+    output(second, id, &json!(told))
+}
+
+fn item_of(second: u32, item: &Json) -> String {
+    at(second, "event_msg", &json!({"type": "item_completed", "thread_id": "t", "item": item}))
+}
+
+fn execution(id: &str, process: &str, command: &str, status: &str, code: Option<i64>) -> Json {
+    json!({"type": "CommandExecution", "id": id, "process_id": process, "cwd": "file:///w/a%20b",
+        "command": ["/bin/bash", "-lc", command], "source": "unified_exec_startup", "status": status,
+        "aggregated_output": "printed\n", "exit_code": code, "duration": {"secs": 6, "nanos": 5_000_000}})
+}
+
+#[test]
+fn a_command_in_the_background_ends_in_the_poll_that_says_so() {
+    let script = [
+        meta(),
+        runs(1, "k1", "cargo test"),
+        goes_on(12, "k1", 7, "Compiling\n"),
+        poll(13, "k2", 7, ""),
+        goes_on(20, "k2", 7, "test result: ok\n"),
+        poll(21, "k3", 7, "y\n"),
+        exited(50, "k3", 101, 29.0, ""),
+    ];
+    let piece = read(&script.concat());
+    assert_eq!(
+        ends(&piece),
+        [end("k1", "background", None, "00:12"), end("k1", "failed", Some(101), "00:50")]
+    );
+    let last = of(&piece, Kind::Command)[1];
+    // The last poll printed nothing: what was printed last is shown.
+    assert_eq!(text(last, "stdout_preview").as_deref(), Some("test result: ok\n"));
+    assert_eq!(field(last, "duration_ms"), Some(&49_000_i64.into()));
+    assert_eq!(verdicts(&piece), ["unknown", "failed"]);
+}
+
+#[test]
+fn a_poll_that_finds_no_process_says_nothing() {
+    for told in [
+        "write_stdin failed: Unknown process id 7",
+        "write_stdin failed: UnknownSessionId { session_id: 7 }",
+    ] {
+        let script = [
+            meta(),
+            runs(1, "k1", "cargo test"),
+            goes_on(2, "k1", 7, ""),
+            poll(3, "k2", 7, ""),
+            output(4, "k2", &json!(told)),
+            poll(5, "k3", 99, ""),
+            exited(6, "k3", 1, 0.1, ""),
+        ];
+        let piece = read(&script.concat());
+        assert_eq!(ends(&piece), [end("k1", "background", None, "00:02")]);
+        assert_eq!(verdicts(&piece), ["unknown"]);
+    }
+}
+
+#[test]
+fn a_number_that_is_used_again_names_the_newer_process() {
+    let script = [
+        meta(),
+        runs(1, "k1", "make one"),
+        runs(1, "k2", "make two"),
+        goes_on(2, "k1", 7, ""),
+        goes_on(3, "k2", 8, ""),
+        runs(4, "k3", "make three"),
+        goes_on(5, "k3", 7, ""),
+        poll(6, "p1", 7, ""),
+        poll(6, "p2", 8, ""),
+        exited(7, "p2", 2, 1.0, ""),
+        exited(8, "p1", 0, 1.0, ""),
+    ];
+    let piece = read(&script.concat());
+    assert_eq!(
+        ends(&piece)[3..],
+        [end("k2", "failed", Some(2), "00:07"), end("k3", "finished", Some(0), "00:08")]
+    );
+}
+
+#[test]
+fn one_end_that_several_lines_report_is_one() {
+    let event = json!({"type": "exec_command_end", "call_id": "k1", "process_id": "7",
+        "command": ["bash", "-lc", "cargo test"], "cwd": "/w", "source": "unified_exec_startup",
+        "stdout": "", "stderr": "", "aggregated_output": "test result: FAILED. 1 passed\n",
+        "exit_code": 101, "duration": {"secs": 9, "nanos": 0}, "status": "failed"});
+    let script = [
+        meta(),
+        runs(1, "k1", "cargo test"),
+        goes_on(2, "k1", 7, ""),
+        at(10, "event_msg", &event),
+        item_of(10, &execution("k1", "7", "cargo test", "failed", Some(101))),
+        poll(11, "k2", 7, ""),
+        exited(12, "k2", 101, 0.0, ""),
+        runs(13, "k3", "ls"),
+        item_of(14, &execution("k3", "9", "ls", "completed", Some(0))),
+        exited(15, "k3", 0, 0.1, "a"),
+    ];
+    let piece = read(&script.concat());
+    assert_eq!(
+        ends(&piece),
+        [
+            end("k1", "background", None, "00:02"),
+            end("k1", "failed", Some(101), "00:10"),
+            end("k3", "finished", Some(0), "00:14"),
+        ]
+    );
+    let last = of(&piece, Kind::Command)[1];
+    assert_eq!(field(last, "duration_ms"), Some(&9000_i64.into()));
+    assert_eq!(text(last, "stdout_preview").as_deref(), Some("test result: FAILED. 1 passed\n"));
+}
+
+#[test]
+fn a_process_that_was_stopped_is_no_verdict() {
+    let script = [
+        meta(),
+        runs(1, "k1", "cargo test"),
+        goes_on(2, "k1", 7, ""),
+        item_of(9, &execution("k1", "7", "cargo test", "failed", Some(-1))),
+        // Before the call's own result: what that says counts more.
+        runs(10, "k2", "make test"),
+        item_of(11, &execution("k2", "8", "make test", "failed", Some(-1))),
+        output(12, "k2", &json!("Wall time: 1.0 seconds\naborted by user")),
+        runs(13, "k3", "make lint"),
+        output(
+            14,
+            "k3",
+            &json!(
+                "Exit code: 124\nWall time: 1 seconds\nOutput:\ncommand timed out after 1000 milliseconds\n"
+            ),
+        ),
+    ];
+    let piece = read(&script.concat());
+    assert_eq!(
+        ends(&piece)[1..],
+        [
+            end("k1", "failed", Some(-1), "00:09"),
+            end("k2", "failed", Some(-1), "00:11"),
+            end("k2", "interrupted", None, "00:12"),
+            end("k3", "timed_out", Some(124), "00:14"),
+        ]
+    );
+    assert!(verdicts(&piece).iter().all(|status| status == "unknown"));
+}
+
+#[test]
+fn commands_of_a_script_are_read_from_their_items() {
+    let script_call = |second, id: &str, input: &str| {
+        item(
+            second,
+            &json!({"type": "custom_tool_call", "name": "exec", "call_id": id, "input": input}),
+        )
+    };
+    let printed = |second, id: &str, text: &str| {
+        item(
+            second,
+            &json!({"type": "custom_tool_call_output", "call_id": id, "output": [
+            {"type": "input_text", "text": "Script completed\nWall time 0.1 seconds\nOutput:\n"},
+            {"type": "input_text", "text": text}]}),
+        )
+    };
+    let script = [
+        meta(),
+        script_call(
+            1,
+            "s1",
+            "const r = await tools.exec_command({cmd: 'cargo test'}); text(r.output);",
+        ),
+        item_of(8, &execution("exec-1", "7", "cargo test", "failed", Some(101))),
+        printed(9, "s1", "printed"),
+        // A command that goes on after its script ended.
+        script_call(10, "s2", "tools.exec_command({cmd: 'make test'}); text('started')"),
+        printed(11, "s2", "started"),
+        item_of(30, &execution("exec-2", "8", "make test", "completed", Some(0))),
+    ];
+    let piece = read(&script.concat());
+    assert_eq!(
+        ends(&piece),
+        [end("exec-1", "failed", Some(101), "00:08"), end("exec-2", "finished", Some(0), "00:30")]
+    );
+    let first = of(&piece, Kind::Command)[0];
+    assert_eq!(text(first, "command").as_deref(), Some("cargo test"));
+    assert_eq!(text(first, "working_dir").as_deref(), Some("/w/a b"));
+    assert_eq!(field(first, "duration_ms"), Some(&6005_i64.into()));
+    assert_eq!(verdicts(&piece), ["failed", "passed"]);
+}
+
+#[test]
+fn a_script_without_items_leaves_its_commands_unknown() {
+    let call = json!({"type": "custom_tool_call", "name": "exec", "call_id": "s1",
+        "input": "const r = await tools.exec_command({cmd:\"make lint; exit 3\", workdir:\"/w/b\"}); text(r.exit_code)"});
+    let printed = json!({"type": "custom_tool_call_output", "call_id": "s1",
+        "output": "Script completed\nWall time 0.1 seconds\nOutput:\n{\"exit_code\":0}"});
+    let script = [meta(), item(1, &call), item(2, &printed)];
+    let piece = read(&script.concat());
+    assert_eq!(ends(&piece), [end("s1/1", "unknown", None, "00:02")]);
+    assert_eq!(verdicts(&piece), ["unknown"]);
+    let command = of(&piece, Kind::Command)[0];
+    assert_eq!(text(command, "working_dir").as_deref(), Some("/w/b"));
+    // An item that comes later is its end, under the name that the fact has.
+    let late = item_of(3, &execution("exec-9", "7", "make lint; exit 3", "failed", Some(3)));
+    let piece = read(&(script.concat() + &late));
+    assert_eq!(
+        ends(&piece),
+        [end("s1/1", "unknown", None, "00:02"), end("s1/1", "failed", Some(3), "00:03")]
+    );
+}
+
+#[test]
+fn a_call_that_was_refused_or_could_not_start_has_no_check() {
+    let declined = json!({"type": "CommandExecution", "id": "k3", "command": ["bash", "-lc", "make lint"],
+        "cwd": "/w", "source": "agent", "status": "declined", "exit_code": -1,
+        "aggregated_output": "exec command rejected by user", "duration": {"secs": 0, "nanos": 0}});
+    let script = [
+        meta(),
+        runs(1, "k1", "make lint"),
+        output(
+            2,
+            "k1",
+            &json!(
+                "exec_command failed for `/bin/zsh -lc 'make lint'`: CreateProcess { message: \"Rejected(\\\"too risky\\\")\" }"
+            ),
+        ),
+        runs(3, "k2", "make lint"),
+        output(
+            4,
+            "k2",
+            &json!(
+                "exec_command failed for `make lint`: CreateProcess { message: \"No such file or directory (os error 2)\" }"
+            ),
+        ),
+        item_of(5, &declined),
+    ];
+    let piece = read(&script.concat());
+    assert_eq!(
+        ends(&piece),
+        [
+            end("k1", "refused", None, "00:02"),
+            end("k2", "failed", None, "00:04"),
+            end("k3", "refused", None, "00:05"),
+        ]
+    );
+    let reasons: Vec<_> =
+        of(&piece, Kind::Command).iter().filter_map(|fact| text(fact, "reason")).collect();
+    assert_eq!(reasons, ["too risky", "exec command rejected by user"]);
+    assert_eq!(verdicts(&piece), [] as [&str; 0]);
+}
+
+#[test]
+fn a_commit_that_ends_in_a_poll_makes_its_checkpoint() {
+    let script = [
+        meta(),
+        runs(1, "k1", "git commit -m 'fix the cache'"),
+        goes_on(2, "k1", 7, "hooks run\n"),
+        poll(3, "k2", 7, ""),
+        exited(9, "k2", 0, 5.0, "[main 49f6518] fix the cache\n 1 file changed\n"),
+    ];
+    let piece = read(&script.concat());
+    let [checkpoint] = piece.checkpoints.as_slice() else { panic!("{:?}", piece.checkpoints) };
+    assert_eq!(
+        (checkpoint.key.as_str(), checkpoint.message.as_str()),
+        ("commit:k1", "fix the cache")
+    );
+}
+
+#[test]
+fn ends_are_the_same_wherever_the_file_is_cut() {
+    let script = [
+        meta(),
+        runs(1, "k1", "cargo test"),
+        goes_on(2, "k1", 7, "x\n"),
+        poll(3, "k2", 7, ""),
+        exited(9, "k2", 0, 5.0, ""),
+        item_of(10, &execution("k1", "7", "cargo test", "completed", Some(0))),
+        item(11, &json!({"type": "custom_tool_call", "name": "exec", "call_id": "s1", "input": "tools.exec_command({cmd: 'ls'})"})),
+        item_of(12, &execution("exec-1", "8", "ls", "completed", Some(0))),
+    ]
+    .concat();
+    same_in_pieces(&script);
+}

@@ -1,0 +1,220 @@
+//! Who spoke: prompts, and what Codex writes in the person's name.
+
+use super::*;
+
+fn prompts(piece: &Piece) -> Vec<String> {
+    of(piece, Kind::Prompt).iter().map(|fact| text(fact, "text").unwrap()).collect()
+}
+
+fn title(piece: &Piece) -> Option<String> {
+    piece.session.clone().unwrap().title
+}
+
+fn said(second: u32, texts: &[&str], kinds: &[&str]) -> String {
+    let content: Vec<Json> =
+        texts.iter().map(|text| json!({"type": "input_text", "text": text})).collect();
+    let mut payload = json!({"type": "message", "role": "user", "content": content});
+    if !kinds.is_empty() {
+        payload["internal_chat_message_metadata_passthrough"] =
+            json!({"turn_id": "t1", "content_item_kinds": kinds});
+    }
+    item(second, &payload)
+}
+
+fn shown(second: u32, message: &str) -> String {
+    at(second, "event_msg", &json!({"type": "user_message", "message": message, "images": []}))
+}
+
+fn completed(second: u32, texts: &[&str]) -> String {
+    let content: Vec<Json> =
+        texts.iter().map(|text| json!({"type": "text", "text": text})).collect();
+    let item = json!({"type": "UserMessage", "id": format!("i{second}"), "content": content});
+    at(second, "event_msg", &json!({"type": "item_completed", "item": item}))
+}
+
+#[test]
+fn the_record_says_who_spoke() {
+    let script = [
+        meta(),
+        said(
+            1,
+            &["# AGENTS.md instructions\n\nbe kind", "<x>"],
+            &["agents_md.instructions", "environments.environment_context"],
+        ),
+        said(2, &["<div> does not render"], &["user.text"]),
+        completed(2, &["<div> does not render"]),
+        said(3, &["go on, says the hook"], &["hooks.additional_context"]),
+        said(
+            4,
+            &["use this", "<skill>\n<name>a</name>\n</skill>"],
+            &["user.text", "skills.selected_skill_instructions"],
+        ),
+    ];
+    let piece = read(&script.concat());
+    assert_eq!(prompts(&piece), ["<div> does not render", "use this"]);
+    assert_eq!(title(&piece).as_deref(), Some("<div> does not render"));
+    let meta: Vec<bool> =
+        of(&piece, Kind::Message).iter().map(|fact| field(fact, "meta").is_some()).collect();
+    assert_eq!(meta, [true, false, true, false]);
+}
+
+#[test]
+fn a_prompt_is_one_whichever_lines_report_it() {
+    let script = [
+        meta(),
+        // All three, one only, and two prompts at once.
+        said(1, &["one"], &["user.text"]),
+        shown(1, "one"),
+        completed(1, &["one"]),
+        shown(10, "two"),
+        completed(20, &["three"]),
+        shown(30, "four"),
+        shown(30, "five"),
+        said(31, &["four"], &[]),
+        said(31, &["five"], &[]),
+        // The same again, and the same word by word in parts.
+        said(40, &["one"], &["user.text"]),
+        shown(40, "one"),
+        said(50, &["a", "b"], &["user.text", "user.text"]),
+        completed(50, &["a", "b"]),
+        shown(50, "ab"),
+    ]
+    .concat();
+    let piece = read(&script);
+    assert_eq!(prompts(&piece), ["one", "two", "three", "four", "five", "one", "a\nb"]);
+    same_in_pieces(&script);
+}
+
+#[test]
+fn what_codex_writes_in_the_persons_name_is_no_prompt() {
+    let own = [
+        "<user_instructions>\nx\n</user_instructions>",
+        "<environment_context>\n  <cwd>/w</cwd>\n</environment_context>",
+        "<turn_aborted>\nThe user interrupted the previous turn.\n</turn_aborted>",
+        "<user_shell_command>\n<command>ls</command>\n</user_shell_command>",
+        "<subagent_notification>\n{\"agent_id\":\"a1\",\"status\":\"running\"}\n</subagent_notification>",
+    ];
+    let lines: String = own.iter().map(|text| said(1, &[text], &[])).collect();
+    let piece = read(&(meta() + &lines));
+    assert_eq!(prompts(&piece), [] as [&str; 0]);
+    assert_eq!(title(&piece), None);
+    assert_eq!(of(&piece, Kind::Message).len(), own.len());
+}
+
+#[test]
+fn the_editors_context_and_attachments_are_left_out() {
+    let wrapped = "# Context from my IDE setup:\n\n## Active file: src/a.rs\n\n## My request for Codex:\nfix the lexer\n";
+    let image = json!({"type": "message", "role": "user", "content": [
+        {"type": "input_text", "text": "<image name=[Image #1]>"},
+        {"type": "input_image", "image_url": "data:image/png;base64,AAAA"},
+        {"type": "input_text", "text": "</image>"},
+        {"type": "input_text", "text": "what is this?"}]});
+    let script = [
+        meta(),
+        said(1, &[wrapped], &[]),
+        shown(1, wrapped),
+        item(2, &image),
+        shown(2, "what is this?"),
+        // Nothing but an image.
+        at(3, "event_msg", &json!({"type": "user_message", "message": "", "images": ["x"]})),
+    ];
+    let script = script.concat();
+    let piece = read(&script);
+    assert_eq!(prompts(&piece), ["fix the lexer", "what is this?"]);
+    assert_eq!(title(&piece).as_deref(), Some("fix the lexer"));
+}
+
+#[test]
+fn a_long_prompt_of_several_parts_is_found_again() {
+    let long = "x".repeat(300);
+    let script =
+        meta() + &said(1, &["<environment_context></environment_context>", &long, "and"], &[]);
+    let piece = read(&script);
+    let prompt = of(&piece, Kind::Prompt)[0];
+    let found = TextRef::from_value(field(prompt, "text").unwrap()).unwrap();
+    let (offset, length) = found.place.unwrap();
+    let (from, to) = (usize::try_from(offset).unwrap(), usize::try_from(offset + length).unwrap());
+    let whole = resolve(&script.as_bytes()[from..to], &found.pointer);
+    assert_eq!(whole, Some(format!("{long}\nand")));
+}
+
+fn first(id: &str, more: &Json) -> String {
+    let mut payload = json!({"id": id, "cwd": "/w", "timestamp": "2026-05-01T10:00:00.000Z"});
+    payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    at(0, "session_meta", &payload)
+}
+
+#[test]
+fn what_a_fork_copied_are_no_prompts_of_its_own() {
+    // A turn of before the fork, and one of after it: their names tell when they were made.
+    let old = "019de2ec-0000-7000-8000-000000000000";
+    let new = "019e6000-0000-7000-8000-000000000000";
+    let turn =
+        |second, id: &str| at(second, "event_msg", &json!({"type": "task_started", "turn_id": id}));
+    let script = [
+        first("f2", &json!({"forked_from_id": "f1"})),
+        first("f1", &json!({})),
+        turn(0, old),
+        said(0, &["asked before"], &[]),
+        shown(0, "asked before"),
+        turn(1, new),
+        said(1, &["asked here"], &[]),
+        shown(1, "asked here"),
+    ]
+    .concat();
+    let piece = read(&script);
+    assert_eq!(prompts(&piece), ["asked here"]);
+    assert_eq!(title(&piece).as_deref(), Some("asked here"));
+    assert_eq!(piece.session.unwrap().agent_session, "f2");
+    same_in_pieces(&script);
+    // Without such names: copies are written in one go, or have times of before.
+    let script = [
+        first("f2", &json!({"forked_from_id": "f1"})),
+        first("f1", &json!({})),
+        said(0, &["asked before"], &[]),
+        said(20, &["asked here"], &[]),
+    ];
+    assert_eq!(prompts(&read(&script.concat())), ["asked here"]);
+    let before = json!({"timestamp": "2026-05-01T09:00:00.000Z", "type": "event_msg",
+        "payload": {"type": "user_message", "message": "asked before"}});
+    let script = [
+        first("f2", &json!({"forked_from_id": "f1"})),
+        format!("{before}\n"),
+        shown(1, "asked here"),
+    ];
+    assert_eq!(prompts(&read(&script.concat())), ["asked here"]);
+}
+
+#[test]
+fn inherited_lines_are_known_by_their_number_or_their_mark() {
+    let numbered = |ordinal: u32, text: &str| {
+        let line = json!({"timestamp": "2026-05-01T10:00:01.000Z", "ordinal": ordinal, "type": "event_msg",
+            "payload": {"type": "user_message", "message": text}});
+        format!("{line}\n")
+    };
+    let marked = json!({"timestamp": "2026-05-01T10:00:02.000Z", "ordinal": 9, "type": "response_item",
+        "metadata": {"inherited_user_message": true}, "payload": {"type": "message", "role": "user",
+        "content": [{"type": "input_text", "text": "marked"}]}});
+    let script = [
+        first("f2", &json!({"forked_from_ordinal_exclusive": 4})),
+        numbered(3, "before"),
+        numbered(5, "here"),
+        format!("{marked}\n"),
+    ];
+    assert_eq!(prompts(&read(&script.concat())), ["here"]);
+}
+
+#[test]
+fn a_sub_agents_task_is_no_prompt() {
+    for source in [
+        json!({"source": {"subagent": {"thread_spawn": {"parent_thread_id": "p", "depth": 1}}}}),
+        json!({"source": {"subagent": "review"}}),
+        json!({"thread_source": "subagent", "agent_nickname": "Ada", "agent_role": "explorer"}),
+    ] {
+        let script = [first("a1", &source), said(1, &["look at it"], &[]), shown(1, "look at it")];
+        let piece = read(&script.concat());
+        assert_eq!(prompts(&piece), [] as [&str; 0], "{source}");
+        let named = source.get("agent_nickname").map(|_| "Ada, explorer");
+        assert_eq!(title(&piece).as_deref(), named);
+    }
+}

@@ -1,0 +1,186 @@
+//! Uses of tools, sub-agents, notices, tokens, and what a compaction kept.
+
+use super::*;
+
+#[test]
+fn uses_of_other_tools_keep_what_they_were_given() {
+    let mcp = json!({"type": "function_call", "namespace": "mcp__docs", "name": "find", "call_id": "m1",
+        "arguments": "{\"query\":\"lexer\",\"limit\":3}"});
+    let mcp_end = json!({"type": "mcp_tool_call_end", "call_id": "m1", "duration": {"secs": 1, "nanos": 0},
+        "invocation": {"server": "docs", "tool": "find", "arguments": {"query": "lexer"}},
+        "result": {"Ok": {"content": []}}});
+    let in_script = json!({"type": "mcp_tool_call_end", "call_id": "exec-3", "duration": {"secs": 0, "nanos": 0},
+        "invocation": {"server": "docs", "tool": "open", "arguments": {"path": "/w/a.md"}},
+        "result": {"Err": "no such page"}});
+    let search = json!({"type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "rust zst"}});
+    let searched = json!({"type": "web_search_end", "call_id": "ws_1", "query": "rust zst", "action": {"type": "search", "query": "rust zst"}});
+    let script = [
+        meta(),
+        call(1, "view_image", "v1", &json!({"path": "/w/a.png"})),
+        output(2, "v1", &json!("attached local image path")),
+        item(3, &mcp),
+        at(4, "event_msg", &mcp_end),
+        output(5, "m1", &json!("found")),
+        at(6, "event_msg", &in_script),
+        at(7, "event_msg", &searched),
+        item(7, &search),
+        call(8, "view_image", "v2", &json!({"path": "/w/b.png"})),
+        output(9, "v2", &json!("unsupported call: view_image")),
+    ]
+    .concat();
+    let piece = read(&script);
+    let told: Vec<_> = of(&piece, Kind::Tool)
+        .iter()
+        .map(|fact| (text(fact, "tool").unwrap(), text(fact, "outcome").unwrap()))
+        .collect();
+    let expected = [
+        ("view_image", "finished"),
+        ("mcp__docs__find", "finished"),
+        ("mcp__docs__open", "failed"),
+        ("web_search", "finished"),
+        ("view_image", "failed"),
+    ];
+    assert_eq!(told, expected.map(|(tool, outcome)| (tool.to_owned(), outcome.to_owned())));
+    let tools = of(&piece, Kind::Tool);
+    assert_eq!(text(tools[0], "path").as_deref(), Some("/w/a.png"));
+    assert_eq!(text(tools[1], "query").as_deref(), Some("lexer"));
+    assert_eq!(field(tools[1], "duration_ms"), Some(&1000_i64.into()));
+    assert_eq!(text(tools[2], "reason").as_deref(), Some("no such page"));
+    assert_eq!(text(tools[3], "query").as_deref(), Some("rust zst"));
+    same_in_pieces(&script);
+}
+
+#[test]
+fn sub_agents_start_and_end_as_their_parent_is_told() {
+    let spawn = json!({"agent_type": "explorer", "message": "find the lexer"});
+    let script = [
+        meta(),
+        call(1, "spawn_agent", "s1", &spawn),
+        output(2, "s1", &json!("{\"agent_id\":\"a-1\",\"nickname\":\"Ada\"}")),
+        call(3, "wait_agent", "w1", &json!({"ids": ["a-1"]})),
+        output(
+            9,
+            "w1",
+            &json!(
+                "{\"status\":{\"a-1\":{\"completed\":\"it is in lex.rs\"}},\"timed_out\":false}"
+            ),
+        ),
+        call(10, "close_agent", "c1", &json!({"id": "a-1"})),
+        output(11, "c1", &json!("{\"status\":{\"completed\":\"it is in lex.rs\"}}")),
+    ];
+    let piece = read(&script.concat());
+    let told: Vec<_> = of(&piece, Kind::Agent)
+        .iter()
+        .map(|fact| (fact.id.as_str(), text(fact, "status").unwrap(), text(fact, "result")))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("a-1", "running".to_owned(), None),
+            ("a-1", "completed".to_owned(), Some("it is in lex.rs".to_owned())),
+        ]
+    );
+    let first = of(&piece, Kind::Agent)[0];
+    assert_eq!(text(first, "prompt").as_deref(), Some("find the lexer"));
+    assert_eq!(of(&piece, Kind::Tool).len(), 0);
+}
+
+#[test]
+fn what_a_session_is_told_beside_its_messages_are_notices() {
+    let script = [
+        meta(),
+        at(1, "turn_context", &json!({"model": "gpt-8"})),
+        at(2, "turn_context", &json!({"model": "gpt-8"})),
+        at(3, "turn_context", &json!({"model": "gpt-9"})),
+        at(
+            4,
+            "event_msg",
+            &json!({"type": "turn_aborted", "turn_id": "t", "reason": "interrupted"}),
+        ),
+        at(5, "event_msg", &json!({"type": "thread_name_updated", "thread_name": "The lexer"})),
+    ];
+    let piece = read(&script.concat());
+    let told: Vec<_> = of(&piece, Kind::Notice)
+        .iter()
+        .map(|fact| (text(fact, "type").unwrap(), text(fact, "text").unwrap()))
+        .collect();
+    let expected = [("model", "gpt-9"), ("interrupted", "interrupted")];
+    assert_eq!(told, expected.map(|(kind, text)| (kind.to_owned(), text.to_owned())));
+    assert_eq!(piece.session.unwrap().title.as_deref(), Some("The lexer"));
+}
+
+#[test]
+fn a_message_has_the_tokens_of_its_response() {
+    let usage = |input: u32, cached: u32, output: u32| json!({"input_tokens": input, "cached_input_tokens": cached, "output_tokens": output, "total_tokens": input + output});
+    let count = |second, total: &Json, last: &Json| {
+        let info = json!({"total_token_usage": total, "last_token_usage": last});
+        at(second, "event_msg", &json!({"type": "token_count", "info": info, "rate_limits": null}))
+    };
+    let says = |second, id: &str| {
+        item(
+            second,
+            &json!({"type": "message", "role": "assistant", "id": id,
+            "content": [{"type": "output_text", "text": "ok"}]}),
+        )
+    };
+    let script = [
+        meta(),
+        says(1, "m1"),
+        count(2, &usage(100, 40, 7), &usage(100, 40, 7)),
+        // The event comes again when a limit changes.
+        says(3, "m2"),
+        count(3, &usage(100, 40, 7), &usage(100, 40, 7)),
+        at(4, "token_usage_record", &json!({"usage": usage(50, 0, 9)})),
+        count(5, &usage(150, 40, 16), &usage(50, 0, 9)),
+    ]
+    .concat();
+    let piece = read(&script);
+    let tokens: Vec<_> = of(&piece, Kind::Message)
+        .iter()
+        .filter_map(|fact| {
+            let number = |name| field(fact, name).and_then(Value::as_i64);
+            Some((
+                fact.id.as_str(),
+                number("input_tokens")?,
+                number("cache_read_tokens")?,
+                number("output_tokens")?,
+            ))
+        })
+        .collect();
+    assert_eq!(tokens, [("m1", 60, 40, 7), ("m2", 50, 0, 9)]);
+    same_in_pieces(&script);
+}
+
+#[test]
+fn a_compaction_tells_what_was_kept() {
+    let message = |role: &str, text: &str| {
+        json!({"type": "message", "role": role,
+        "content": [{"type": "input_text", "text": text}]})
+    };
+    let long = "never touch the lexer ".repeat(20);
+    let history = json!([message("user", "fix it"), message("user", &long), {"type": "compaction", "encrypted_content": "gAAA"}]);
+    let script =
+        [meta(), at(1, "compacted", &json!({"message": "", "replacement_history": history}))]
+            .concat();
+    let piece = read(&script);
+    let Value::Map(body) = &piece.checkpoints[0].body else { panic!() };
+    assert_eq!(body.get("summary"), None);
+    assert_eq!(body.get("summary_encrypted"), Some(&true.into()));
+    let kept = body.get("kept").and_then(Value::as_list).unwrap();
+    assert_eq!(kept[0], Value::from([("role", "user".into()), ("text", "fix it".into())]));
+    let found = TextRef::from_value(kept[1].field("text").unwrap()).unwrap();
+    let (offset, length) = found.place.unwrap();
+    let (from, to) = (usize::try_from(offset).unwrap(), usize::try_from(offset + length).unwrap());
+    assert_eq!(resolve(&script.as_bytes()[from..to], &found.pointer), Some(long));
+    // The newest form names messages that stand in the file.
+    let entries = json!([{"type": "reference", "item_id": "msg_1"}, {"type": "inline", "item": message("user", "go on")}]);
+    let script = [
+        meta(),
+        at(1, "compacted", &json!({"message": "", "replacement_history_entries": entries})),
+    ];
+    let piece = read(&script.concat());
+    let Value::Map(body) = &piece.checkpoints[0].body else { panic!() };
+    let kept = body.get("kept").and_then(Value::as_list).unwrap();
+    assert_eq!(kept[0], Value::from([("message", "msg_1".into())]));
+    assert_eq!(kept[1].field("text"), Some(&"go on".into()));
+}

@@ -1,0 +1,337 @@
+//! Uses of Codex' other tools: images viewed, searches, MCP servers, plans proposed.
+
+use super::call::Call;
+use super::event::{duration_ms, path_of};
+use super::output;
+use super::state::OpenTool;
+use super::{Scene, agent};
+use crate::claude_code::call::hash;
+use crate::claude_code::command::REFUSED;
+use crate::claude_code::scene::{Work, fields};
+use crate::lenient::{Flag, Word};
+use crate::tool_use::input_fields;
+use forge_store::model::{Kind, Map, Timestamp, Value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The kinds of lines that report a search, a bit each.
+const SEARCH_CALL: u8 = 1;
+const SEARCH_EVENT: u8 = 2;
+const SEARCH_ITEM: u8 = 4;
+
+/// Keeps the call of a tool until its result comes.
+pub(super) fn keep(work: &mut Work<'_>, scene: &Scene<'_>, call: &Call<'_>) {
+    let fields = match (call.arguments, call.input) {
+        (Some(json), _) => {
+            let raw = serde_json::from_str::<&RawValue>(json).ok();
+            match agent::asked(scene, call, raw) {
+                Some(fields) => fields,
+                None => input_fields(scene, raw, "/arguments#json"),
+            }
+        }
+        (None, Some(input)) => {
+            fields([("input", Value::Map(fields([("text", scene.text(input, "/input"))])))])
+        }
+        (None, None) => Map::new(),
+    };
+    let open = OpenTool { called_at: scene.at, tool: full_name(call.namespace, call.name), fields };
+    work.carry.other.codex.tools.insert(call.id.to_owned(), open);
+}
+
+/// The name of a tool, with the server that has it.
+fn full_name(namespace: Option<&str>, name: &str) -> String {
+    match namespace {
+        Some(space) if space.ends_with("__") => format!("{space}{name}"),
+        Some(space) => format!("{space}__{name}"),
+        None => name.to_owned(),
+    }
+}
+
+/// How a tool's use ended.
+struct Used<'a> {
+    tool: &'a str,
+    outcome: &'static str,
+    reason: Value,
+    called_at: Option<Timestamp>,
+    duration_ms: Option<i64>,
+}
+
+fn used(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, mut value: Map, used: &Used<'_>) {
+    value.append(&mut fields([
+        ("tool", used.tool.into()),
+        ("outcome", used.outcome.into()),
+        ("reason", used.reason.clone()),
+        ("called_at", used.called_at.map(|at| at.to_string()).into()),
+        ("duration_ms", used.duration_ms.into()),
+    ]));
+    work.facts.push(scene.fact(Kind::Tool, id, value));
+}
+
+/// Closes the call that a result belongs to.
+pub(super) fn result(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, raw: Option<&RawValue>) {
+    let Some(open) = work.carry.other.codex.tools.remove(id) else { return };
+    let Some(answer) = output::read(raw) else { return };
+    work.carry.other.codex.end(id);
+    let told = &answer.told;
+    let outcome = match told.outcome {
+        // A result came.
+        "unknown" | "background" => "finished",
+        "timed_out" => "failed",
+        other => other,
+    };
+    let went_well = outcome == "finished";
+    if agent::is_call(&open.tool) && went_well {
+        return agent::result(work, scene, &open, &answer);
+    }
+    if agent::is_talk(&open.tool) {
+        return;
+    }
+    let reason = match outcome {
+        REFUSED => scene.part(&answer.text, told.part.clone(), &answer.pointer),
+        "failed" => scene.text(&answer.text, &answer.pointer),
+        _ => Value::Null,
+    };
+    let called_at = Some(open.called_at);
+    let ended = Used { tool: &open.tool, outcome, reason, called_at, duration_ms: None };
+    used(work, scene, id, open.fields.clone(), &ended);
+}
+
+/// What an event or an item tells of a tool's use.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Reported<'a> {
+    #[serde(borrow, alias = "call_id")]
+    id: Word<'a>,
+    #[serde(borrow)]
+    invocation: Option<&'a RawValue>,
+    #[serde(borrow)]
+    server: Word<'a>,
+    #[serde(borrow)]
+    namespace: Word<'a>,
+    #[serde(borrow)]
+    tool: Word<'a>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    status: Word<'a>,
+    success: Option<bool>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    duration: Option<&'a RawValue>,
+    #[serde(borrow)]
+    path: Word<'a>,
+    #[serde(borrow)]
+    text: Word<'a>,
+}
+
+/// The result of a call of an MCP server, in either form.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct McpResult<'a> {
+    #[serde(borrow, rename = "Err")]
+    err: Word<'a>,
+    #[serde(borrow, rename = "Ok")]
+    ok: Option<&'a RawValue>,
+    #[serde(alias = "isError")]
+    is_error: Flag,
+    #[serde(borrow)]
+    message: Word<'a>,
+}
+
+fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
+    let json = raw.map(RawValue::get).filter(|json| json.starts_with('{'));
+    json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
+}
+
+/// The end of a call of an MCP server.
+pub(super) fn mcp_ended(
+    work: &mut Work<'_>,
+    scene: &Scene<'_>,
+    raw: &RawValue,
+    base: &str,
+    started_at: Option<Timestamp>,
+) {
+    let one: Reported<'_> = object(Some(raw));
+    let (inner, at) = match one.invocation {
+        Some(invocation) => (object(Some(invocation)), format!("{base}/invocation")),
+        None => (object(Some(raw)), base.to_owned()),
+    };
+    let call: Reported<'_> = inner;
+    let (Some(id), Some(tool)) = (one.id.text(), call.tool.text()) else { return };
+    let Some(open) = news(work, id) else { return };
+    let server = call.server.text().map(|server| format!("mcp__{server}"));
+    let name = full_name(server.as_deref().or(call.namespace.text()), tool);
+    let result: McpResult<'_> = object(one.result);
+    let inner: McpResult<'_> = object(result.ok);
+    let error: McpResult<'_> = object(one.error);
+    let failed = result.is_error.0
+        || inner.is_error.0
+        || result.err.text().is_some()
+        || error.message.text().is_some()
+        || one.success == Some(false)
+        || one.status.is("failed");
+    let (reason, pointer) = match (result.err.text(), error.message.text()) {
+        (Some(text), _) => (Some(text), "result/Err"),
+        (None, text) => (text, "error/message"),
+    };
+    let declined = reason.is_some_and(|reason| reason.contains("rejected"));
+    let outcome = match (failed, declined, one.status.text()) {
+        (true, true, _) => REFUSED,
+        (true, false, _) => "failed",
+        (false, _, Some("in_progress" | "inProgress")) => return,
+        _ => "finished",
+    };
+    let ended = Used {
+        tool: &name,
+        outcome,
+        reason: reason.map(|text| scene.text(text, format!("{base}/{pointer}"))).into(),
+        called_at: open.as_ref().map(|open| open.called_at).or(started_at),
+        duration_ms: duration_ms(one.duration),
+    };
+    let value = match open {
+        Some(open) => open.fields,
+        None => input_fields(scene, call.arguments, &format!("{at}/arguments")),
+    };
+    used(work, scene, id, value, &ended);
+}
+
+/// The open call of this name, if its end is news.
+fn news(work: &mut Work<'_>, id: &str) -> Option<Option<OpenTool>> {
+    let state = &mut work.carry.other.codex;
+    if state.has_ended(id) {
+        return None;
+    }
+    state.end(id);
+    Some(state.tools.remove(id))
+}
+
+/// An item that was completed, of a tool.
+pub(super) fn item(
+    work: &mut Work<'_>,
+    scene: &Scene<'_>,
+    kind: &str,
+    raw: &RawValue,
+    started_at: Option<Timestamp>,
+) {
+    match kind {
+        "McpToolCall" | "mcpToolCall" | "DynamicToolCall" | "dynamicToolCall" => {
+            mcp_ended(work, scene, raw, "/item", started_at);
+        }
+        "WebSearch" | "webSearch" => searched(work, scene, raw, "/item", None, SEARCH_ITEM),
+        "ImageView" | "imageView" => {
+            let one: Reported<'_> = object(Some(raw));
+            let Some(id) = one.id.text() else { return };
+            let Some(open) = news(work, id) else { return };
+            let value = fields([("path", one.path.text().map(path_of).into())]);
+            let called_at = open.map(|open| open.called_at).or(started_at);
+            let ended = Used {
+                tool: "view_image",
+                outcome: "finished",
+                reason: Value::Null,
+                called_at,
+                duration_ms: None,
+            };
+            used(work, scene, id, value, &ended);
+        }
+        "Plan" | "plan" => {
+            let one: Reported<'_> = object(Some(raw));
+            let (Some(id), Some(text)) = (one.id.text(), one.text.text()) else { return };
+            let value = fields([("plan", scene.text(text, "/item/text"))]);
+            let ended = Used {
+                tool: "plan",
+                outcome: "finished",
+                reason: Value::Null,
+                called_at: None,
+                duration_ms: None,
+            };
+            used(work, scene, id, value, &ended);
+        }
+        "CollabAgentToolCall" | "collabAgentToolCall" => agent::item(work, scene, raw, started_at),
+        _ => {}
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Search<'a> {
+    #[serde(borrow, alias = "call_id")]
+    id: Word<'a>,
+    #[serde(borrow)]
+    query: Word<'a>,
+    #[serde(borrow)]
+    action: Option<&'a RawValue>,
+    #[serde(borrow)]
+    status: Word<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct SearchAction<'a> {
+    #[serde(borrow)]
+    query: Word<'a>,
+    #[serde(borrow)]
+    url: Word<'a>,
+    #[serde(borrow)]
+    pattern: Word<'a>,
+}
+
+/// A search of the web as the model called it.
+pub(super) fn search_call(work: &mut Work<'_>, scene: &Scene<'_>, raw: &RawValue, own_id: &str) {
+    searched(work, scene, raw, "", Some(own_id), SEARCH_CALL);
+}
+
+/// A search of the web as an event reports it.
+pub(super) fn search_ended(work: &mut Work<'_>, scene: &Scene<'_>, raw: &RawValue) {
+    searched(work, scene, raw, "", None, SEARCH_EVENT);
+}
+
+fn searched(
+    work: &mut Work<'_>,
+    scene: &Scene<'_>,
+    raw: &RawValue,
+    base: &str,
+    own_id: Option<&str>,
+    source: u8,
+) {
+    let one: Search<'_> = object(Some(raw));
+    let action: SearchAction<'_> = object(one.action);
+    let Some(id) = one.id.text().or(own_id) else { return };
+    let (query, pointer) = match action.query.text() {
+        Some(query) => (Some(query), format!("{base}/action/query")),
+        None => (one.query.text(), format!("{base}/query")),
+    };
+    // Of a page that was opened the event says the address in the place of the query.
+    let address = action.url.text();
+    let query = query.filter(|query| Some(*query) != address && action.pattern.text().is_none());
+    if query.is_none() && address.is_none() {
+        return;
+    }
+    let same = hash(&format!("search\n{query:?}\n{address:?}\n{:?}", action.pattern.text()));
+    if !work.carry.other.codex.is_news(same, source, scene.at) {
+        return;
+    }
+    let text = |text: Option<&str>, pointer: String| {
+        Value::from(text.map(|text| scene.text(text, pointer)))
+    };
+    let value = fields([
+        ("query", text(query, pointer)),
+        ("address", text(address, format!("{base}/action/url"))),
+        ("pattern", text(action.pattern.text(), format!("{base}/action/pattern"))),
+    ]);
+    let outcome = match one.status.text() {
+        Some("failed") => "failed",
+        Some("completed") | None => "finished",
+        Some(_) => "unknown",
+    };
+    let ended = Used {
+        tool: "web_search",
+        outcome,
+        reason: Value::Null,
+        called_at: None,
+        duration_ms: None,
+    };
+    used(work, scene, id, value, &ended);
+}
