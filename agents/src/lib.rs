@@ -27,6 +27,7 @@ pub mod swe_agent;
 mod text;
 mod tool_use;
 mod verification;
+mod worktree;
 
 pub use locate::{codex_rollouts, gemini_recordings};
 pub use piece::{CheckpointDraft, Piece, SessionDraft, SkippedLine};

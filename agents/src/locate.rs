@@ -1,35 +1,55 @@
 //! Where agents other than Claude Code keep their transcripts.
 
 use crate::claude_code::Found;
-use serde::Deserialize;
+use crate::worktree;
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use std::ffi::OsStr;
+use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// The first line of a rollout is at most so long: it holds Codex's instructions.
-const FIRST_LINE_BYTES: u64 = 1 << 20;
+/// How far into a rollout its working directory is looked for, in bytes.
+const FIRST_LINE_BYTES: u64 = 64 << 20;
 
-/// The rollouts of Codex's sessions that began in `project` or below it, oldest first. `home` is Codex's own directory,
-/// usually `~/.codex`.
+/// The rollouts of Codex's sessions that began in `project`, below it, or in another worktree of its repository; oldest
+/// first. `home` is Codex's own directory, usually `~/.codex`. Archived and compressed rollouts (`.jsonl.zst`) are among
+/// them.
 ///
 /// # Errors
 /// A folder is there and cannot be read.
 pub fn codex_rollouts(home: &Path, project: &Path) -> io::Result<Vec<Found>> {
+    let mut projects = worktree::others(project);
+    projects.push(project.to_owned());
     let mut found = Vec::new();
-    // sessions/YEAR/MONTH/DAY/
-    let mut folders = vec![home.join("sessions")];
+    // sessions/YEAR/MONTH/DAY/, and all archived ones in one folder.
+    let mut folders = vec![home.join("sessions"), home.join("archived_sessions")];
     while let Some(folder) = folders.pop() {
         for path in entries(&folder)? {
             if path.is_dir() {
                 folders.push(path);
-            } else if is_named(&path, "rollout-", "jsonl")
-                && began_in(&path).is_some_and(|cwd| cwd.starts_with(project))
+            } else if is_rollout(&path) && began_in(&path).is_some_and(|cwd| is_in(&cwd, &projects))
             {
                 found.extend(found_at(path));
             }
         }
     }
     Ok(sorted(found))
+}
+
+/// Whether a file is a rollout. A compressed one beside the file it was made from is being written.
+fn is_rollout(path: &Path) -> bool {
+    if is_named(path, "rollout-", "jsonl") {
+        return true;
+    }
+    let plain = path.with_extension("");
+    is_named(path, "rollout-", "zst") && is_named(&plain, "rollout-", "jsonl") && !plain.exists()
+}
+
+/// Whether a directory is one of these or below one, as it is written or by the links in it.
+fn is_in(directory: &Path, projects: &[PathBuf]) -> bool {
+    let within = |it: &Path| projects.iter().any(|project| it.starts_with(project));
+    within(directory) || fs::canonicalize(directory).is_ok_and(|it| within(&it))
 }
 
 /// The recordings of Gemini CLI's sessions in `project`, oldest first. `home` is its own directory, usually
@@ -80,18 +100,122 @@ fn sorted(mut found: Vec<Found>) -> Vec<Found> {
     found
 }
 
-/// The directory that a rollout's first line names.
+/// The directory that a rollout's first line names. The line holds Codex's instructions and may be long: it is read no
+/// further than to the directory.
 fn began_in(path: &Path) -> Option<PathBuf> {
-    #[derive(Deserialize)]
-    struct First {
-        payload: Payload,
+    let file = File::open(path).ok()?;
+    let bytes: Box<dyn Read> = if path.extension() == Some(OsStr::new("zst")) {
+        Box::new(zstd::stream::read::Decoder::new(file).ok()?)
+    } else {
+        Box::new(file)
+    };
+    let mut cwd = None;
+    let mut json =
+        serde_json::Deserializer::from_reader(BufReader::new(bytes.take(FIRST_LINE_BYTES)));
+    // Stops with an error where the directory is found.
+    let _ = json.deserialize_map(Within { names: &["payload", "cwd"], found: &mut cwd });
+    cwd
+}
+
+/// Looks for the text under these names, one inside the other, and reads no further.
+struct Within<'n, 'f> {
+    names: &'n [&'n str],
+    found: &'f mut Option<PathBuf>,
+}
+
+impl<'de> Visitor<'de> for Within<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an object")
     }
-    #[derive(Deserialize)]
-    struct Payload {
-        cwd: PathBuf,
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<String>()? {
+            match self.names {
+                [wanted] if *wanted == name => {
+                    *self.found = Some(map.next_value()?);
+                    return Err(de::Error::custom("found"));
+                }
+                [wanted, inner @ ..] if *wanted == name => {
+                    map.next_value_seed(Within { names: inner, found: self.found })?;
+                }
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
     }
-    let mut line = Vec::new();
-    let file = File::open(path).ok()?.take(FIRST_LINE_BYTES);
-    BufReader::new(file).read_until(b'\n', &mut line).ok()?;
-    Some(serde_json::from_slice::<First>(&line).ok()?.payload.cwd)
+}
+
+impl<'de> DeserializeSeed<'de> for Within<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(path: &Path, text: &[u8]) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn first(cwd: &Path) -> String {
+        let payload = serde_json::json!({"id": "s", "cwd": cwd});
+        serde_json::json!({"type": "session_meta", "payload": payload}).to_string() + "\n"
+    }
+
+    #[test]
+    fn rollouts_of_a_project_are_found_wherever_they_lie() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let (home, project) = (root.join("codex"), root.join("p"));
+        let elsewhere = root.join("fix");
+        write(
+            &project.join(".git/worktrees/fix/gitdir"),
+            format!("{}/.git\n", elsewhere.display()).as_bytes(),
+        );
+        let long = format!(
+            "{{\"type\":\"session_meta\",\"payload\":{{\"base_instructions\":{{\"text\":\"{}\"}},\"cwd\":{:?}}}}}\n",
+            "x".repeat(3 << 20),
+            project.join("sub"),
+        );
+        let small = first(&project);
+        let packed = zstd::bulk::compress(small.as_bytes(), 3).unwrap();
+        for (name, bytes) in [
+            ("sessions/2026/05/01/rollout-a.jsonl", small.as_bytes()),
+            ("sessions/2026/05/01/rollout-long.jsonl", long.as_bytes()),
+            ("sessions/2026/05/01/rollout-tree.jsonl", first(&elsewhere.join("src")).as_bytes()),
+            ("archived_sessions/rollout-b.jsonl", small.as_bytes()),
+            ("archived_sessions/rollout-c.jsonl.zst", &packed),
+            // Half written beside the file it is made from, of another project, and no rollout.
+            ("sessions/2026/05/01/rollout-a.jsonl.zst", &packed[..4]),
+            ("sessions/2026/05/01/rollout-other.jsonl", first(&root.join("pp")).as_bytes()),
+            ("sessions/2026/05/01/notes.jsonl", small.as_bytes()),
+            ("sessions/2026/05/01/rollout-junk.jsonl", b"junk"),
+            ("sessions/2026/05/01/rollout-junk.jsonl.zst", b"junk"),
+        ] {
+            write(&home.join(name), bytes);
+        }
+        let mut names: Vec<String> = codex_rollouts(&home, &project)
+            .unwrap()
+            .into_iter()
+            .map(|one| one.path.file_name().unwrap().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        let expected = [
+            "rollout-a.jsonl",
+            "rollout-b.jsonl",
+            "rollout-c.jsonl.zst",
+            "rollout-long.jsonl",
+            "rollout-tree.jsonl",
+        ];
+        assert_eq!(names, expected);
+    }
 }
