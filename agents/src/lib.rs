@@ -31,4 +31,4 @@ mod worktree;
 
 pub use locate::{codex_rollouts, gemini_recordings};
 pub use piece::{CheckpointDraft, Piece, SessionDraft, SkippedLine};
-pub use text::{INLINE_BYTES, resolve};
+pub use text::{INLINE_BYTES, resolve, resolve_each};

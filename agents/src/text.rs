@@ -70,8 +70,22 @@ pub(crate) fn headline(text: &str) -> Option<String> {
 /// `None` if the document is no JSON or says nothing there.
 #[must_use]
 pub fn resolve(document: &[u8], pointer: &str) -> Option<String> {
-    let document = mended(std::str::from_utf8(document).ok()?);
-    let document: serde_json::Value = serde_json::from_str(&document).ok()?;
+    resolve_each(document, [pointer]).pop()?
+}
+
+/// The whole texts that several references to one document point to, each as [`resolve`] reads it.
+#[must_use]
+pub fn resolve_each<'p>(
+    document: &[u8],
+    pointers: impl IntoIterator<Item = &'p str>,
+) -> Vec<Option<String>> {
+    let document = std::str::from_utf8(document).ok().map(mended);
+    let document = document.and_then(|json| serde_json::from_str::<serde_json::Value>(&json).ok());
+    let texts = pointers.into_iter().map(|pointer| found(document.as_ref()?, pointer));
+    texts.collect()
+}
+
+fn found(document: &serde_json::Value, pointer: &str) -> Option<String> {
     let (path, range) = split_range(pointer);
     let text = match path.split_once("#json") {
         None => said(document.pointer(path)?)?,

@@ -110,11 +110,9 @@ impl Said {
         let text = item.text.to_lowercase();
         let telling = telling(&text);
         let mentioned = telling.iter().filter(|stem| self.stems.contains(*stem)).count();
-        let known = if telling.is_empty() {
-            !text.trim().is_empty() && self.text.contains(text.trim())
-        } else {
-            mentioned * 2 >= telling.len()
-        };
+        // What stands there word for word is known, however long it is.
+        let whole = !text.trim().is_empty() && self.text.contains(text.trim());
+        let known = whole || (!telling.is_empty() && mentioned * 2 >= telling.len());
         (!known).then(|| Lost { item: item.clone(), mentioned, telling: telling.len() })
     }
 
@@ -189,6 +187,12 @@ mod tests {
         assert!(lost("It was about rows."));
         let found = super::lost(&[item(LossKind::Gap, "G", "alpha bravo charlie delta")], "alpha");
         assert_eq!((found[0].mentioned, found[0].telling), (1, 4));
+    }
+
+    #[test]
+    fn what_stands_word_for_word_is_not_lost() {
+        let text = "it is: on. or so, no?";
+        assert!(!is_lost(LossKind::Decision, "D", text, "we kept: IT IS: ON. OR SO, NO?"));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! All of that comes together on one checkpoint. `docs/hooks.md` says by which rules.
 
 mod adopt;
+mod kept;
 pub mod knowledge;
 pub mod loss;
 
@@ -154,6 +155,12 @@ impl Compaction {
     #[must_use]
     pub fn has_summary(&self) -> bool {
         ["summary", "hook_summary"].iter().any(|name| self.checkpoint.body.field(name).is_some())
+    }
+
+    /// Whether it is known what the agent still has: its summary, or the messages it kept.
+    #[must_use]
+    pub fn tells_what_stayed(&self) -> bool {
+        self.has_summary() || self.checkpoint.body.field(kept::KEPT).is_some()
     }
 
     /// The agent's own summary, whole: the transcript's, else the one a hook brought.

@@ -61,7 +61,8 @@ pub fn remembered(session: &Session, compaction: &Compaction) -> Result<Remember
         .map(|one| one.checkpoint.time)
         .next();
     let summary = compaction.summary(session)?;
-    let lost = summary.as_ref().map(|summary| lost(&knowledge.items(), summary));
+    let stayed: Vec<String> = summary.iter().cloned().chain(compaction.kept(session)?).collect();
+    let lost = (!stayed.is_empty()).then(|| lost(&knowledge.items(), &stayed.join("\n")));
     Ok(Remembered { knowledge, summary, lost })
 }
 
@@ -88,13 +89,16 @@ pub fn take_over(desk: &mut Desk<'_>, event: &Event) -> Result<Option<Handover>,
     };
     let age = desk.act.now.micros_since(newest.checkpoint.time);
     let is_news = age < NEWS_MICROS || follows_compaction(event);
-    if !is_news || (newest.handed_at().is_some() && (newest.loss_told() || !newest.has_summary())) {
+    if !is_news
+        || (newest.handed_at().is_some() && (newest.loss_told() || !newest.tells_what_stayed()))
+    {
         return Ok(None);
     }
     let me = process::own_name();
     let (claimed, _) = desk.amend(&session, &newest.checkpoint, |one| {
         let current = Compaction { checkpoint: one.clone() };
-        let done = current.handed_at().is_some() && (current.loss_told() || !current.has_summary());
+        let done =
+            current.handed_at().is_some() && (current.loss_told() || !current.tells_what_stayed());
         let busy = current.handing().is_some_and(|by| by != me && process::is_alive(by));
         if let (Value::Map(body), false, false) = (&mut one.body, done, busy) {
             body.insert("handing".to_owned(), me.clone().into());

@@ -64,6 +64,66 @@ fn a_rollout_is_found_taken_and_taken_on() {
 }
 
 #[test]
+fn archived_compressed_and_worktree_sessions_are_offered() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let project = environment.path("project").canonicalize().unwrap();
+    let tree = environment.path("fix");
+    std::fs::create_dir_all(&tree).unwrap();
+    let tree = tree.canonicalize().unwrap();
+    let gitdir = format!("{}/.git\n", tree.display());
+    environment.write("project/.git/worktrees/fix/gitdir", &gitdir);
+    let long = "x".repeat(2 << 20);
+    for (file, cwd) in [
+        ("archived_sessions/rollout-a.jsonl", project.clone()),
+        ("sessions/2026/01/05/rollout-b.jsonl", tree.join("src")),
+        ("sessions/2026/01/05/rollout-c.jsonl", project.join("sub")),
+        ("sessions/2026/01/05/rollout-d.jsonl", environment.path("elsewhere")),
+    ] {
+        let first = json!({"type": "session_meta", "timestamp": "2026-01-05T10:00:00Z",
+            "payload": {"base_instructions": {"text": long}, "id": "s", "cwd": cwd}});
+        environment.write(&format!("home/.codex/{file}"), &format!("{first}\n"));
+    }
+    let packed = zstd::bulk::compress(rollout(&environment, 2).as_bytes(), 3).unwrap();
+    let file = environment.path("home/.codex/archived_sessions/rollout-e.jsonl.zst");
+    std::fs::write(file, packed).unwrap();
+    let shown = environment.forge(["import", "codex", "--json"]).json();
+    let mut found: Vec<&str> = shown["found"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|one| one["file"].as_str()?.rsplit('/').next())
+        .collect();
+    found.sort_unstable();
+    assert_eq!(
+        found,
+        ["rollout-a.jsonl", "rollout-b.jsonl", "rollout-c.jsonl", "rollout-e.jsonl.zst"]
+    );
+}
+
+#[test]
+fn what_a_compaction_kept_word_for_word_is_not_lost() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let message = |text: &str| json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]});
+    let kept = format!("please keep: the lexer is src/lexer.rs. {}", "And so on. ".repeat(40));
+    let history = json!([message("go on"), message(&kept), {"type": "compaction", "encrypted_content": "gA"}]);
+    let edited = json!({"timestamp": "2026-01-05T10:02:00Z", "type": "event_msg", "payload": {
+        "type": "patch_apply_end", "call_id": "p1", "success": true, "changes": {
+            "src/lexer.rs": {"type": "add", "content": "a\n"},
+            "src/scheduler.rs": {"type": "add", "content": "b\n"}}}});
+    let compacted = json!({"timestamp": "2026-01-05T10:05:00Z", "type": "compacted",
+        "payload": {"message": "", "replacement_history": history}});
+    let script = rollout(&environment, 2) + &format!("{edited}\n{compacted}\n");
+    environment.write("project/x.jsonl", &script);
+    environment.forge(["import", "codex", "x.jsonl"]).success();
+    let shown = environment.forge(["compaction", "show", "--json"]).json();
+    let lost = shown["lost"].as_array().unwrap_or_else(|| panic!("{shown}"));
+    let lost: Vec<&str> = lost.iter().filter_map(|one| one["id"].as_str()).collect();
+    assert_eq!(lost, ["src/scheduler.rs"], "{shown}");
+}
+
+#[test]
 fn a_recording_in_either_form_is_the_same_session() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
