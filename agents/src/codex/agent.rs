@@ -79,7 +79,7 @@ pub(super) fn result(work: &mut Work<'_>, scene: &Scene<'_>, open: &OpenTool, an
     let Ok(said) = serde_json::from_str::<Spawned<'_>>(json) else { return };
     if own_name(&open.tool) == "spawn_agent" {
         if let Some(agent) = said.agent_id.text().or(said.task_name.text()) {
-            started(work, scene, agent, open.fields.clone());
+            started(work, scene, agent, open.agent.clone().unwrap_or_default());
         }
         return;
     }

@@ -29,6 +29,7 @@ struct Arguments<'a> {
     #[serde(borrow)]
     justification: Word<'a>,
     session_id: Name,
+    cell_id: Name,
     #[serde(borrow)]
     plan: Option<Vec<Step<'a>>>,
 }
@@ -95,7 +96,13 @@ pub(super) fn keep(work: &mut Work<'_>, scene: &Scene<'_>, call: &Call<'_>) {
         }
         "write_stdin" => {
             if let Some(process) = arguments.session_id.0 {
-                work.carry.other.codex.polls.insert(call.id.to_owned(), Poll { process });
+                let poll = Poll::Process(process);
+                work.carry.other.codex.polls.insert(call.id.to_owned(), poll);
+            }
+        }
+        "wait" if arguments.cell_id.0.is_some() => {
+            if let Some(cell) = arguments.cell_id.0 {
+                work.carry.other.codex.polls.insert(call.id.to_owned(), Poll::Cell(cell));
             }
         }
         _ => tool::keep(work, scene, call),

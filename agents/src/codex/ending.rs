@@ -1,8 +1,8 @@
 //! Ends of commands and patches, whichever line reports them: one command, one patch, one end.
 
 use super::output::{self, Answer};
-use super::state::{Running, ScriptCommand};
-use super::{Scene, call};
+use super::state::{Poll, Running, ScriptCommand};
+use super::{Scene, call, tool};
 use crate::claude_code::carry::{Asked, OpenCall, PatchedFile};
 use crate::claude_code::command::{REFUSED, Ran};
 use crate::claude_code::scene::{Work, fields, flag};
@@ -31,14 +31,16 @@ const TAIL_BYTES: usize = 4096;
 /// Closes the call that a result belongs to.
 pub(super) fn result(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, raw: Option<&RawValue>) {
     let poll = work.carry.other.codex.polls.remove(id);
-    if let Some(poll) = poll {
-        return polled(work, scene, &poll.process, raw);
+    match poll {
+        Some(Poll::Process(process)) => return polled(work, scene, &process, raw),
+        Some(Poll::Cell(cell)) => return cell_returned(work, scene, &cell, raw),
+        None => {}
     }
     if let Some(commands) = work.carry.other.codex.scripts.remove(id) {
         return script_ended(work, scene, commands, raw);
     }
     let Some(opened) = work.carry.calls.remove(id) else {
-        return super::tool::result(work, scene, id, raw);
+        return tool::result(work, scene, id, raw);
     };
     let Some(answer) = output::read(raw) else { return };
     match &opened.asked {
@@ -47,6 +49,8 @@ pub(super) fn result(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, raw: Opti
             work.carry.other.codex.end(id);
             if is_applied(&answer) {
                 code(work, scene, id, &opened, files);
+            } else if let (REFUSED, [first, ..]) = (answer.told.outcome, files.as_slice()) {
+                tool::refused_edit(work, scene, id, &opened, (&first.path, &answer));
             }
         }
         _ => {}
@@ -151,24 +155,64 @@ fn script_ended(
         return;
     }
     let Some(answer) = output::read(raw) else { return };
-    let text = answer.text.trim_start();
     let refused = answer.told.outcome == REFUSED;
+    let text = answer.text.trim_start();
     if !refused && text.starts_with("Script failed") && text.contains("SyntaxError") {
         return;
     }
-    for command in &commands {
+    if let Some(cell) = cell(text) {
+        let names = commands.iter().map(|command| command.id.clone()).collect();
+        work.carry.other.codex.cells.insert(cell.to_owned(), names);
+    }
+    tell_scripted(work, scene, &commands, &answer);
+    if !refused {
+        call::await_end(work, commands);
+    }
+}
+
+/// A script that went on was waited for: it still goes on, or came to its end.
+fn cell_returned(work: &mut Work<'_>, scene: &Scene<'_>, name: &str, raw: Option<&RawValue>) {
+    let Some(answer) = output::read(raw) else { return };
+    let text = answer.text.trim_start();
+    if cell(text).is_some() || !text.starts_with("Script ") {
+        return;
+    }
+    let state = &mut work.carry.other.codex;
+    let Some(names) = state.cells.remove(name) else { return };
+    let open = state.unended.iter().filter(|command| names.contains(&command.id));
+    let open: Vec<ScriptCommand> = open.cloned().collect();
+    tell_scripted(work, scene, &open, &answer);
+}
+
+/// The cell of a script that goes on.
+fn cell(text: &str) -> Option<&str> {
+    text.strip_prefix("Script running with cell ID ")?.lines().next().map(str::trim)
+}
+
+/// The commands of a script, as far as the script alone tells of them. The one check among them is judged by what its
+/// summary says in what the script printed.
+fn tell_scripted(
+    work: &mut Work<'_>,
+    scene: &Scene<'_>,
+    commands: &[ScriptCommand],
+    answer: &Answer,
+) {
+    let is_check = |command: &&ScriptCommand| {
+        matches!(&command.call.asked, Asked::Command { verification: Some(_), .. })
+    };
+    let one_check = commands.iter().filter(is_check).count() == 1;
+    let refused = answer.told.outcome == REFUSED;
+    for command in commands {
+        let judged = commands.len() == 1 || (one_check && is_check(&command));
         let end = End {
             exit_code: None,
             outcome: if refused { REFUSED } else { "unknown" },
             duration_ms: None,
             not_started: refused,
-            output: if commands.len() == 1 { &answer.text } else { "" },
+            output: if judged { &answer.text } else { "" },
             shown: Value::Null,
         };
         ended(work, scene, &command.id, &command.call, end);
-    }
-    if !refused {
-        call::await_end(work, commands);
     }
 }
 

@@ -21,6 +21,8 @@ struct Event<'a> {
     #[serde(borrow)]
     message: Word<'a>,
     #[serde(borrow)]
+    codex_error_info: Option<&'a RawValue>,
+    #[serde(borrow)]
     goal: Option<&'a RawValue>,
     num_turns: Whole,
 }
@@ -48,7 +50,10 @@ pub(super) fn of_event(
         }
         "error" => {
             let message = one.message.text().map(|text| scene.text(text, "/message"));
-            notice(work, scene, id, "error", message.into());
+            // The code of the error is a word, or a map with one key.
+            let limit = one.codex_error_info.is_some_and(|it| it.get().contains("usage_limit"));
+            let kind = if limit { "limit" } else { "error" };
+            notice(work, scene, id, kind, message.into());
         }
         "thread_rolled_back" => {
             let turns = one.num_turns.0.map(|turns| format!("{turns} turns"));

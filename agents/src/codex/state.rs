@@ -23,13 +23,15 @@ pub(crate) struct State {
     pub(crate) ended: Vec<String>,
     /// The commands that went to the background.
     pub(crate) running: Vec<Running>,
-    /// The open calls that poll a background command: the number of its process, by call.
+    /// The open calls that wait for what goes on in the background, by call.
     pub(crate) polls: BTreeMap<String, Poll>,
     /// The open calls of other tools.
     pub(crate) tools: BTreeMap<String, OpenTool>,
     /// The open scripts of code mode: the commands in each, by call.
     pub(crate) scripts: BTreeMap<String, Vec<ScriptCommand>>,
-    /// Commands of finished scripts whose end no line has reported.
+    /// The scripts that go on after their call returned: the names of their commands, by the cell they run in.
+    pub(crate) cells: BTreeMap<String, Vec<String>>,
+    /// Commands of scripts that returned, whose end no line has reported.
     pub(crate) unended: Vec<ScriptCommand>,
     /// Whether the client reports commands as events of their own.
     pub(crate) reports_commands: bool,
@@ -71,10 +73,14 @@ pub(crate) struct Running {
     pub(crate) shown: Value,
 }
 
-/// An open call of `write_stdin`.
+/// What an open call waits for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Poll {
-    pub(crate) process: String,
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Poll {
+    /// The command of this process.
+    Process(String),
+    /// The script in this cell.
+    Cell(String),
 }
 
 /// A call of a tool that awaits its result.
@@ -85,6 +91,10 @@ pub(crate) struct OpenTool {
     pub(crate) tool: String,
     /// The fields that its fact gets from the call.
     pub(crate) fields: Map,
+    /// Those of the sub-agent that it starts.
+    pub(crate) agent: Option<Map>,
+    /// The questions that it asks the person, by their names.
+    pub(crate) questions: BTreeMap<String, String>,
 }
 
 /// A command that stands as a text in a script of code mode.

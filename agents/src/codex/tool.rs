@@ -2,17 +2,20 @@
 
 use super::call::Call;
 use super::event::{duration_ms, path_of};
-use super::output;
+use super::output::{self, Answer};
 use super::state::OpenTool;
 use super::{Scene, agent};
 use crate::claude_code::call::hash;
+use crate::claude_code::carry::OpenCall;
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::scene::{Work, fields};
 use crate::lenient::{Flag, Word};
+use crate::text;
 use crate::tool_use::input_fields;
 use forge_store::model::{Kind, Map, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
 /// The kinds of lines that report a search, a bit each.
 const SEARCH_CALL: u8 = 1;
@@ -21,21 +24,90 @@ const SEARCH_ITEM: u8 = 4;
 
 /// Keeps the call of a tool until its result comes.
 pub(super) fn keep(work: &mut Work<'_>, scene: &Scene<'_>, call: &Call<'_>) {
-    let fields = match (call.arguments, call.input) {
-        (Some(json), _) => {
-            let raw = serde_json::from_str::<&RawValue>(json).ok();
-            match agent::asked(scene, call, raw) {
-                Some(fields) => fields,
-                None => input_fields(scene, raw, "/arguments#json"),
-            }
+    let input = call.arguments.and_then(|json| serde_json::from_str::<&RawValue>(json).ok());
+    let fields = match call.input {
+        Some(text) => {
+            let text = fields([("text", scene.text(text, "/input"))]);
+            fields([("input", Value::Map(text))])
         }
-        (None, Some(input)) => {
-            fields([("input", Value::Map(fields([("text", scene.text(input, "/input"))])))])
-        }
-        (None, None) => Map::new(),
+        None => input_fields(scene, input, "/arguments#json"),
     };
-    let open = OpenTool { called_at: scene.at, tool: full_name(call.namespace, call.name), fields };
+    let open = OpenTool {
+        called_at: scene.at,
+        tool: full_name(call.namespace, call.name),
+        fields,
+        agent: agent::asked(scene, call, input),
+        questions: questions(call, input),
+    };
     work.carry.other.codex.tools.insert(call.id.to_owned(), open);
+}
+
+/// The questions that a call asks the person, by their names.
+fn questions(call: &Call<'_>, input: Option<&RawValue>) -> BTreeMap<String, String> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Asks<'a> {
+        #[serde(borrow)]
+        questions: Option<Vec<Question<'a>>>,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Question<'a> {
+        #[serde(borrow)]
+        id: Word<'a>,
+        #[serde(borrow)]
+        question: Word<'a>,
+    }
+    if call.name != "request_user_input" {
+        return BTreeMap::new();
+    }
+    let asks: Asks<'_> = object(input);
+    let named = asks.questions.into_iter().flatten().filter_map(|one| {
+        let text = text::beginning(one.question.text()?, text::INLINE_BYTES);
+        Some((one.id.text()?.to_owned(), text.to_owned()))
+    });
+    named.collect()
+}
+
+/// What the person answered, by question.
+fn answers(questions: &BTreeMap<String, String>, answer: &str) -> Value {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Answered {
+        answers: BTreeMap<String, Chosen>,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Chosen {
+        answers: Vec<String>,
+    }
+    let said = answer.starts_with('{').then(|| serde_json::from_str::<Answered>(answer).ok());
+    let Some(Some(said)) = said.filter(|_| !questions.is_empty()) else { return Value::Null };
+    let answers = said.answers.into_iter().map(|(name, chosen)| {
+        let text = chosen.answers.join("\n");
+        let text = text::beginning(&text, text::INLINE_BYTES).to_owned();
+        (questions.get(&name).cloned().unwrap_or(name), text.into())
+    });
+    Value::Map(answers.collect())
+}
+
+/// The use of `apply_patch` that was refused: no edit, but a use of a tool.
+pub(super) fn refused_edit(
+    work: &mut Work<'_>,
+    scene: &Scene<'_>,
+    id: &str,
+    opened: &OpenCall,
+    (path, answer): (&str, &Answer),
+) {
+    let reason = scene.part(&answer.text, answer.told.part.clone(), &answer.pointer);
+    let ended = Used {
+        tool: &opened.tool,
+        outcome: REFUSED,
+        reason,
+        called_at: Some(opened.called_at),
+        duration_ms: None,
+    };
+    used(work, scene, id, fields([("path", path.into())]), &ended);
 }
 
 /// The name of a tool, with the server that has it.
@@ -86,6 +158,8 @@ pub(super) fn result(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, raw: Opti
     if agent::is_talk(&open.tool) {
         return;
     }
+    let mut value = open.fields.clone();
+    value.append(&mut fields([("answers", answers(&open.questions, &answer.text))]));
     let reason = match outcome {
         REFUSED => scene.part(&answer.text, told.part.clone(), &answer.pointer),
         "failed" => scene.text(&answer.text, &answer.pointer),
@@ -93,7 +167,7 @@ pub(super) fn result(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, raw: Opti
     };
     let called_at = Some(open.called_at);
     let ended = Used { tool: &open.tool, outcome, reason, called_at, duration_ms: None };
-    used(work, scene, id, open.fields.clone(), &ended);
+    used(work, scene, id, value, &ended);
 }
 
 /// What an event or an item tells of a tool's use.

@@ -252,6 +252,41 @@ fn a_script_without_items_leaves_its_commands_unknown() {
 }
 
 #[test]
+fn a_script_that_goes_on_is_judged_by_what_it_prints_at_its_end() {
+    let input = "const [a, b] = await Promise.all([tools.exec_command({cmd: 'git status'}), tools.exec_command({cmd: 'pytest -q'})]); text(b.output)";
+    let asked =
+        json!({"type": "custom_tool_call", "name": "exec", "call_id": "s1", "input": input});
+    let printed = |second, id: &str, head: &str, text: &str| {
+        item(
+            second,
+            &json!({"type": "custom_tool_call_output", "call_id": id, "output": [
+            {"type": "input_text", "text": format!("{head}\nWall time 1.0 seconds\nOutput:\n")},
+            {"type": "input_text", "text": text}]}),
+        )
+    };
+    let script = [
+        meta(),
+        item(1, &asked),
+        printed(2, "s1", "Script running with cell ID 66", ""),
+        call(3, "wait", "w1", &json!({"cell_id": "66"})),
+        printed(4, "w1", "Script running with cell ID 66", ""),
+        call(5, "wait", "w2", &json!({"cell_id": "66"})),
+        printed(9, "w2", "Script completed", "F.\n1 failed, 1 passed in 0.10s\n"),
+    ]
+    .concat();
+    let piece = read(&script);
+    let expected = [
+        end("s1/1", "unknown", None, "00:02"),
+        end("s1/2", "unknown", None, "00:02"),
+        end("s1/1", "unknown", None, "00:09"),
+        end("s1/2", "unknown", None, "00:09"),
+    ];
+    assert_eq!(ends(&piece), expected);
+    assert_eq!(verdicts(&piece), ["unknown", "failed"]);
+    same_in_pieces(&script);
+}
+
+#[test]
 fn a_call_that_was_refused_or_could_not_start_has_no_check() {
     let declined = json!({"type": "CommandExecution", "id": "k3", "command": ["bash", "-lc", "make lint"],
         "cwd": "/w", "source": "agent", "status": "declined", "exit_code": -1,

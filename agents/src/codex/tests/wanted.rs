@@ -51,6 +51,46 @@ fn uses_of_other_tools_keep_what_they_were_given() {
 }
 
 #[test]
+fn questions_refused_edits_and_refused_agents_are_uses_of_tools() {
+    let asks = json!({"questions": [{"id": "q1", "header": "H", "question": "Which one?", "options": []}]});
+    let patch = json!({"type": "custom_tool_call", "name": "apply_patch", "call_id": "p1",
+        "input": "*** Begin Patch\n*** Delete File: src/a.rs\n*** End Patch"});
+    let refused = json!({"type": "custom_tool_call_output", "call_id": "p1", "output": "patch rejected by user"});
+    let script = [
+        meta(),
+        call(1, "request_user_input", "r1", &asks),
+        output(2, "r1", &json!("{\"answers\":{\"q1\":{\"answers\":[\"the first\"]}}}")),
+        item(3, &patch),
+        item(4, &refused),
+        call(5, "spawn_agent", "s1", &json!({"message": "look"})),
+        output(6, "s1", &json!("rejected by user")),
+    ];
+    let piece = read(&script.concat());
+    let tools = of(&piece, Kind::Tool);
+    let told: Vec<_> = tools
+        .iter()
+        .map(|fact| {
+            (text(fact, "tool").unwrap(), text(fact, "outcome").unwrap(), text(fact, "reason"))
+        })
+        .collect();
+    let expect = |tool: &str, outcome: &str, reason: Option<&str>| {
+        (tool.to_owned(), outcome.to_owned(), reason.map(str::to_owned))
+    };
+    assert_eq!(
+        told,
+        [
+            expect("request_user_input", "finished", None),
+            expect("apply_patch", "refused", Some("patch rejected by user")),
+            expect("spawn_agent", "refused", Some("rejected by user")),
+        ]
+    );
+    let answers = Value::from([("Which one?", "the first".into())]);
+    assert_eq!(field(tools[0], "answers"), Some(&answers));
+    assert_eq!(text(tools[1], "path").as_deref(), Some("src/a.rs"));
+    assert_eq!((of(&piece, Kind::Code).len(), of(&piece, Kind::Agent).len()), (0, 0));
+}
+
+#[test]
 fn sub_agents_start_and_end_as_their_parent_is_told() {
     let spawn = json!({"agent_type": "explorer", "message": "find the lexer"});
     let script = [
