@@ -56,7 +56,7 @@ pub(super) struct Call<'a> {
     pub(super) action: Option<&'a RawValue>,
 }
 
-/// Keeps a call until its result comes; a plan is carried out at once, since nothing refuses it.
+/// Keeps a call until its result comes.
 pub(super) fn keep(work: &mut Work<'_>, scene: &Scene<'_>, call: &Call<'_>) {
     if let (Some(input), None) = (call.input, call.namespace) {
         match call.name {
@@ -86,11 +86,7 @@ pub(super) fn keep(work: &mut Work<'_>, scene: &Scene<'_>, call: &Call<'_>) {
                 open(work, scene, call, None, Asked::Patch { files });
             }
         }
-        "update_plan" => {
-            if let Asked::Todos { items } = plan(scene, &arguments, at) {
-                work.todos(scene, &items);
-            }
-        }
+        "update_plan" => open(work, scene, call, None, plan(scene, &arguments, at)),
         "shell" | "shell_command" | "exec_command" | "local_shell" | "container.exec" => {
             command(work, scene, call, &arguments, at);
         }
@@ -119,7 +115,12 @@ fn open(
     if matches!(&asked, Asked::Patch { files } if files.is_empty()) {
         return;
     }
-    let cwd = directory.or(scene.cwd).map(str::to_owned);
+    let cwd = match (scene.cwd, directory) {
+        (Some(cwd), Some(below)) if patch::is_relative(below) => {
+            Some(format!("{}/{below}", cwd.trim_end_matches('/')))
+        }
+        (cwd, directory) => directory.or(cwd).map(str::to_owned),
+    };
     let one = OpenCall { called_at: scene.at, cwd, tool: call.name.to_owned(), asked };
     work.carry.calls.insert(call.id.to_owned(), one);
 }

@@ -53,6 +53,7 @@ pub(super) fn result(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, raw: Opti
                 tool::refused_edit(work, scene, id, &opened, (&first.path, &answer));
             }
         }
+        Asked::Todos { items } if !answer.told.not_started => work.todos(scene, items),
         _ => {}
     }
 }

@@ -165,6 +165,10 @@ fn without_head(text: &str) -> Told {
     let begin = text.trim_start();
     let whole = 0..text.len();
     if let Some(part) = refusal(text) {
+        // What could not be made is told in the same form.
+        if text.get(part.clone()).is_some_and(|reason| reason.starts_with("Failed to ")) {
+            return Told { outcome: "failed", part, not_started: true, ..Told::default() };
+        }
         return Told { outcome: REFUSED, part, not_started: true, ..Told::default() };
     }
     let starts = |begins: &[&str]| begins.iter().any(|it| begin.starts_with(it));
@@ -198,6 +202,7 @@ fn without_head(text: &str) -> Told {
         "execution error",
         "failed to ",
         "unsupported call",
+        "unable to ",
         "apply_patch verification failed",
         "apply_patch handler received",
         "write_stdin failed",
@@ -338,6 +343,7 @@ mod tests {
     fn a_failure_to_start_has_no_exit_code() {
         for text in [
             r#"exec_command failed for `x`: CreateProcess { message: "No such file or directory (os error 2)" }"#,
+            r#"exec_command failed: CreateProcess { message: "Rejected(\"Failed to create unified exec process: No such file or directory (os error 2)\")" }"#,
             "execution error: Io(Os { code: 2, kind: NotFound, message: \"No such file\" })",
             "failed to parse function arguments: x",
         ] {

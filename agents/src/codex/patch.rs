@@ -62,8 +62,7 @@ pub(super) fn files(
 /// A path as the session's directory sees it, of a file that a command in another directory names.
 fn place(cwd: Option<&str>, directory: Option<&str>, path: &str) -> String {
     let path = path.strip_prefix("./").unwrap_or(path);
-    let absolute = |path: &str| path.starts_with('/') || path.get(1..3) == Some(":\\");
-    let Some(directory) = directory.filter(|_| !absolute(path)) else { return path.to_owned() };
+    let Some(directory) = directory.filter(|_| is_relative(path)) else { return path.to_owned() };
     let cwd = cwd.unwrap_or_default().trim_end_matches('/');
     let below = match directory.trim_end_matches('/').strip_prefix(cwd) {
         Some("") if !cwd.is_empty() => return path.to_owned(),
@@ -74,6 +73,11 @@ fn place(cwd: Option<&str>, directory: Option<&str>, path: &str) -> String {
         "" | "." => path.to_owned(),
         below => format!("{below}/{path}"),
     }
+}
+
+/// Whether a path counts from a directory, on Unix and on Windows.
+pub(super) fn is_relative(path: &str) -> bool {
+    !path.starts_with(['/', '\\', '~']) && path.get(1..2) != Some(":")
 }
 
 /// How a command line uses `apply_patch`.

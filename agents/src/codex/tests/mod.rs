@@ -141,7 +141,7 @@ fn commands_in_each_of_the_forms_they_had() {
         meta(),
         call(10, "shell", "c1", &json!({"command": ["bash", "-lc", "cargo test"], "workdir": "/w/a"})),
         output(14, "c1", &json!("{\"output\":\"test result: FAILED. 1 failed\\n\",\"metadata\":{\"exit_code\":101,\"duration_seconds\":3.5}}")),
-        call(20, "shell_command", "c2", &json!({"command": "ls"})),
+        call(20, "shell_command", "c2", &json!({"command": "ls", "workdir": "sub"})),
         output(21, "c2", &json!("Exit code: 0\nWall time: 0.1 seconds\nOutput:\na\nb\n")),
         call(22, "exec_command", "c3", &json!({"cmd": "sleep 100"})),
         output(23, "c3", &json!("Wall time: 1.0 seconds\nProcess running with session ID 4\nOutput:\n")),
@@ -176,7 +176,8 @@ fn commands_in_each_of_the_forms_they_had() {
     assert_eq!(text(commands[0], "working_dir").as_deref(), Some("/w/a"));
     assert_eq!(field(commands[0], "duration_ms"), Some(&3500_i64.into()));
     assert_eq!(text(commands[1], "stdout_preview").as_deref(), Some("a\nb\n"));
-    assert_eq!(text(commands[1], "working_dir").as_deref(), Some("/w"));
+    assert_eq!(text(commands[1], "working_dir").as_deref(), Some("/w/sub"));
+    assert_eq!(text(commands[2], "working_dir").as_deref(), Some("/w"));
     assert_eq!(text(commands[4], "working_dir").as_deref(), Some("/x"));
     let checks = of(&piece, Kind::Verification);
     assert_eq!((checks.len(), text(checks[0], "status").as_deref()), (1, Some("failed")));
@@ -242,6 +243,9 @@ fn the_plan_is_tasks_and_a_compaction_a_checkpoint() {
         call(1, "update_plan", "u1", &plan("in_progress", "pending")),
         output(1, "u1", &json!("Plan updated")),
         call(2, "update_plan", "u2", &plan("completed", "in_progress")),
+        output(3, "u2", &json!("Plan updated")),
+        call(4, "update_plan", "u3", &plan("completed", "completed")),
+        output(5, "u3", &json!("unsupported call: update_plan")),
         at(90, "compacted", &json!({"message": "we found the bug", "replacement_history": []})),
         at(91, "event_msg", &json!({"type": "context_compacted"})),
     ]
