@@ -198,7 +198,11 @@ pub(super) fn asked(scene: &Scene<'_>, line: &str, pointer: &str, description: V
 
 /// Keeps the commands of a script until other lines report them.
 fn scripted(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, input: &str) {
-    let commands = script::commands(input).into_iter().enumerate().map(|(index, named)| {
+    let commands = script::commands(input).into_iter();
+    // A patch is reported as one.
+    let commands =
+        commands.filter(|named| !patch::applied(&named.command, None).is_some_and(|it| it.alone));
+    let commands = commands.enumerate().map(|(index, named)| {
         let cwd = named.directory.as_deref().or(scene.cwd).map(str::to_owned);
         let asked = asked(scene, &named.command, "", Value::Null);
         let call = OpenCall { called_at: scene.at, cwd, tool: "exec".to_owned(), asked };

@@ -62,11 +62,10 @@ pub(super) fn result(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, raw: Opti
 fn is_applied(answer: &Answer) -> bool {
     let told = &answer.told;
     let output = answer.text.get(told.part.clone()).unwrap_or_default();
-    let says = says_applied(output);
-    match (told.exit_code, told.outcome) {
+    match (told.exit_code.or_else(|| output::inner_exit_code(output)), told.outcome) {
         (Some(code), _) => code == 0,
         (None, "finished") => true,
-        (None, "unknown") => says,
+        (None, "unknown") => says_applied(output),
         _ => false,
     }
 }
@@ -203,6 +202,7 @@ fn tell_scripted(
     };
     let one_check = commands.iter().filter(is_check).count() == 1;
     let refused = answer.told.outcome == REFUSED;
+    let printed = output::printed(&answer.text);
     for command in commands {
         let judged = commands.len() == 1 || (one_check && is_check(&command));
         let end = End {
@@ -210,7 +210,7 @@ fn tell_scripted(
             outcome: if refused { REFUSED } else { "unknown" },
             duration_ms: None,
             not_started: refused,
-            output: if judged { &answer.text } else { "" },
+            output: if judged { &printed } else { "" },
             shown: Value::Null,
         };
         ended(work, scene, &command.id, &command.call, end);

@@ -115,7 +115,7 @@ const HEADS: [&str; 8] = [
 
 /// Reads what stands above `Output:`, or what stands there in its place.
 fn told(text: &str) -> Told {
-    let begin = text.trim_start();
+    let begin = after_command(text.trim_start());
     let skipped = text.len() - begin.len();
     if !HEADS.iter().any(|head| begin.starts_with(head)) && !begin.starts_with("Output:") {
         return without_head(text);
@@ -150,6 +150,33 @@ fn told(text: &str) -> Told {
         told.outcome = "background";
     }
     told
+}
+
+/// What follows the command line that older versions put first. It may have several lines.
+fn after_command(text: &str) -> &str {
+    if !text.starts_with("Command: ") {
+        return text;
+    }
+    let next = ["\nChunk ID: ", "\nWall time: "].iter().filter_map(|head| text.find(head)).min();
+    next.and_then(|at| text.get(at + 1..)).unwrap_or(text)
+}
+
+/// The exit code of a patch in a command line: its result stands in the output of the command.
+pub(super) fn inner_exit_code(output: &str) -> Option<i64> {
+    let json = output.starts_with('{').then(|| serde_json::from_str::<Structured>(output).ok());
+    match json.flatten() {
+        Some(structured) => structured.metadata.exit_code,
+        None => told(output).exit_code,
+    }
+}
+
+/// What commands printed, in what a script printed of their results.
+pub(super) fn printed(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let result = line.starts_with('{').then(|| serde_json::from_str::<Structured>(line).ok());
+        result.flatten().and_then(|it| it.output).unwrap_or_else(|| line.to_owned())
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 impl Told {
@@ -202,6 +229,7 @@ fn without_head(text: &str) -> Told {
         "execution error",
         "failed to ",
         "unsupported call",
+        "unsupported custom tool call",
         "unable to ",
         "apply_patch verification failed",
         "apply_patch handler received",
@@ -266,6 +294,13 @@ mod tests {
                 "ok",
             ),
             ("Process exited with code 0\nFinal output:\nok", Some(0), "finished", None, "ok"),
+            (
+                "Command: /bin/bash -lc 'echo a\nExit code: 7\nOutput:\n'\nChunk ID: 1a\nWall time: 1.0 seconds\nProcess exited with code 0\nOutput:\nok",
+                Some(0),
+                "finished",
+                Some(1000),
+                "ok",
+            ),
             (
                 "Wall time: 10 seconds\nProcess running with session ID 7\nOutput:\n",
                 None,

@@ -50,6 +50,32 @@ fn a_patch_in_a_command_line_counts_from_where_it_is_applied() {
 }
 
 #[test]
+fn the_result_of_a_patch_may_stand_in_the_output_of_a_command() {
+    let asked = call(
+        1,
+        "exec_command",
+        "k1",
+        &json!({"cmd": format!("apply_patch <<'EOF'\n{PATCH}\nEOF")}),
+    );
+    for (inner, applied) in [
+        (
+            "Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess. Updated the following files:\nM a.txt\n",
+            true,
+        ),
+        ("Exit code: 1\nWall time: 0 seconds\nOutput:\nno\n", false),
+        (
+            "{\"output\":\"Success. Updated the following files:\\nM a.txt\\n\",\"metadata\":{\"exit_code\":0}}",
+            true,
+        ),
+        ("{\"output\":\"no\",\"metadata\":{\"exit_code\":1}}", false),
+    ] {
+        let told = json!(format!("Wall time: 0.0000 seconds\nOutput:\n{inner}"));
+        let piece = read(&[meta(), asked.clone(), output(2, "k1", &told)].concat());
+        assert_eq!(edits(&piece).len(), usize::from(applied), "{inner}");
+    }
+}
+
+#[test]
 fn a_patch_beside_other_commands_is_an_edit_and_a_command() {
     let line = format!("apply_patch <<'EOF'\n{PATCH}\nEOF\ncargo test");
     let told = |code: i64, output: &str| {

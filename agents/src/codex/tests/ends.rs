@@ -271,7 +271,7 @@ fn a_script_that_goes_on_is_judged_by_what_it_prints_at_its_end() {
         call(3, "wait", "w1", &json!({"cell_id": "66"})),
         printed(4, "w1", "Script running with cell ID 66", ""),
         call(5, "wait", "w2", &json!({"cell_id": "66"})),
-        printed(9, "w2", "Script completed", "F.\n1 failed, 1 passed in 0.10s\n"),
+        printed(9, "w2", "Script completed", "{\"chunk_id\":\"a\",\"exit_code\":1,\"output\":\"F.\\n1 failed, 1 passed in 0.10s\\n\"}"),
     ]
     .concat();
     let piece = read(&script);
