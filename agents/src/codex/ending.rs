@@ -50,7 +50,9 @@ pub(super) fn result(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, raw: Opti
             if is_applied(&answer) {
                 code(work, scene, id, &opened, files);
             } else if let (REFUSED, [first, ..]) = (answer.told.outcome, files.as_slice()) {
-                tool::refused_edit(work, scene, id, &opened, (&first.path, &answer));
+                let reason = answer.told.part.clone();
+                let reason = scene.part(&answer.text, reason, &answer.pointer);
+                tool::refused_edit(work, scene, id, &first.path, reason);
             }
         }
         Asked::Todos { items } if !answer.told.not_started => work.todos(scene, items),
@@ -335,22 +337,25 @@ pub(super) fn edited(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, number: u
     work.facts.push(scene.fact(Kind::Code, &id, value));
 }
 
-/// An event reports that a patch was applied, or not. Says whether the call's own patch was told of.
+/// An event reports that a patch was applied, or not. Says whether its own changes are to
+/// be told: not if the call has its patch, or comes back with more.
 pub(super) fn patch_reported(
     work: &mut Work<'_>,
     scene: &Scene<'_>,
     id: &str,
     applied: bool,
 ) -> bool {
-    if work.carry.other.codex.has_ended(id) {
-        return true;
+    if work.carry.other.codex.has_ended(id) || (!applied && work.carry.calls.contains_key(id)) {
+        return false;
     }
     work.carry.other.codex.end(id);
-    let Some(opened) = work.carry.calls.remove(id) else { return !applied };
-    if let (Asked::Patch { files }, true) = (&opened.asked, applied) {
-        code(work, scene, id, &opened, files);
-        return true;
+    let Some(opened) = work.carry.calls.remove(id) else { return true };
+    match &opened.asked {
+        Asked::Patch { files } => {
+            code(work, scene, id, &opened, files);
+            false
+        }
+        // A patch in a command line that was not seen as one.
+        _ => true,
     }
-    // A patch in a command line that was not seen as one.
-    !applied
 }

@@ -51,6 +51,8 @@ struct Changed<'a> {
     status: Word<'a>,
     success: Option<bool>,
     #[serde(borrow)]
+    stderr: Word<'a>,
+    #[serde(borrow)]
     changes: BTreeMap<String, &'a RawValue>,
 }
 
@@ -268,7 +270,15 @@ pub(super) fn changed(work: &mut Work<'_>, scene: &Scene<'_>, raw: &RawValue, ba
         (Some("in_progress" | "inProgress"), _) => return,
         _ => false,
     };
-    if ending::patch_reported(work, scene, id, applied) {
+    if !ending::patch_reported(work, scene, id, applied) {
+        return;
+    }
+    if !applied {
+        let first = one.changes.keys().next().map(|path| path_of(path));
+        if let (Some(path), true) = (first, one.status.is("declined")) {
+            let reason = one.stderr.text().map(|text| scene.text(text, format!("{base}/stderr")));
+            tool::refused_edit(work, scene, id, &path, reason.into());
+        }
         return;
     }
     let changes = one.changes.iter().filter(|(_, raw)| raw.get().starts_with('{'));

@@ -2,11 +2,10 @@
 
 use super::call::Call;
 use super::event::{duration_ms, path_of};
-use super::output::{self, Answer};
+use super::output;
 use super::state::OpenTool;
 use super::{Scene, agent};
 use crate::claude_code::call::hash;
-use crate::claude_code::carry::OpenCall;
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::scene::{Work, fields};
 use crate::lenient::{Flag, Word};
@@ -96,17 +95,11 @@ pub(super) fn refused_edit(
     work: &mut Work<'_>,
     scene: &Scene<'_>,
     id: &str,
-    opened: &OpenCall,
-    (path, answer): (&str, &Answer),
+    path: &str,
+    reason: Value,
 ) {
-    let reason = scene.part(&answer.text, answer.told.part.clone(), &answer.pointer);
-    let ended = Used {
-        tool: &opened.tool,
-        outcome: REFUSED,
-        reason,
-        called_at: Some(opened.called_at),
-        duration_ms: None,
-    };
+    let ended =
+        Used { tool: "apply_patch", outcome: REFUSED, reason, called_at: None, duration_ms: None };
     used(work, scene, id, fields([("path", path.into())]), &ended);
 }
 

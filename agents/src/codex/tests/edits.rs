@@ -183,8 +183,22 @@ fn changes_that_failed_are_none_and_a_call_and_its_event_are_one() {
                 &json!({"type": "item_completed", "item":
             {"type": "FileChange", "id": "e1", "changes": changes(), "status": status}}),
             );
-        assert_eq!(edits(&read(&script)), []);
+        let piece = read(&script);
+        assert_eq!(edits(&piece), []);
+        assert_eq!(of(&piece, Kind::Tool).len(), usize::from(status == "declined"));
     }
+    let declined = json!({"type": "patch_apply_end", "call_id": "p1", "success": false, "status": "declined",
+        "stderr": "patch rejected by user", "changes": changes()});
+    let asked =
+        json!({"type": "custom_tool_call", "name": "apply_patch", "call_id": "p1", "input": PATCH});
+    let answer = json!({"type": "custom_tool_call_output", "call_id": "p1", "output": "patch rejected by user"});
+    let script = [meta(), item(1, &asked), at(2, "event_msg", &declined), item(3, &answer)];
+    let piece = read(&script.concat());
+    assert_eq!((edits(&piece).len(), of(&piece, Kind::Tool).len()), (0, 1));
+    assert_eq!(
+        text(of(&piece, Kind::Tool)[0], "reason").as_deref(),
+        Some("patch rejected by user")
+    );
     let asked =
         json!({"type": "custom_tool_call", "name": "apply_patch", "call_id": "p1", "input": PATCH});
     let event = json!({"type": "patch_apply_end", "call_id": "p1", "success": true, "changes":
