@@ -9,7 +9,7 @@ use forge_store::model::{Kind, TextRef, Value};
 use forge_store::store::Session;
 
 /// The field of a compaction's checkpoint that lists them.
-pub(super) const KEPT: &str = "kept";
+const KEPT: &str = "kept";
 
 impl Compaction {
     /// What the messages that were kept say, joined by line breaks; `None` if none is known.

@@ -157,10 +157,10 @@ impl Compaction {
         ["summary", "hook_summary"].iter().any(|name| self.checkpoint.body.field(name).is_some())
     }
 
-    /// Whether it is known what the agent still has: its summary, or the messages it kept.
+    /// Whether it is known what the agent still has: its summary, or, where nobody can read that, the messages it kept.
     #[must_use]
     pub fn tells_what_stayed(&self) -> bool {
-        self.has_summary() || self.checkpoint.body.field(kept::KEPT).is_some()
+        self.has_summary() || self.checkpoint.body.field("summary_encrypted").is_some()
     }
 
     /// The agent's own summary, whole: the transcript's, else the one a hook brought.

@@ -61,8 +61,10 @@ pub fn remembered(session: &Session, compaction: &Compaction) -> Result<Remember
         .map(|one| one.checkpoint.time)
         .next();
     let summary = compaction.summary(session)?;
+    // What the agent still has word for word is not lost.
     let stayed: Vec<String> = summary.iter().cloned().chain(compaction.kept(session)?).collect();
-    let lost = (!stayed.is_empty()).then(|| lost(&knowledge.items(), &stayed.join("\n")));
+    let known = compaction.tells_what_stayed();
+    let lost = known.then(|| lost(&knowledge.items(), &stayed.join("\n")));
     Ok(Remembered { knowledge, summary, lost })
 }
 
