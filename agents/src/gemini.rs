@@ -1,22 +1,22 @@
 //! Recordings of Gemini CLI: one JSON object a line; before version 0.40 one document for a session.
 //!
-//! A message is written again as its calls go on; the last version counts, and each call is told once, when it has
-//! ended. `$set` lines change what is known of the session, `$rewindTo` takes messages back in the agent's eyes only: what
+//! A message is written again as its calls go on; the last version counts, and each call makes its fact once, when it has
+//! ended. `$set` lines change what is known of the session. `$rewindTo` takes messages back for the model alone: what
 //! happened has happened.
 
 mod call;
+mod prompt;
+mod shell;
 #[cfg(test)]
 mod tests;
+mod tool;
 
-use crate::claude_code::scene::{Scene, Work, fields};
-use crate::lenient::{Name, Word};
+use crate::claude_code::scene::{Scene, Work, fields, flag};
+use crate::lenient::{Name, Whole, Word, objects};
 use crate::text::{self, Place};
 use forge_store::model::{Kind, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-
-/// What the summary of a compressed conversation begins with.
-const SNAPSHOT: &str = "<state_snapshot>";
 
 /// A line of a recording, or an older recording as a whole.
 #[derive(Debug, Default, Deserialize)]
@@ -27,9 +27,13 @@ pub(crate) struct Line<'a> {
     summary: Word<'a>,
     #[serde(borrow)]
     last_updated: Word<'a>,
-    directories: Option<Vec<Name>>,
     #[serde(borrow)]
-    messages: Option<Vec<&'a RawValue>>,
+    directories: Option<&'a RawValue>,
+    /// `subagent` where the conversation is one of an agent with another.
+    #[serde(borrow, rename = "kind")]
+    conversation: Word<'a>,
+    #[serde(borrow)]
+    messages: Option<&'a RawValue>,
     #[serde(borrow, rename = "$set")]
     set: Option<&'a RawValue>,
     // What follows is of messages.
@@ -47,7 +51,18 @@ pub(crate) struct Line<'a> {
     #[serde(borrow)]
     thoughts: Option<&'a RawValue>,
     #[serde(borrow)]
+    tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
     tool_calls: Option<&'a RawValue>,
+}
+
+/// What the provider counted of one answer.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    input: Whole,
+    output: Whole,
+    cached: Whole,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -77,8 +92,7 @@ pub(crate) fn line(
     }
     if line.id.0.is_none() || line.session_id.0.is_some() {
         session(work, line);
-        for (index, raw) in line.messages.iter().flatten().enumerate() {
-            let message: Line<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+        for (index, message) in objects::<Line<'_>>(line.messages) {
             // One message that cannot be read is not the whole session's end.
             let _ = message_at(work, &message, place, recorded_at, &format!("/messages/{index}"));
         }
@@ -95,22 +109,32 @@ fn session(work: &mut Work<'_>, line: &Line<'_>) {
     if let Some(summary) = line.summary.text() {
         session.title = text::headline(summary);
     }
-    let directory = line.directories.iter().flatten().find_map(|directory| directory.0.clone());
+    let directories: Vec<Name> =
+        line.directories.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let directory = directories.into_iter().find_map(|directory| directory.0);
     session.cwd = session.cwd.take().or(directory);
+    if let Some(conversation) = line.conversation.text() {
+        work.carry.other.sub_agent = conversation == "subagent";
+    }
 }
 
-/// The history as the agent rewrote it: if it begins with a summary, it was compressed.
+/// The history as the agent wrote it again: a summary in it means that it was compressed.
 fn rewritten(
     work: &mut Work<'_>,
     set: &Line<'_>,
     place: Place,
     recorded_at: Timestamp,
 ) -> Result<(), String> {
-    for (index, raw) in set.messages.iter().flatten().enumerate() {
-        let message: Line<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+    if !set.messages.is_some_and(|raw| prompt::may_hold_summary(raw.get())) {
+        return Ok(());
+    }
+    for (index, message) in objects::<Line<'_>>(set.messages) {
         let base = format!("/$set/messages/{index}");
-        let Some((text, pointer)) = text::of_content(message.content, "/content") else { continue };
-        if !text.trim_start().starts_with(SNAPSHOT) {
+        let told = text::of_content(message.content, "/content");
+        let Some((text, pointer)) = told.filter(|_| message.kind.text() == Some("user")) else {
+            continue;
+        };
+        if !prompt::is_summary(&text) {
             continue;
         }
         let Some(id) = message.id.0.clone().filter(|id| !work.carry.other.tell(id)) else {
@@ -155,17 +179,23 @@ fn message_at(
     let shown = |text: &str, pointer: &str| text::value(text, place, || format!("{base}{pointer}"));
     let told = text::of_content(message.content, "/content");
     let text = told.as_ref().map(|(text, pointer)| shown(text, pointer));
-    let thoughts: Vec<Thought<'_>> =
-        message.thoughts.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let thoughts = objects::<Thought<'_>>(message.thoughts);
     let thinking: Vec<String> = thoughts
         .iter()
-        .map(|it| {
+        .map(|(_, it)| {
             [&it.subject, &it.description].map(|word| word.text().unwrap_or_default()).join(": ")
         })
         .collect();
     let thinking = thinking.join("\n");
     let calls = call::read(message.tool_calls);
-    let named: Vec<Value> = calls.iter().map(call::Call::named).collect();
+    let named: Vec<Value> = calls.iter().map(|(_, call)| call.named()).collect();
+    let tokens = message.tokens.filter(|raw| raw.get().starts_with('{'));
+    let tokens: Tokens =
+        tokens.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let typed = (kind == "user" && !work.carry.other.sub_agent)
+        .then(|| prompt::typed(message.content, message.display_content, place, base))
+        .flatten();
+    let machine = kind == "user" && !work.carry.other.sub_agent && typed.is_none();
     let value = fields([
         ("role", role.into()),
         ("subtype", if role == "system" { kind.into() } else { Value::Null }),
@@ -182,42 +212,41 @@ fn message_at(
             },
         ),
         ("tool_calls", if named.is_empty() { Value::Null } else { Value::List(named) }),
+        ("meta", flag(machine && text.is_some())),
+        ("input_tokens", tokens.input.0.into()),
+        ("output_tokens", tokens.output.0.into()),
+        ("cache_read_tokens", tokens.cached.0.into()),
     ]);
-    let summary = told.as_ref().is_some_and(|(text, _)| text.trim_start().starts_with(SNAPSHOT));
+    let summary = kind == "user" && told.is_some_and(|(text, _)| prompt::is_snapshot(&text));
     work.carry.session.started_at.get_or_insert(at);
     work.facts.push(scene.fact(Kind::Message, id, value));
     if !work.carry.other.tell(id) {
-        if let (true, Some(text)) = (summary, &text) {
-            work.compacted(&scene, id, Some(text.clone()));
-        } else if let ("user", Some((words, _)), Some(text)) = (kind, &told, &text) {
-            prompt(work, &scene, id, words, text, message.display_content);
+        if summary {
+            work.compacted(&scene, id, text);
+        } else if let Some(typed) = typed {
+            ask(work, &scene, id, typed);
         }
         work.time_checkpoint(at, id);
+        if let Some((pid, failed)) = prompt::background_end(message.content) {
+            call::ended_later(
+                work,
+                &scene,
+                &pid,
+                (if failed { "failed" } else { "finished" }, None),
+            );
+        }
     }
-    for (index, call) in calls.iter().enumerate() {
+    for (index, call) in &calls {
         call::done(work, &scene, call, &format!("{base}/toolCalls/{index}"));
     }
     Ok(())
 }
 
-fn prompt(
-    work: &mut Work<'_>,
-    scene: &Scene<'_>,
-    id: &str,
-    words: &str,
-    text: &Value,
-    display: Option<&RawValue>,
-) {
-    let shown = text::of_content(display, "").map(|(text, _)| text);
-    let words = shown.as_deref().unwrap_or(words);
-    // What the agent or a hook puts in front of the conversation.
-    if words.trim_start().starts_with('<') {
-        return;
-    }
+fn ask(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, typed: prompt::Typed) {
     if work.carry.session.first_prompt.is_none() {
-        work.carry.session.first_prompt = text::headline(words);
+        work.carry.session.first_prompt = text::headline(&typed.text);
     }
-    let tags = words.starts_with('/').then(|| Value::from(vec!["slash"]));
-    let value = fields([("text", text.clone()), ("tags", tags.into()), ("cwd", scene.cwd.into())]);
+    let tags = typed.text.starts_with('/').then(|| Value::from(vec!["slash"]));
+    let value = fields([("text", typed.value), ("tags", tags.into()), ("cwd", scene.cwd.into())]);
     work.facts.push(scene.fact(Kind::Prompt, id, value));
 }

@@ -1,6 +1,7 @@
 //! Fields that take what they can use and read anything else as absent: transcripts have no schema to hold them to.
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -116,6 +117,15 @@ impl<'de> Deserialize<'de> for Whole {
     }
 }
 
+/// The objects of a list that can be read, each with its place in the list. Any other element is passed over, so that
+/// one bad element does not lose its neighbours.
+pub(crate) fn objects<'a, T: Deserialize<'a>>(list: Option<&'a RawValue>) -> Vec<(usize, T)> {
+    let items: Vec<&RawValue> =
+        list.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let objects = items.into_iter().enumerate().filter(|(_, item)| item.get().starts_with('{'));
+    objects.filter_map(|(at, item)| Some((at, serde_json::from_str(item.get()).ok()?))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,6 +159,17 @@ mod tests {
         // A message whose id is "" became a fact without an id, which no store takes: the whole recording was refused.
         let fields: Fields<'_> = serde_json::from_str(r#"{"name":""}"#).unwrap();
         assert_eq!(fields.name, Name(None));
+    }
+
+    #[test]
+    fn a_bad_element_does_not_lose_its_neighbours() {
+        let list = r#"[{"name":"a"},null,3,["b"],{"name":"c"},"d"]"#;
+        let list: &RawValue = serde_json::from_str(list).unwrap();
+        let read: Vec<(usize, Fields<'_>)> = objects(Some(list));
+        let names: Vec<_> = read.iter().map(|(at, it)| (*at, it.name.0.as_deref())).collect();
+        assert_eq!(names, [(0, Some("a")), (4, Some("c"))]);
+        let none: Vec<(usize, Fields<'_>)> = objects(None);
+        assert_eq!(none.len(), 0);
     }
 
     #[test]

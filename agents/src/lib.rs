@@ -25,6 +25,7 @@ mod recorded;
 mod shell;
 pub mod swe_agent;
 mod text;
+mod tool_use;
 mod verification;
 
 pub use locate::{codex_rollouts, gemini_recordings};

@@ -42,6 +42,20 @@ pub(crate) struct Other {
     pub(crate) prompt: Option<(String, bool)>,
     /// The last messages and calls that were told completely: their lines may come again.
     pub(crate) told: Vec<String>,
+    /// The session is a sub-agent's own: nobody typed its prompts.
+    pub(crate) sub_agent: bool,
+    /// Commands in the background by the process they run in: a later line may say how they ended.
+    pub(crate) running: BTreeMap<String, Running>,
+}
+
+/// A command that went on in the background, as far as its end makes another version of its fact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Running {
+    pub(crate) id: String,
+    pub(crate) command: Value,
+    pub(crate) description: Value,
+    pub(crate) more: Map,
+    pub(crate) verification: Option<Verification>,
 }
 
 impl Other {

@@ -1,13 +1,20 @@
 //! Calls of Gemini CLI's tools, with their results.
 
+use super::{shell, tool};
 use crate::claude_code::call::{commits, hash};
+use crate::claude_code::carry::Running;
 use crate::claude_code::command::{REFUSED, Ran, merged};
 use crate::claude_code::scene::{Scene, Work, fields, flag};
-use crate::lenient::{Name, Word};
+use crate::lenient::{Name, Word, objects};
+use crate::text;
 use crate::verification::Verification;
-use forge_store::model::{Kind, Timestamp, Value};
+use forge_store::model::{Kind, Map, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// How many commands in the background are remembered until the record says how they ended.
+const MAX_RUNNING: usize = 256;
 
 /// A call as it is recorded.
 #[derive(Debug, Default, Deserialize)]
@@ -26,6 +33,7 @@ pub(super) struct Call<'a> {
     result: Option<&'a RawValue>,
     #[serde(borrow)]
     result_display: Option<&'a RawValue>,
+    agent_id: Name,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -41,14 +49,21 @@ struct Arguments<'a> {
     directory: Word<'a>,
     #[serde(borrow)]
     file_path: Word<'a>,
-    todos: Vec<Todo>,
+    #[serde(borrow)]
+    agent_name: Word<'a>,
+    #[serde(borrow)]
+    prompt: Word<'a>,
+    #[serde(borrow)]
+    todos: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Todo {
-    description: String,
-    status: String,
+struct Todo<'a> {
+    #[serde(borrow)]
+    description: Word<'a>,
+    #[serde(borrow)]
+    status: Word<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -60,20 +75,24 @@ struct Display<'a> {
     original_content: Word<'a>,
     #[serde(borrow)]
     file_path: Word<'a>,
+    #[serde(borrow)]
+    agent_name: Word<'a>,
+    #[serde(borrow)]
+    result: Word<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct ResultPart<'a> {
     #[serde(borrow)]
-    function_response: FunctionResponse<'a>,
+    function_response: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct FunctionResponse<'a> {
     #[serde(borrow)]
-    response: Response<'a>,
+    response: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -85,126 +104,199 @@ struct Response<'a> {
     error: Word<'a>,
 }
 
-/// The calls of a message.
-pub(super) fn read(raw: Option<&RawValue>) -> Vec<Call<'_>> {
+/// What the model was told as the result of a call.
+#[derive(Debug, Default)]
+pub(super) struct Told<'a> {
+    pub(super) text: Cow<'a, str>,
+    /// The error that is named beside an output.
+    pub(super) error: Option<Cow<'a, str>>,
+    /// What leads to the text from the message.
+    pub(super) pointer: String,
+}
+
+/// The calls of a message with their places in it.
+pub(super) fn read(raw: Option<&RawValue>) -> Vec<(usize, Call<'_>)> {
+    objects(raw)
+}
+
+/// An object, read leniently; anything else says nothing.
+fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
+    let raw = raw.filter(|raw| raw.get().starts_with('{'));
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
-impl Call<'_> {
+impl<'a> Call<'a> {
     /// What a message says of it.
     pub(super) fn named(&self) -> Value {
         Value::from([("id", self.id.0.clone().into()), ("name", self.name.text().into())])
     }
+
+    /// The result, with the pointer to it; `base` leads to the call.
+    fn told(&self, base: &str) -> Told<'a> {
+        let at = format!("{base}/result");
+        let raw = self.result;
+        if let Some(raw) = raw.filter(|raw| raw.get().starts_with('"')) {
+            let text: Word<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+            return Told { text: text.0.unwrap_or_default(), error: None, pointer: at };
+        }
+        for (index, part) in objects::<ResultPart<'_>>(raw) {
+            let Some(response) = part.function_response else { continue };
+            let response: FunctionResponse<'_> = object(Some(response));
+            let Response { output, error } = object(response.response);
+            let at = format!("{at}/{index}/functionResponse/response");
+            return match (output.0, error.0) {
+                (Some(text), error) => Told { text, error, pointer: format!("{at}/output") },
+                (None, Some(text)) => Told { text, error: None, pointer: format!("{at}/error") },
+                (None, None) => Told::default(),
+            };
+        }
+        Told::default()
+    }
 }
 
-/// Tells of a call that has ended, once. `base` leads to it.
+/// Makes the fact of a call that has ended, once. `base` leads to it.
 pub(super) fn done(work: &mut Work<'_>, scene: &Scene<'_>, call: &Call<'_>, base: &str) {
     let status = call.status.text().unwrap_or_default();
     let (Some(id), "success" | "error" | "cancelled") = (call.id.0.as_deref(), status) else {
         return;
     };
-    let Some(arguments) = call.args else { return };
-    let Ok(arguments) = serde_json::from_str::<Arguments<'_>>(arguments.get()) else { return };
+    if work.carry.other.tell(id) {
+        return;
+    }
+    let arguments: Arguments<'_> = object(call.args);
     let at = call.timestamp.text().and_then(Timestamp::parse_rfc3339).unwrap_or(scene.at);
     let scene = Scene { at, agent: None, ..*scene };
     let name = call.name.text().unwrap_or_default();
-    let counts = match name {
-        "run_shell_command" => true,
-        "replace" | "write_file" | "edit" | "write_todos" => status == "success",
-        _ => false,
-    };
-    if !counts || work.carry.other.tell(id) {
-        return;
-    }
+    let told = call.told(base);
     match name {
-        "run_shell_command" => command(work, &scene, id, call, &arguments, status, base),
-        "write_todos" => {
-            let items = arguments.todos.iter().enumerate().map(|(index, todo)| {
-                let pointer = format!("{base}/args/todos/{index}/description");
-                let subject = scene.text(&todo.description, pointer);
-                let task = fields([("subject", subject), ("status", todo.status.as_str().into())]);
-                (hash(&todo.description), task)
-            });
-            work.todos(&scene, &items.collect());
+        "run_shell_command" => command(work, &scene, (id, call), &arguments, &told, base),
+        "replace" | "write_file" | "edit" if status == "success" => {
+            edit(work, &scene, id, call, &arguments, base);
         }
-        _ => edit(work, &scene, id, call, &arguments, base),
+        "write_todos" if status == "success" => todos(work, &scene, arguments.todos, base),
+        "invoke_agent" | "delegate_to_agent" if !shell::not_started(&told.text) => {
+            agent(work, &scene, (id, call), &arguments, &told, base);
+        }
+        _ => {
+            let used = tool::Use { id, name, status, input: call.args, told: &told, base };
+            tool::used(work, &scene, &used);
+            if name == "list_background_processes" {
+                processes(work, &scene, &told.text);
+            }
+        }
     }
+}
+
+fn todos(work: &mut Work<'_>, scene: &Scene<'_>, list: Option<&RawValue>, base: &str) {
+    let items = objects::<Todo<'_>>(list).into_iter().filter_map(|(index, todo)| {
+        let text = todo.description.text()?;
+        let subject = scene.text(text, format!("{base}/args/todos/{index}/description"));
+        let status = todo.status.text().unwrap_or("pending");
+        Some((hash(text), fields([("subject", subject), ("status", status.into())])))
+    });
+    work.todos(scene, &items.collect());
 }
 
 fn command(
     work: &mut Work<'_>,
     scene: &Scene<'_>,
-    id: &str,
-    call: &Call<'_>,
+    (id, call): (&str, &Call<'_>),
     arguments: &Arguments<'_>,
-    status: &str,
+    told: &Told<'_>,
     base: &str,
 ) {
     let line = arguments.command.text().unwrap_or_default();
-    let parts: Vec<ResultPart<'_>> =
-        call.result.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    let response = parts.first().map(|part| &part.function_response.response);
-    let output = response.and_then(|it| it.output.text());
-    let (told, name) = match (output, response.and_then(|it| it.error.text())) {
-        (Some(output), _) => (output, "output"),
-        (None, Some(error)) => (error, "error"),
-        (None, None) => ("", "output"),
-    };
-    let said = |name: &str| told.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-    let code = said("Exit Code:").and_then(|code| code.parse::<i64>().ok());
-    let background = said("Background PIDs:").is_some_and(|pids| pids != "(none)");
-    let (outcome, exit_code) = match (status, code) {
-        ("cancelled", _) => (REFUSED, None),
-        (_, Some(0)) => ("finished", code),
-        (_, Some(_)) => ("failed", code),
-        ("error", None) => ("failed", None),
-        (_, None) if background => ("background", None),
-        // It names the code only where that is not 0.
-        (_, None) => ("finished", Some(0)),
-    };
-    let (start, end) = output_part(told);
+    let status = call.status.text().unwrap_or_default();
+    let end = shell::ended(status, &told.text, told.error.as_deref());
+    let refused = end.outcome == REFUSED;
     let directory = arguments.dir_path.text().or(arguments.directory.text()).or(scene.cwd);
+    let reason = end.signal.map(|signal| format!("signal {signal}"));
     let mut more = fields([
         ("working_dir", directory.into()),
-        ("interrupted", flag(told.starts_with("Command was cancelled"))),
+        ("interrupted", flag(end.outcome == "interrupted")),
+        ("background_task", end.pid.into()),
+        ("reason", reason.into()),
     ]);
-    let pointer = format!("{base}/result/0/functionResponse/response/{name}");
-    more.extend(merged(scene, outcome, told, start..end, &pointer));
+    let output = if refused && end.output.is_empty() { 0..told.text.len() } else { end.output };
+    more.extend(merged(scene, end.outcome, &told.text, output.clone(), &told.pointer));
     let description = arguments.description.text();
-    let verification = Verification::of(line);
+    let verification = Verification::of(line).filter(|_| !refused);
+    let command = scene.text(line, format!("{base}/args/command"));
+    let description =
+        description.map_or(Value::Null, |it| scene.text(it, format!("{base}/args/description")));
+    let commits = commits(line);
+    if let Some(pid) = end.pid {
+        let running = &mut work.carry.other.running;
+        if running.len() >= MAX_RUNNING {
+            running.pop_first();
+        }
+        let kept = Running {
+            id: id.to_owned(),
+            command: command.clone(),
+            description: description.clone(),
+            more: more.clone(),
+            verification: verification.clone(),
+        };
+        running.insert(pid.to_owned(), kept);
+    }
     let ran = Ran {
-        command: scene.text(line, format!("{base}/args/command")),
-        description: description
-            .map_or(Value::Null, |it| scene.text(it, format!("{base}/args/description"))),
-        exit_code,
-        outcome,
+        command,
+        description,
+        exit_code: end.exit_code,
+        outcome: end.outcome,
         more,
-        output: told.get(start..end).unwrap_or_default(),
+        output: told.text.get(output).unwrap_or_default(),
         verification: verification.as_ref(),
-        commits: commits(line) && outcome == "finished",
+        commits: commits && end.outcome == "finished",
     };
     work.ran(scene, id, ran);
 }
 
-/// Where the output stands in what the model was told: behind `Output: `, up to the next of its fields.
-fn output_part(told: &str) -> (usize, usize) {
-    const LABEL: &str = "Output: ";
-    const NEXT: [&str; 5] = [
-        "\nError: ",
-        "\nExit Code: ",
-        "\nSignal: ",
-        "\nBackground PIDs: ",
-        "\nProcess Group PGID: ",
-    ];
-    let start = match (told.starts_with(LABEL), told.find("\nOutput: ")) {
-        (true, _) => LABEL.len(),
-        (_, Some(at)) => at + 1 + LABEL.len(),
-        (_, None) => return (0, told.len()),
+/// A second version of a command in the background, with how it ended.
+pub(super) fn ended_later(
+    work: &mut Work<'_>,
+    scene: &Scene<'_>,
+    pid: &str,
+    (outcome, exit_code): (&'static str, Option<i64>),
+) {
+    let Some(ran) = work.carry.other.running.remove(pid) else { return };
+    let later = Ran {
+        command: ran.command,
+        description: ran.description,
+        exit_code,
+        outcome,
+        more: ran.more,
+        output: "",
+        verification: ran.verification.as_ref(),
+        commits: false,
     };
-    let rest = told.get(start..).unwrap_or_default();
-    // The last of each, since the output may hold such lines itself.
-    let end = NEXT.iter().filter_map(|next| rest.rfind(next)).min().unwrap_or(rest.len());
-    (start, start + end)
+    work.ran(scene, &ran.id, later);
+}
+
+/// The list of what went to the background: `- [PID 7] EXITED: `cargo build` (Exit Code: 1)`.
+fn processes(work: &mut Work<'_>, scene: &Scene<'_>, list: &str) {
+    for line in list.lines() {
+        let Some((pid, rest)) = line.strip_prefix("- [PID ").and_then(|it| it.split_once("] "))
+        else {
+            continue;
+        };
+        if !rest.starts_with("EXITED: ") {
+            continue;
+        }
+        let last = |label: &str| {
+            let (_, value) = rest.rsplit_once(label)?;
+            value.split(')').next()
+        };
+        let code = last("` (Exit Code: ").and_then(|code| code.parse::<i64>().ok());
+        let signal = last("(Signal: ").is_some_and(|signal| signal != "0");
+        let end = match code {
+            _ if signal => ("failed", code.filter(|code| *code != 0)),
+            Some(0) => ("finished", code),
+            Some(_) => ("failed", code),
+            None => ("unknown", None),
+        };
+        ended_later(work, scene, pid, end);
+    }
 }
 
 fn edit(
@@ -215,10 +307,7 @@ fn edit(
     arguments: &Arguments<'_>,
     base: &str,
 ) {
-    let display: Display<'_> = call
-        .result_display
-        .and_then(|raw| serde_json::from_str(raw.get()).ok())
-        .unwrap_or_default();
+    let display: Display<'_> = object(call.result_display);
     let patch = display.file_diff.text();
     let count = |sign: char, header: &str| {
         let lines = patch.unwrap_or_default().lines();
@@ -231,10 +320,43 @@ fn edit(
         ("tool", call.name.text().into()),
         ("path", arguments.file_path.text().or(display.file_path.text()).into()),
         ("patch", shown("fileDiff", patch)),
-        ("lines_added", count('+', "+++").into()),
-        ("lines_removed", count('-', "---").into()),
+        ("lines_added", patch.map(|_| count('+', "+++")).into()),
+        ("lines_removed", patch.map(|_| count('-', "---")).into()),
         ("original_file", shown("originalContent", display.original_content.text())),
         ("cwd", scene.cwd.into()),
     ]);
     work.facts.push(scene.fact(Kind::Code, id, value));
+}
+
+/// A sub-agent that came back. Its own messages are in a recording of their own.
+fn agent(
+    work: &mut Work<'_>,
+    scene: &Scene<'_>,
+    (id, call): (&str, &Call<'_>),
+    arguments: &Arguments<'_>,
+    told: &Told<'_>,
+    base: &str,
+) {
+    let display: Display<'_> = object(call.result_display);
+    let prompt = arguments.prompt.text();
+    let status = match call.status.text() {
+        Some("success") => "completed",
+        Some("cancelled") => "interrupted",
+        _ => "failed",
+    };
+    let result = match display.result.text() {
+        Some(result) => scene.text(result, format!("{base}/resultDisplay/result")),
+        None if told.text.is_empty() => Value::Null,
+        None => scene.text(&told.text, &told.pointer),
+    };
+    let short = |text: &str| text::beginning(text, text::INLINE_BYTES).to_owned();
+    let value: Map = fields([
+        ("type", arguments.agent_name.text().or(display.agent_name.text()).map(short).into()),
+        ("prompt", prompt.map(|it| scene.text(it, format!("{base}/args/prompt"))).into()),
+        ("call", id.into()),
+        ("status", status.into()),
+        ("result", result),
+    ]);
+    let agent = call.agent_id.0.as_deref().unwrap_or(id);
+    work.facts.push(scene.fact(Kind::Agent, agent, value));
 }

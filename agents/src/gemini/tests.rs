@@ -227,3 +227,206 @@ fn wherever_the_file_is_cut_the_same_is_read() {
         assert_eq!((&facts, &checkpoints), (&whole.facts, &whole.checkpoints), "cut at {cut}");
     }
 }
+
+fn call(second: u32, id: &str, name: &str, args: &Json, status: &str, response: &Json) -> Json {
+    json!({"id": id, "name": name, "args": args, "status": status, "timestamp": time(second),
+        "result": [{"functionResponse": {"id": id, "name": name, "response": response}}]})
+}
+
+/// The facts of this kind by id: the last version of each.
+fn last<'a>(piece: &'a Piece, kind: Kind, id: &str) -> &'a Fact {
+    of(piece, kind).into_iter().rev().find(|fact| fact.id == id).unwrap()
+}
+
+#[test]
+fn a_command_in_the_background_ends_when_the_list_of_processes_says_so() {
+    let moved = json!({"output": "Command moved to background (PID: 7). Output hidden. Press Ctrl+B to view."});
+    let list = json!({"output": "- [PID 7] EXITED: `cargo test` (Exit Code: 101)\n- [PID 9] RUNNING: `x`"});
+    let piece = read(&lines(&[
+        meta(),
+        gemini(
+            2,
+            "m1",
+            &json!([call(
+                3,
+                "c1",
+                "run_shell_command",
+                &json!({"command": "cargo test"}),
+                "success",
+                &moved
+            )]),
+        ),
+        gemini(
+            8,
+            "m2",
+            &json!([call(9, "c2", "list_background_processes", &json!({}), "success", &list)]),
+        ),
+    ]));
+    let [first, second] = of(&piece, Kind::Command)[..] else { panic!() };
+    let ended =
+        |fact: &Fact| (text(fact, "outcome"), field(fact, "exit_code").and_then(Value::as_i64));
+    assert_eq!((first.id.as_str(), second.id.as_str()), ("c1", "c1"));
+    assert_eq!(ended(first), (Some("background".to_owned()), None));
+    assert_eq!(ended(second), (Some("failed".to_owned()), Some(101)));
+    assert_eq!(second.at, Timestamp::parse_rfc3339(&time(9)).unwrap());
+    assert_eq!(text(last(&piece, Kind::Verification, "c1"), "status").as_deref(), Some("failed"));
+}
+
+#[test]
+fn a_command_that_never_started_is_no_check() {
+    let denied = json!({"error": "Tool execution denied by policy. Not in this project."});
+    let piece = read(&lines(&[
+        meta(),
+        gemini(
+            2,
+            "m1",
+            &json!([call(
+                3,
+                "c1",
+                "run_shell_command",
+                &json!({"command": "cargo test"}),
+                "error",
+                &denied
+            )]),
+        ),
+    ]));
+    let command = last(&piece, Kind::Command, "c1");
+    assert_eq!(text(command, "outcome").as_deref(), Some("refused"));
+    assert_eq!(
+        text(command, "reason").as_deref(),
+        Some("Tool execution denied by policy. Not in this project.")
+    );
+    assert_eq!(of(&piece, Kind::Verification).len(), 0);
+}
+
+#[test]
+fn what_was_read_searched_asked_and_refused_is_kept() {
+    let args = |path: &str| json!({"file_path": path});
+    let no = json!({"error": "[Operation Cancelled] Reason: User denied execution."});
+    let questions = json!({"questions": [{"question": "Which one?", "type": "text"}]});
+    let calls = json!([
+        call(3, "t1", "read_file", &args("/w/a.rs"), "success", &json!({"output": "x"})),
+        call(
+            4,
+            "t2",
+            "grep_search",
+            &json!({"pattern": "fn", "dir_path": "src"}),
+            "success",
+            &json!({"output": "x"})
+        ),
+        call(
+            5,
+            "t3",
+            "web_fetch",
+            &json!({"prompt": "read https://example.org/a."}),
+            "success",
+            &json!({})
+        ),
+        call(
+            6,
+            "t4",
+            "ask_user",
+            &questions,
+            "success",
+            &json!({"output": "{\"answers\":{\"0\":\"the first\"}}"})
+        ),
+        call(7, "t5", "replace", &args("/w/b.rs"), "cancelled", &no),
+        call(8, "t6", "read_file", &args("/w/none"), "error", &json!({"error": "File not found."})),
+        call(
+            9,
+            "t7",
+            "mcp_files_list",
+            &json!({"query": "all"}),
+            "success",
+            &json!({"output": "x"})
+        ),
+    ]);
+    let piece = read(&lines(&[meta(), gemini(2, "m1", &calls)]));
+    let told = |id: &str, name: &str| text(last(&piece, Kind::Tool, id), name);
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!((told("t1", "tool"), told("t1", "path")), (some("read_file"), some("/w/a.rs")));
+    assert_eq!((told("t2", "pattern"), told("t2", "path")), (some("fn"), some("src")));
+    assert_eq!(told("t3", "address"), some("https://example.org/a"));
+    let answers = field(last(&piece, Kind::Tool, "t4"), "answers").unwrap();
+    assert_eq!(answers.field("Which one?"), Some(&"the first".into()));
+    assert_eq!((told("t5", "outcome"), told("t5", "path")), (some("refused"), some("/w/b.rs")));
+    assert_eq!(
+        (told("t6", "outcome"), told("t6", "reason")),
+        (some("failed"), some("File not found."))
+    );
+    assert_eq!((told("t7", "outcome"), told("t7", "query")), (some("finished"), some("all")));
+    assert_eq!(of(&piece, Kind::Code).len(), 0);
+}
+
+#[test]
+fn a_bad_to_do_does_not_lose_the_list() {
+    let list = json!({"todos": [{"description": "a", "status": "pending"}, null, {"description": null}, 3,
+        {"description": "b", "status": "in_progress"}]});
+    let piece = read(&lines(&[
+        meta(),
+        gemini(2, "m1", &json!([null, call(3, "c1", "write_todos", &list, "success", &json!({}))])),
+    ]));
+    let mut tasks: Vec<_> =
+        of(&piece, Kind::Task).iter().map(|it| (text(it, "subject"), text(it, "status"))).collect();
+    tasks.sort();
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(tasks, [(some("a"), some("pending")), (some("b"), some("in_progress"))]);
+}
+
+#[test]
+fn only_what_was_typed_is_a_prompt() {
+    let typed = json!({"id": "u2", "timestamp": time(2), "type": "user",
+        "content": [{"text": "<div> is <b>, why?"}, {"text": "<hook_context>be brief</hook_context>"}]});
+    let mut answer = gemini(3, "m1", &json!([]));
+    answer["tokens"] =
+        json!({"input": 1000, "output": 10, "cached": 4, "thoughts": 2, "total": 1012});
+    let piece = read(&lines(&[
+        meta(),
+        user(1, "u1", "<session_context>\nThis is the Gemini CLI."),
+        typed,
+        answer,
+    ]));
+    let [prompt] = of(&piece, Kind::Prompt)[..] else { panic!("{:?}", of(&piece, Kind::Prompt)) };
+    assert_eq!(
+        (prompt.id.as_str(), text(prompt, "text").as_deref()),
+        ("u2", Some("<div> is <b>, why?"))
+    );
+    assert_eq!(piece.session.clone().unwrap().title.as_deref(), Some("<div> is <b>, why?"));
+    assert_eq!(field(last(&piece, Kind::Message, "u1"), "meta"), Some(&true.into()));
+    let number =
+        |name: &str| field(last(&piece, Kind::Message, "m1"), name).and_then(Value::as_i64);
+    assert_eq!(number("input_tokens"), Some(1000));
+    assert_eq!((number("output_tokens"), number("cache_read_tokens")), (Some(10), Some(4)));
+}
+
+#[test]
+fn a_sub_agent_is_known_by_its_call_and_nobody_typed_its_prompts() {
+    let mut first = meta();
+    first["kind"] = json!("subagent");
+    let piece = read(&lines(&[first, user(1, "u1", "look for the cause")]));
+    assert_eq!(of(&piece, Kind::Prompt).len(), 0);
+    let mut called = call(
+        5,
+        "c1",
+        "invoke_agent",
+        &json!({"agent_name": "finder", "prompt": "look for the cause"}),
+        "success",
+        &json!({"output": "Subagent 'finder' finished."}),
+    );
+    called["agentId"] = json!("a7");
+    called["resultDisplay"] =
+        json!({"isSubagentProgress": true, "agentName": "finder", "result": "the cache"});
+    let piece = read(&lines(&[meta(), gemini(2, "m1", &json!([called]))]));
+    let agent = last(&piece, Kind::Agent, "a7");
+    for (name, value) in
+        [("type", "finder"), ("status", "completed"), ("result", "the cache"), ("call", "c1")]
+    {
+        assert_eq!(text(agent, name).as_deref(), Some(value));
+    }
+}
+
+#[test]
+fn a_typed_snapshot_tag_is_no_compaction() {
+    let piece = read(&lines(&[meta(), user(1, "u1", "<state_snapshot> is empty, why?")]));
+    assert_eq!((piece.checkpoints.len(), of(&piece, Kind::Prompt).len()), (0, 1));
+}

@@ -1,0 +1,244 @@
+//! What a person typed in a message of type `user`.
+//!
+//! The client writes into the user's name too: the surroundings at the beginning of a session, the editor's state, what
+//! a hook adds, the files that an `@path` names, the summary of a compressed conversation, the results of calls. Each
+//! has a part or a form of its own. A `<` at the beginning proves nothing.
+
+use crate::lenient::Word;
+use crate::text::{self, Place};
+use forge_store::model::Value;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// What the summary of a compressed conversation begins with.
+const SNAPSHOT: &str = "<state_snapshot>";
+const SNAPSHOT_END: &str = "</state_snapshot>";
+
+/// What begins a text that the client itself put into the user's name.
+const MACHINE: &[&str] = &[
+    "<session_context>",
+    "<hook_context>",
+    "This is the Gemini CLI. We are setting up the context for our chat.",
+    "Here is the user's editor context as a JSON object.",
+    "Here is a summary of changes in the user's editor context",
+    "System: Potential loop detected.",
+    "System: Please continue.",
+];
+/// What stands around what was typed while the agent worked.
+const STEERING: &[&str] = &["User steering update:\n<user_input>\n", "User hints:\n<user_input>\n"];
+const STEERING_END: &str = "\n</user_input>";
+/// What is told by the same way when a command in the background ended.
+const BACKGROUND: &str = "[Background command completed ";
+/// The part before the files that the person named.
+const FILES: &str = "--- Content from referenced files ---";
+const FILES_END: &str = "--- End of content ---";
+
+/// What a person typed.
+#[derive(Debug)]
+pub(super) struct Typed {
+    pub(super) text: String,
+    /// The same as the value of a fact.
+    pub(super) value: Value,
+}
+
+/// A part of a message.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Part<'a> {
+    #[serde(borrow)]
+    text: Word<'a>,
+    #[serde(borrow)]
+    function_response: Option<&'a RawValue>,
+}
+
+/// What a person typed, if they did. `display` is what the screen showed in its place; `base` leads to the message.
+pub(super) fn typed(
+    content: Option<&RawValue>,
+    display: Option<&RawValue>,
+    place: Place,
+    base: &str,
+) -> Option<Typed> {
+    if let Some((text, pointer)) = text::of_content(display, "/displayContent") {
+        let range = by_person(&text, false)?;
+        return one(&text, range, place, &format!("{base}{pointer}"));
+    }
+    let (texts, answers) = parts(content?);
+    let mut in_files = false;
+    let mut found: Vec<(Cow<'_, str>, Range<usize>, String)> = Vec::new();
+    for (text, pointer) in texts {
+        match text.trim() {
+            FILES => in_files = true,
+            FILES_END => in_files = false,
+            _ if in_files => {}
+            _ => {
+                if let Some(range) = by_person(&text, answers) {
+                    found.push((text, range, pointer));
+                }
+            }
+        }
+    }
+    if let [(text, range, pointer)] = found.as_slice() {
+        return one(text, range.clone(), place, &format!("{base}/content{pointer}"));
+    }
+    let texts = found.iter().filter_map(|(text, range, _)| text.get(range.clone()));
+    let text = text::join(texts);
+    // Of several parts, so that nothing can point at it.
+    let value = text::beginning(&text, text::INLINE_BYTES).into();
+    (!text.trim().is_empty()).then_some(Typed { text, value })
+}
+
+fn one(text: &str, range: Range<usize>, place: Place, pointer: &str) -> Option<Typed> {
+    let said = text.get(range.clone())?;
+    let value = text::part(text, range, place, || pointer.to_owned());
+    (!said.trim().is_empty()).then(|| Typed { text: said.to_owned(), value })
+}
+
+/// The texts of a content with what leads to each, and whether it holds the result of a call.
+fn parts(content: &RawValue) -> (Vec<(Cow<'_, str>, String)>, bool) {
+    let json = content.get();
+    let items: Vec<&RawValue> = match json.as_bytes().first() {
+        Some(b'[') => serde_json::from_str(json).unwrap_or_default(),
+        _ => vec![content],
+    };
+    let mut texts = Vec::new();
+    let mut answers = false;
+    for (index, item) in items.into_iter().enumerate() {
+        let at = if json.starts_with('[') { format!("/{index}") } else { String::new() };
+        match item.get().as_bytes().first() {
+            Some(b'"') => {
+                let word: Word<'_> = serde_json::from_str(item.get()).unwrap_or_default();
+                texts.extend(word.0.map(|text| (text, at)));
+            }
+            Some(b'{') => {
+                let part: Part<'_> = serde_json::from_str(item.get()).unwrap_or_default();
+                answers |= part.function_response.is_some();
+                texts.extend(part.text.0.map(|text| (text, format!("{at}/text"))));
+            }
+            _ => {}
+        }
+    }
+    (texts, answers)
+}
+
+/// The part of a text that a person typed. Beside the result of a call only what was typed while the agent worked is
+/// a person's.
+fn by_person(text: &str, beside_result: bool) -> Option<Range<usize>> {
+    if let Some(begin) = STEERING.iter().find(|begin| text.starts_with(**begin)) {
+        let rest = text.get(begin.len()..)?;
+        let end = rest.find(STEERING_END).unwrap_or(rest.len());
+        let told = rest.get(..end)?;
+        return (!told.starts_with(BACKGROUND)).then_some(begin.len()..begin.len() + end);
+    }
+    let begin = text.trim_start();
+    let machine = MACHINE.iter().any(|it| begin.starts_with(it)) || is_snapshot(text);
+    (!machine && !beside_result).then_some(0..text.len())
+}
+
+/// The process whose end in the background a message tells, and whether it ended with an error.
+pub(super) fn background_end(content: Option<&RawValue>) -> Option<(String, bool)> {
+    let (texts, _) = parts(content?);
+    texts.iter().find_map(|(text, _)| {
+        let begin = STEERING.iter().find(|begin| text.starts_with(**begin))?;
+        let told = text.get(begin.len()..)?.strip_prefix(BACKGROUND)?;
+        let (head, _) = told.split_once(']')?;
+        let (_, log) = head.rsplit_once("background-")?;
+        Some((log.strip_suffix(".log")?.to_owned(), !head.starts_with("successfully")))
+    })
+}
+
+/// Whether a message is the summary of a compressed conversation.
+pub(super) fn is_snapshot(text: &str) -> bool {
+    text.trim_start().starts_with(SNAPSHOT) && text.contains(SNAPSHOT_END)
+}
+
+/// Whether the first message of a history that the client wrote again is the summary of what it left out. The model may
+/// reason before it; the experimental context manager writes JSON.
+pub(super) fn is_summary(text: &str) -> bool {
+    let begin = text.trim_start();
+    begin.starts_with(SNAPSHOT)
+        || (begin.starts_with("<scratchpad>")
+            && text.contains(SNAPSHOT)
+            && text.contains(SNAPSHOT_END))
+        || (begin.starts_with('{')
+            && ["active_tasks", "discovered_facts", "constraints_and_preferences", "recent_arc"]
+                .iter()
+                .all(|name| text.contains(&format!("\"{name}\""))))
+}
+
+/// Whether a history may hold such a summary: a quick look before it is read message by message.
+pub(super) fn may_hold_summary(json: &str) -> bool {
+    json.contains(SNAPSHOT) || json.contains("discovered_facts")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{background_end, typed};
+    use serde_json::value::to_raw_value;
+    use serde_json::{Value as Json, json};
+
+    fn prompt(content: &Json, display: Option<&Json>) -> Option<String> {
+        let content = to_raw_value(content).unwrap();
+        let display = display.map(|it| to_raw_value(it).unwrap());
+        typed(Some(&content), display.as_deref(), (0, 1), "").map(|typed| typed.text)
+    }
+
+    #[test]
+    fn who_spoke_is_told_by_the_form_and_not_by_an_angle_bracket() {
+        let text = |text: &str| json!([{"text": text}]);
+        for (content, expected) in [
+            (text("<div> does not render, why?"), Some("<div> does not render, why?")),
+            (json!("plain"), Some("plain")),
+            (json!(["plain"]), Some("plain")),
+            (text("<state_snapshot> is empty, why?"), Some("<state_snapshot> is empty, why?")),
+            (text("<state_snapshot>\nx\n</state_snapshot>"), None),
+            (text("<session_context>\nThis is the Gemini CLI."), None),
+            (
+                text(
+                    "Here is the user's editor context as a JSON object. This is for your information only.\n```json",
+                ),
+                None,
+            ),
+            (
+                json!([{"text": "fix it"}, {"text": "<hook_context>be kind</hook_context>"}]),
+                Some("fix it"),
+            ),
+            (
+                json!([{"text": "read @a.md"}, {"text": "\n--- Content from referenced files ---"},
+                    {"text": "\nContent from @a.md:\n"}, {"text": "hello"}, {"text": "\n--- End of content ---"}]),
+                Some("read @a.md"),
+            ),
+            (json!([{"functionResponse": {"id": "c"}}, {"text": "binary content"}]), None),
+            (
+                json!([{"functionResponse": {"id": "c"}},
+                    {"text": "User steering update:\n<user_input>\nnever touch b.py\n</user_input>\nInternal instruction"}]),
+                Some("never touch b.py"),
+            ),
+            (
+                text(
+                    "User steering update:\n<user_input>\n[Background command completed successfully. Output saved to /t/background-7.log]\n</user_input>",
+                ),
+                None,
+            ),
+            (json!([{"inlineData": {}}]), None),
+            (text(" \n"), None),
+        ] {
+            assert_eq!(prompt(&content, None).as_deref(), expected, "{content}");
+        }
+        let shown = prompt(&text("expanded by a command"), Some(&text("/review now")));
+        assert_eq!(shown.as_deref(), Some("/review now"));
+    }
+
+    #[test]
+    fn the_end_of_a_background_command_names_its_process() {
+        let told = |head: &str| {
+            let text = format!(
+                "User steering update:\n<user_input>\n[Background command completed {head}. Output saved to /t/background-7.log] x\n</user_input>"
+            );
+            background_end(Some(&to_raw_value(&json!([{"text": text}])).unwrap()))
+        };
+        assert_eq!(told("successfully"), Some(("7".to_owned(), false)));
+        assert_eq!(told("with error: gone"), Some(("7".to_owned(), true)));
+    }
+}

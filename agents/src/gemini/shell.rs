@@ -1,0 +1,263 @@
+//! How a shell command ended, as the tool `run_shell_command` words it for the model.
+//!
+//! The tool writes the fields of a run as lines below each other. Since version 0.20 a field is left out when it says
+//! nothing: no `Exit Code` line means code 0, but only where the text is that of a run which ended by itself. Earlier
+//! versions write every field, with `(none)` for what is not known.
+
+use crate::claude_code::command::REFUSED;
+use std::ops::Range;
+
+/// How a command ended, as far as its answer says it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Ended<'t> {
+    pub(super) outcome: &'static str,
+    pub(super) exit_code: Option<i64>,
+    /// The number or name of the signal that ended it.
+    pub(super) signal: Option<&'t str>,
+    /// The process that went on in the background.
+    pub(super) pid: Option<&'t str>,
+    /// Where the output is in the text; of a command that was refused, why.
+    pub(super) output: Range<usize>,
+}
+
+/// What the client says of a call that it, a rule, a hook or the person kept from starting. Texts of the client itself.
+const NOT_STARTED: &[&str] = &[
+    "[Operation Cancelled] Reason: User denied execution",
+    "[Operation Cancelled] Reason: User did not allow tool call",
+    "[Operation Cancelled] Reason: User cancelled operation",
+    "[Operation Cancelled] Reason: Tool call cancelled while in queue",
+    "Tool call cancelled while in queue",
+    "Tool execution denied by policy",
+    "Tool execution blocked:",
+    "Agent execution stopped by hook:",
+    "Command was cancelled by user before it could start",
+    "Command injection detected:",
+    "Path not in workspace",
+];
+
+/// Whether the answer to a call says that it never started.
+pub(super) fn not_started(told: &str) -> bool {
+    NOT_STARTED.iter().any(|begin| told.starts_with(begin))
+        || told.trim_end() == "[Operation Cancelled] Reason: Operation cancelled"
+        || (told.starts_with("Tool execution for ")
+            && (told.contains(" denied by policy") || told.contains(" requires user confirmation")))
+}
+
+/// Reads the answer to a call of the shell. `status` is that of the call, `error` what its response says of an error.
+pub(super) fn ended<'t>(status: &str, told: &'t str, error: Option<&str>) -> Ended<'t> {
+    let inside = unwrapped(told);
+    let text = told.get(inside.clone()).unwrap_or_default();
+    let end = |outcome| Ended {
+        outcome,
+        exit_code: None,
+        signal: None,
+        pid: None,
+        output: inside.clone(),
+    };
+    let first = text.lines().next().unwrap_or_default();
+    if not_started(text) || error.is_some_and(not_started) {
+        return end(REFUSED);
+    }
+    if first.starts_with("Command ")
+        && (first.contains(" exceeded the timeout") || first.contains(" timed out"))
+    {
+        return end("timed_out");
+    }
+    if status == "cancelled" || first.starts_with("Command was cancelled by user") {
+        return end("interrupted");
+    }
+    for begin in ["Command moved to background (PID: ", "Command is running in background. PID: "] {
+        if let Some(rest) = first.strip_prefix(begin) {
+            let pid = rest.get(..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
+            return Ended { pid: pid.filter(|pid| !pid.is_empty()), ..end("background") };
+        }
+    }
+    if status == "error" {
+        return end("failed");
+    }
+    let run = Run::read(text);
+    let code = run.exit_code.and_then(|code| code.parse().ok());
+    let (outcome, exit_code) = match (code, run.signal) {
+        (Some(0), None) => ("finished", code),
+        (Some(_), _) => ("failed", code),
+        (None, Some(_)) => ("failed", None),
+        (None, None) if run.background => ("background", None),
+        (None, None) if run.leaves_out_zero() => ("finished", Some(0)),
+        (None, None) => ("unknown", None),
+    };
+    let output = inside.start + run.output.start..inside.start + run.output.end;
+    Ended { exit_code, signal: run.signal, output, ..end(outcome) }
+}
+
+/// The text inside the mark that newer versions put around what a program printed.
+fn unwrapped(told: &str) -> Range<usize> {
+    const BEGIN: &str = "<untrusted_context>\n";
+    let start = if told.starts_with(BEGIN) { BEGIN.len() } else { 0 };
+    // The mark's own end is escaped inside.
+    let end = told.find("\n</untrusted_context>").filter(|end| *end >= start);
+    start..end.unwrap_or(told.len())
+}
+
+/// The fields of a run that ended.
+#[derive(Debug, Default)]
+struct Run<'t> {
+    exit_code: Option<&'t str>,
+    signal: Option<&'t str>,
+    background: bool,
+    output: Range<usize>,
+    /// Whether the text begins with its output: versions before write the command first, and every field.
+    newer: bool,
+}
+
+impl<'t> Run<'t> {
+    /// The fields are read from the end, in the order they are written in: the output may hold such lines too.
+    fn read(text: &'t str) -> Self {
+        let mut rest = text.trim_end();
+        let mut last = |label: &str| {
+            let at = rest.rfind('\n').map_or(0, |at| at + 1);
+            let value = rest.get(at..)?.strip_prefix(label)?;
+            rest = rest.get(..at.saturating_sub(1))?;
+            Some(value.trim()).filter(|value| *value != "(none)")
+        };
+        let _ = last("Process Group PGID: ");
+        let background = last("Background PIDs: ").is_some();
+        let signal = last("Signal: ");
+        let exit_code = last("Exit Code: ");
+        let start = ["Output: ", "Stdout: "].into_iter().find_map(|label| {
+            if rest.starts_with(label) {
+                return Some(label.len());
+            }
+            rest.find(&format!("\n{label}")).map(|at| at + 1 + label.len())
+        });
+        let newer = rest.starts_with("Output: ") || rest.starts_with("Output too large.");
+        let body = rest.get(start.unwrap_or(0)..).unwrap_or_default();
+        // Versions that write every field have the error behind the output.
+        let end = if newer { None } else { body.rfind("\nError: ") };
+        let start = start.unwrap_or(0);
+        let output = start..start + end.unwrap_or(body.len());
+        let output =
+            if text.get(output.clone()) == Some("(empty)") { start..start } else { output };
+        Self { exit_code, signal, background, output, newer: newer && start > 0 }
+    }
+
+    fn leaves_out_zero(&self) -> bool {
+        self.newer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ended, not_started};
+
+    #[test]
+    fn an_answer_says_how_its_command_ended() {
+        for (told, outcome, exit_code, output) in [
+            ("Output: ok\nProcess Group PGID: 9", "finished", Some(0), "ok"),
+            ("Output: (empty)\nProcess Group PGID: 9", "finished", Some(0), ""),
+            ("Output: no\nExit Code: 1\nProcess Group PGID: 9", "failed", Some(1), "no"),
+            ("Output: no\nSignal: 9\nProcess Group PGID: 9", "failed", None, "no"),
+            // What the program printed itself.
+            (
+                "Output: Exit Code: 3\nError: x\nProcess Group PGID: 9",
+                "finished",
+                Some(0),
+                "Exit Code: 3\nError: x",
+            ),
+            ("Output: \nBackground PIDs: 7\nProcess Group PGID: 9", "background", None, ""),
+            (
+                "<untrusted_context>\nOutput: bad\nExit Code: 2\nProcess Group PGID: 9\n</untrusted_context>\n\n[System] x",
+                "failed",
+                Some(2),
+                "bad",
+            ),
+            (
+                "Command: ls\nDirectory: (root)\nOutput: a\nError: (none)\nExit Code: 0\nSignal: (none)",
+                "finished",
+                Some(0),
+                "a",
+            ),
+            (
+                "Command: ls\nOutput: a\nError: (none)\nExit Code: (none)\nSignal: (none)",
+                "unknown",
+                None,
+                "a",
+            ),
+            (
+                "Command: ls\nStdout: a\nStderr: (empty)\nError: (none)\nExit Code: (none)\nSignal: 15",
+                "failed",
+                None,
+                "a\nStderr: (empty)",
+            ),
+            ("a summary of what was printed", "unknown", None, "a summary of what was printed"),
+            ("", "unknown", None, ""),
+        ] {
+            let end = ended("success", told, None);
+            assert_eq!(
+                (end.outcome, end.exit_code, &told[end.output]),
+                (outcome, exit_code, output),
+                "{told}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_command_that_was_stopped_or_goes_on_did_not_finish() {
+        let timeout = "Command was automatically cancelled because it exceeded the timeout of 5.0 minutes without output.";
+        for (status, told, outcome, pid) in [
+            ("success", timeout, "timed_out", None),
+            ("cancelled", timeout, "timed_out", None),
+            (
+                "success",
+                "Command was cancelled by user before it could complete. There was no output",
+                "interrupted",
+                None,
+            ),
+            ("success", "Command was cancelled by user before it could start.", "refused", None),
+            (
+                "cancelled",
+                "[Operation Cancelled] User cancelled tool execution.",
+                "interrupted",
+                None,
+            ),
+            ("cancelled", "[Operation Cancelled] Reason: User denied execution.", "refused", None),
+            (
+                "cancelled",
+                "[Operation Cancelled] Reason: Operation cancelled by user",
+                "interrupted",
+                None,
+            ),
+            (
+                "success",
+                "Command moved to background (PID: 71). Output hidden.",
+                "background",
+                Some("71"),
+            ),
+            (
+                "success",
+                "Command is running in background. PID: 8. Initial output:\nx",
+                "background",
+                Some("8"),
+            ),
+            ("error", "Tool execution denied by policy. Not here.", "refused", None),
+            (
+                "error",
+                "Tool execution for \"Shell\" requires user confirmation, which is not supported",
+                "refused",
+                None,
+            ),
+            ("error", "spawn ENOENT", "failed", None),
+        ] {
+            let end = ended(status, told, None);
+            assert_eq!((end.outcome, end.pid, end.exit_code), (outcome, pid, None), "{told}");
+        }
+    }
+
+    #[test]
+    fn text_of_a_program_refuses_nothing() {
+        assert!(!not_started("Output: Tool execution denied by policy"));
+        assert_eq!(
+            ended("success", "Output: Command timed out\nProcess Group PGID: 1", None).outcome,
+            "finished"
+        );
+    }
+}

@@ -1,0 +1,125 @@
+//! Uses of Gemini CLI's other tools: files read, searches, pages fetched, questions, plans, MCP.
+
+use super::call::Told;
+use super::shell;
+use crate::claude_code::command::REFUSED;
+use crate::claude_code::scene::{Scene, Work, fields};
+use crate::lenient::{Word, objects};
+use crate::tool_use::input_fields;
+use forge_store::model::{Kind, Map, Value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// A use of a tool that has ended.
+#[derive(Debug)]
+pub(super) struct Use<'a> {
+    pub(super) id: &'a str,
+    pub(super) name: &'a str,
+    pub(super) status: &'a str,
+    pub(super) input: Option<&'a RawValue>,
+    pub(super) told: &'a Told<'a>,
+    /// What leads to the call from the message.
+    pub(super) base: &'a str,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Input<'a> {
+    #[serde(borrow)]
+    prompt: Word<'a>,
+    #[serde(borrow)]
+    questions: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Question<'a> {
+    #[serde(borrow)]
+    question: Word<'a>,
+}
+
+/// Makes the fact of a use.
+pub(super) fn used(work: &mut Work<'_>, scene: &Scene<'_>, used: &Use<'_>) {
+    let told = &used.told.text;
+    let refused = refused(used);
+    let outcome = match used.status {
+        _ if refused.is_some() => REFUSED,
+        "success" => "finished",
+        "cancelled" => "interrupted",
+        _ => "failed",
+    };
+    let reason = match (refused, outcome) {
+        (Some(reason), _) => scene.text(reason, &used.told.pointer),
+        (None, "finished") => Value::Null,
+        (None, _) if told.is_empty() => Value::Null,
+        (None, _) => scene.text(told, &used.told.pointer),
+    };
+    let input: Input<'_> = used
+        .input
+        .filter(|raw| raw.get().starts_with('{'))
+        .and_then(|raw| serde_json::from_str(raw.get()).ok())
+        .unwrap_or_default();
+    let mut value = input_fields(scene, used.input, &format!("{}/args", used.base));
+    if let (false, Some(address)) =
+        (value.contains_key("address"), input.prompt.text().and_then(address))
+    {
+        value.insert("address".to_owned(), address.into());
+    }
+    let answers = match used.name {
+        "ask_user" => answers(input.questions, told),
+        _ => Map::new(),
+    };
+    value.append(&mut fields([
+        ("tool", used.name.into()),
+        ("outcome", outcome.into()),
+        ("reason", reason),
+        ("answers", if answers.is_empty() { Value::Null } else { Value::Map(answers) }),
+    ]));
+    work.facts.push(scene.fact(Kind::Tool, used.id, value));
+}
+
+/// Why a use was refused, if it was: it never started, or the person was asked and said no.
+fn refused<'a>(used: &Use<'a>) -> Option<&'a str> {
+    let told = &*used.told.text;
+    let no = match used.name {
+        "ask_user" => told.starts_with("User dismissed ask_user dialog"),
+        "exit_plan_mode" => {
+            told.starts_with("Plan rejected.")
+                || told.starts_with("User cancelled the plan approval")
+        }
+        _ => false,
+    };
+    (no || shell::not_started(told)).then_some(told)
+}
+
+/// The first address in a text: `web_fetch` takes it as a part of its prompt.
+fn address(prompt: &str) -> Option<&str> {
+    let start = ["https://", "http://"].iter().filter_map(|it| prompt.find(it)).min()?;
+    let rest = prompt.get(start..)?;
+    let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>' | '`' | ')'));
+    let address = rest.get(..end.unwrap_or(rest.len()))?;
+    Some(address.trim_end_matches(['.', ',', ';', '\'']))
+}
+
+/// What the person answered, by question: the result counts the questions from 0.
+fn answers(questions: Option<&RawValue>, told: &str) -> Map {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Answered {
+        answers: BTreeMap<String, String>,
+    }
+    let answered: Answered = Some(told)
+        .filter(|it| it.starts_with('{'))
+        .and_then(|it| serde_json::from_str(it).ok())
+        .unwrap_or_default();
+    let questions: BTreeMap<usize, Question<'_>> = objects(questions).into_iter().collect();
+    answered
+        .answers
+        .into_iter()
+        .map(|(number, answer)| {
+            let question = number.parse().ok().and_then(|at| questions.get(&at)?.question.text());
+            (question.map_or(number.clone(), str::to_owned), answer.into())
+        })
+        .collect()
+}
