@@ -2,7 +2,7 @@
 //!
 //! * [`claude_code`]: the JSON lines that Claude Code writes as it works, read piece by piece as the file grows;
 //! * the same reader reads Codex's rollouts and Gemini CLI's recordings ([`claude_code::Dialect`]);
-//! * [`swe_agent`]: the trajectories of SWE-agent, read whole;
+//! * [`trajectory`]: the records of runs that ended, of SWE-agent, mini-swe-agent and OpenHands, read whole;
 //! * [`hook`]: what agents tell their hooks, and how to answer them;
 //! * [`inference`]: what their sentences state, read by rules.
 //!
@@ -23,9 +23,9 @@ mod piece;
 #[cfg(test)]
 mod recorded;
 mod shell;
-pub mod swe_agent;
 mod text;
 mod tool_use;
+pub mod trajectory;
 mod verification;
 
 pub use locate::{codex_rollouts, gemini_recordings};

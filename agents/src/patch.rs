@@ -23,6 +23,15 @@ pub(crate) struct Edit<'a> {
     new_string: Word<'a>,
     #[serde(borrow)]
     new_source: Word<'a>,
+    // OpenHands' names, which its calls have beside an empty `content`.
+    #[serde(borrow)]
+    path: Word<'a>,
+    #[serde(borrow)]
+    file_text: Word<'a>,
+    #[serde(borrow)]
+    old_str: Word<'a>,
+    #[serde(borrow)]
+    new_str: Word<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -56,7 +65,7 @@ pub(crate) struct Patch {
 impl Edit<'_> {
     /// The file it changes, if it says so.
     pub(crate) fn path(&self) -> Option<&str> {
-        self.file_path.text()
+        self.file_path.text().or(self.path.text())
     }
 
     /// The change as a unified patch; `None` if this describes no change.
@@ -70,6 +79,12 @@ impl Edit<'_> {
         if !hunks.is_empty() {
             patch.heading(path, path);
             hunks.iter().for_each(|hunk| patch.hunk(hunk));
+        } else if let Some(content) = self.file_text.text() {
+            patch.heading("/dev/null", path);
+            patch.new_file(content);
+        } else if self.old_str.0.is_some() || self.new_str.0.is_some() {
+            patch.heading(path, path);
+            patch.replacement(self.old_str.text(), self.new_str.text());
         } else if self.kind.is("update") {
             // A file written again with the content it had.
         } else if let Some(content) = &self.content.0 {

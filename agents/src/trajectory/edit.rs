@@ -1,0 +1,180 @@
+//! Edits by the tools of SWE-agent, which OpenHands took over in part: which file an action changes, and whether it did.
+
+/// An action that changes a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Edited<'a> {
+    pub(super) tool: &'a str,
+    /// The file, where the action names it; else it is the open one.
+    pub(super) path: Option<&'a str>,
+}
+
+/// Tools of SWE-agent that are no commands of a shell.
+const TOOLS: &[&str] = &[
+    "edit",
+    "insert",
+    "create",
+    "append",
+    "open",
+    "goto",
+    "scroll_up",
+    "scroll_down",
+    "find_file",
+    "search_file",
+    "search_dir",
+    "str_replace_editor",
+    "edit_anthropic",
+    "filemap",
+    "view_image",
+    "submit",
+    "submit_review_round",
+    "exit_forfeit",
+    "exit_cost",
+    "exit_context",
+    "exit_format",
+    "skip",
+];
+
+/// Whether an action is a command of a shell.
+pub(super) fn is_shell(action: &str) -> bool {
+    let verb = action.split_whitespace().next().unwrap_or_default();
+    !TOOLS.contains(&verb)
+}
+
+/// The edit that an action asks for, if it is one.
+pub(super) fn of(action: &str) -> Option<Edited<'_>> {
+    let (tool, rest) = action.split_once(char::is_whitespace).unwrap_or((action, ""));
+    let path = match tool {
+        "edit" | "insert" | "append" => None,
+        "create" => Some(word(rest.trim())?.0),
+        "str_replace_editor" | "edit_anthropic" => {
+            let (command, rest) = word(rest.trim_start())?;
+            if !matches!(command, "create" | "str_replace" | "insert" | "undo_edit") {
+                return None;
+            }
+            Some(word(rest.trim_start())?.0)
+        }
+        _ => return None,
+    };
+    Some(Edited { tool, path })
+}
+
+/// The first word of a command line, without its quotes, and what follows.
+fn word(line: &str) -> Option<(&str, &str)> {
+    let quote = line.chars().next().filter(|c| matches!(c, '\'' | '"'));
+    let (start, end) = match quote {
+        Some(quote) => (1, 1 + line.get(1..)?.find(quote)?),
+        None => (0, line.find(char::is_whitespace).unwrap_or(line.len())),
+    };
+    let word = line.get(start..end).filter(|word| !word.is_empty())?;
+    Some((word, line.get(end + start..).unwrap_or_default()))
+}
+
+/// Whether the environment says that an edit was made. `None` if it does not say.
+pub(super) fn applied(told: &str) -> Option<bool> {
+    const NO: &[&str] = &[
+        "Your proposed edit has introduced",
+        "Your changes have NOT been applied",
+        "Your edit was not applied",
+        "No replacement was performed",
+        "No changes were made",
+        "No file opened",
+        "No file open",
+        "No edit history found",
+        "No match found",
+        "Cannot overwrite files using command",
+        "already exists",
+        "does not exist. Please",
+        "is not an absolute path",
+        "is a directory and only the `view`",
+        " is required for command",
+        "Invalid `insert_line`",
+        "Invalid `path`",
+        "Unrecognized command",
+        "Usage: ",
+        "usage: ",
+        "command not found",
+        "was cancelled because it took more than",
+        "Ran into ",
+    ];
+    const YES: &[&str] = &[
+        "File updated",
+        "File created successfully",
+        "Text replaced",
+        "Edit successful",
+        "has been edited",
+        "undone successfully",
+        "[File: ",
+    ];
+    // What the tool says stands at the beginning; what follows is text of the file.
+    let head: String = told.trim_start().lines().take(3).collect::<Vec<_>>().join("\n");
+    let whole = told.contains("Your changes have NOT been applied");
+    if whole || NO.iter().any(|it| head.contains(it)) {
+        return Some(false);
+    }
+    let replaced = head.starts_with("Replaced ") && head.contains(" occurrences");
+    let yes = replaced || YES.iter().any(|it| told.contains(it));
+    yes.then_some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edit_names_its_file_or_changes_the_open_one() {
+        for (action, expected) in [
+            ("edit 1:2\nx\nend_of_edit", Some(("edit", None))),
+            ("insert 1\nz = 1\nend_of_insert", Some(("insert", None))),
+            ("create a.py", Some(("create", Some("a.py")))),
+            (
+                "str_replace_editor create /r/b.py --file_text 'x'",
+                Some(("str_replace_editor", Some("/r/b.py"))),
+            ),
+            (
+                "str_replace_editor str_replace '/r/a b.py' --old_str 'x'",
+                Some(("str_replace_editor", Some("/r/a b.py"))),
+            ),
+            (
+                "str_replace_editor insert \"/r/b.py\" --insert_line 1",
+                Some(("str_replace_editor", Some("/r/b.py"))),
+            ),
+            ("str_replace_editor undo_edit /r/b.py", Some(("str_replace_editor", Some("/r/b.py")))),
+            ("str_replace_editor view /r/b.py", None),
+            ("str_replace_editor create", None),
+            ("create", None),
+            ("editor x", None),
+            ("ls", None),
+        ] {
+            let found = of(action).map(|edit| (edit.tool, edit.path));
+            assert_eq!(found, expected, "{action}");
+        }
+        assert!(is_shell("python -m pytest"));
+        assert!(!is_shell("edit 1:1\ncargo test\nend_of_edit"));
+    }
+
+    #[test]
+    fn the_environment_says_whether_an_edit_was_made() {
+        for (told, expected) in [
+            ("The file /r/b.py has been edited. Here's the result", Some(true)),
+            ("[File: /r/a.py (2 lines total)]\n1:a\n2:z = 1", Some(true)),
+            ("Replaced 2 occurrences. Please review", Some(true)),
+            ("Your proposed edit has introduced new syntax error(s).\n[File: a]", Some(false)),
+            (
+                "No replacement was performed, old_str `x` did not appear verbatim in /r/b.py.",
+                Some(false),
+            ),
+            ("No file opened. Use the `open` command first.", Some(false)),
+            (
+                "File already exists at: /r/b.py. Cannot overwrite files using command `create`.",
+                Some(false),
+            ),
+            ("No edit history found for /r/b.py.", Some(false)),
+            ("", None),
+            ("something else", None),
+            // The file's own text says nothing of the edit.
+            ("The file /r/b.py has been edited.\n1\n2\n3\nUsage: b", Some(true)),
+        ] {
+            assert_eq!(applied(told), expected, "{told}");
+        }
+    }
+}

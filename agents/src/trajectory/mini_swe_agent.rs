@@ -1,0 +1,501 @@
+//! Trajectories of mini-swe-agent: one JSON document with the messages of a run.
+//!
+//! Since version 2 (`mini-swe-agent-1.1`) a message has what it is about beside its text: the commands that were run,
+//! their return codes, the time. Before, a command is the one block of code in what the agent said, and its result the
+//! next message.
+
+use super::{Author, Document, Ended, Moment, NotATrajectory, Run, micros, swe_agent};
+use crate::claude_code::command::REFUSED;
+use crate::claude_code::scene::{fields, flag};
+use crate::lenient::{Name, Whole, Word, objects};
+use crate::piece::Piece;
+use crate::text;
+use forge_store::model::{Kind, Map, Timestamp, Value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+const AUTHOR: Author = Author::MiniSweAgent;
+/// What the last command prints, which hands in the result and has no message of its own.
+const SUBMITS: &[&str] = &["COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT"];
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Trajectory<'a> {
+    #[serde(borrow)]
+    messages: Option<&'a RawValue>,
+    #[serde(borrow)]
+    info: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct About<'a> {
+    #[serde(borrow)]
+    submission: Word<'a>,
+    #[serde(borrow)]
+    exit_status: Word<'a>,
+    config: Config,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Config {
+    agent: AgentConfig,
+    environment: EnvironmentConfig,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct AgentConfig {
+    instance_template: Name,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct EnvironmentConfig {
+    cwd: Name,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Message<'a> {
+    #[serde(borrow)]
+    role: Word<'a>,
+    #[serde(borrow, rename = "type")]
+    kind: Word<'a>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    /// What newer interfaces of models have in place of the content.
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reasoning_content: Word<'a>,
+    tool_call_id: Name,
+    call_id: Name,
+    #[serde(borrow)]
+    timestamp: Option<&'a RawValue>,
+    #[serde(borrow)]
+    extra: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Extra<'a> {
+    #[serde(borrow)]
+    actions: Option<&'a RawValue>,
+    #[serde(borrow)]
+    raw_output: Word<'a>,
+    returncode: Whole,
+    #[serde(borrow)]
+    exception_info: Word<'a>,
+    #[serde(borrow)]
+    exception_type: Word<'a>,
+    #[serde(borrow)]
+    interrupt_type: Word<'a>,
+    #[serde(borrow)]
+    timestamp: Option<&'a RawValue>,
+    #[serde(borrow)]
+    response: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Action<'a> {
+    #[serde(borrow)]
+    command: Word<'a>,
+    tool_call_id: Name,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Response {
+    model: Name,
+    usage: Option<Usage>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Usage {
+    prompt_tokens: Whole,
+    completion_tokens: Whole,
+    input_tokens: Whole,
+    output_tokens: Whole,
+}
+
+/// A command that waits for its result.
+struct Asked<'a> {
+    id: String,
+    call: Option<String>,
+    line: Cow<'a, str>,
+    command: Value,
+    moment: Moment,
+}
+
+pub(super) fn read(
+    document: &Document<'_>,
+    started_at: Timestamp,
+    recorded_at: Timestamp,
+) -> Result<Piece, NotATrajectory> {
+    if !document.starts_with(b'{') {
+        return Err(NotATrajectory::unlike(AUTHOR, "no object"));
+    }
+    let whole: Trajectory<'_> =
+        serde_json::from_slice(document.bytes).map_err(|why| NotATrajectory::new(AUTHOR, why))?;
+    if !whole.messages.is_some_and(|raw| raw.get().starts_with('[')) {
+        return Err(NotATrajectory::unlike(AUTHOR, "no list 'messages'"));
+    }
+    let messages: Vec<(usize, Message<'_>)> = objects(whole.messages);
+    let about: About<'_> = object(whole.info);
+    let mut reading = Reading {
+        run: Run::new(recorded_at),
+        waiting: VecDeque::new(),
+        template: about.config.agent.instance_template.0.clone().unwrap_or_default(),
+        place: document.place(),
+        prompted: false,
+    };
+    reading.run.carry.session.cwd =
+        about.config.environment.cwd.0.clone().filter(|cwd| !cwd.is_empty());
+    let recorded = messages.iter().find_map(|(_, message)| time(message, &object(message.extra)));
+    let mut moment = Moment {
+        at: recorded.unwrap_or(started_at),
+        number: 0,
+        place: reading.place,
+        synthetic: true,
+    };
+    for (index, message) in &messages {
+        let extra: Extra<'_> = object(message.extra);
+        let at = time(message, &extra);
+        moment.number += 1;
+        moment.synthetic = at.is_none();
+        moment.at = match (at, recorded) {
+            (Some(at), _) => at,
+            (None, Some(_)) => moment.at,
+            (None, None) => moment.at.plus_micros(1_000_000),
+        };
+        reading.message(&moment, *index, message, &extra);
+    }
+    moment.number += 1;
+    reading.hand_in(&moment, &about);
+    let mut piece = reading.run.piece(document.hash(), started_at);
+    if let (None, Some(session)) = (recorded, &mut piece.session) {
+        session.started_at = Some(started_at);
+    }
+    Ok(piece)
+}
+
+fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
+    let raw = raw.filter(|raw| raw.get().starts_with('{'));
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+}
+
+/// The time of a message: seconds since 1970.
+fn time(message: &Message<'_>, extra: &Extra<'_>) -> Option<Timestamp> {
+    let raw = extra.timestamp.or(message.timestamp)?;
+    let seconds: f64 = serde_json::from_str(raw.get()).ok()?;
+    (seconds > 0.0).then(|| Timestamp::from_micros(micros(seconds)))
+}
+
+struct Reading<'a> {
+    run: Run,
+    waiting: VecDeque<Asked<'a>>,
+    /// What the first message of the user is made from; the task takes the place of `{{task}}`.
+    template: String,
+    place: text::Place,
+    prompted: bool,
+}
+
+impl<'a> Reading<'a> {
+    fn message(&mut self, moment: &Moment, index: usize, message: &Message<'a>, extra: &Extra<'a>) {
+        let id = format!("message-{}", index + 1);
+        let base = format!("/messages/{index}");
+        let said = text::of_content(message.content, "/content");
+        let result = message.kind.text() == Some("function_call_output");
+        let role = match message.role.text() {
+            Some(role) => role,
+            None if result => "tool",
+            None => "assistant",
+        };
+        let actions: Vec<(usize, Action<'_>)> = objects(extra.actions);
+        let answers = extra.returncode.0.is_some()
+            || role == "tool"
+            || (role == "user" && said.as_ref().is_some_and(|(text, _)| Answer::is_one(text)));
+        let typed =
+            (role == "user" && !answers).then(|| self.typed(said.as_ref(), extra)).flatten();
+        let response: Response = object(extra.response);
+        let usage = response.usage.unwrap_or_default();
+        let shown = said
+            .as_ref()
+            .map(|(text, pointer)| text::value(text, self.place, || format!("{base}{pointer}")));
+        let value = fields([
+            ("role", role.into()),
+            ("model", response.model.0.filter(|_| role == "assistant").into()),
+            ("text", shown.filter(|_| !answers).into()),
+            (
+                "thinking",
+                message
+                    .reasoning_content
+                    .text()
+                    .map(|text| {
+                        text::value(text, self.place, || format!("{base}/reasoning_content"))
+                    })
+                    .into(),
+            ),
+            ("meta", flag(role == "user" && !answers && typed.is_none() && actions.is_empty())),
+            ("input_tokens", usage.prompt_tokens.0.or(usage.input_tokens.0).into()),
+            ("output_tokens", usage.completion_tokens.0.or(usage.output_tokens.0).into()),
+        ]);
+        self.run.fact(moment, Kind::Message, &id, value);
+        if answers {
+            return self.answer(moment, &base, message, extra);
+        }
+        if extra.interrupt_type.text() == Some("UserRejection") {
+            self.refuse(moment, said.as_ref(), &base);
+        }
+        if let (Some(range), Some((text, pointer))) = (typed, &said) {
+            let words = text.get(range.clone()).unwrap_or_default();
+            let value = text::part(text, range, self.place, || format!("{base}{pointer}"));
+            self.run.prompt(moment, &id, words, value);
+        }
+        if actions.is_empty() && role == "assistant" && extra.actions.is_none() {
+            self.ask_in_text(moment, &id, &base, said);
+        }
+        for (number, action) in actions {
+            let Some(line) = action.command.0 else { continue };
+            let pointer = format!("{base}/extra/actions/{number}/command");
+            let command = text::value(&line, self.place, || pointer);
+            let id = if number == 0 { id.clone() } else { format!("{id}/{}", number + 1) };
+            let call = action.tool_call_id.0;
+            self.waiting.push_back(Asked { id, call, line, command, moment: moment.clone() });
+        }
+    }
+
+    /// What a person typed in a message of the user: the task, an interruption, a new task.
+    fn typed(
+        &mut self,
+        said: Option<&(String, String)>,
+        extra: &Extra<'_>,
+    ) -> Option<Range<usize>> {
+        let (text, _) = said?;
+        let behind = |begin: &str| text.starts_with(begin).then(|| begin.len()..text.len());
+        match extra.interrupt_type.text() {
+            Some("UserInterruption") => return behind("Interrupted by user: "),
+            Some("UserNewTask") => return behind("The user added a new task: "),
+            Some(_) => return None,
+            None => {}
+        }
+        if self.prompted || extra.actions.is_some() {
+            return None;
+        }
+        self.prompted = true;
+        Some(task(text, &self.template).unwrap_or(0..text.len()))
+    }
+
+    /// A command in the text of what the agent said: the one block of code.
+    fn ask_in_text(
+        &mut self,
+        moment: &Moment,
+        id: &str,
+        base: &str,
+        said: Option<(String, String)>,
+    ) {
+        let Some((text, pointer)) = said else { return };
+        let Some(range) = block(&text) else { return };
+        let line = text.get(range.clone()).unwrap_or_default().to_owned();
+        let command = text::part(&text, range, self.place, || format!("{base}{pointer}"));
+        let asked = Asked {
+            id: id.to_owned(),
+            call: None,
+            line: line.into(),
+            command,
+            moment: moment.clone(),
+        };
+        self.waiting.push_back(asked);
+    }
+
+    /// Closes the command that a result belongs to: the one it names, else the one that was asked for first.
+    fn answer(&mut self, moment: &Moment, base: &str, message: &Message<'a>, extra: &Extra<'a>) {
+        let call = message.tool_call_id.0.as_ref().or(message.call_id.0.as_ref());
+        let named = call.and_then(|call| {
+            self.waiting.iter().position(|asked| asked.call.as_ref() == Some(call))
+        });
+        let Some(asked) = self.waiting.remove(named.unwrap_or(0)) else { return };
+        let said = text::of_content(message.content, "/content")
+            .or_else(|| text::of_content(message.output, "/output"));
+        let (told, pointer) = said.unwrap_or_default();
+        let answer = Answer::read(&told, extra);
+        let (output, pointer) = match extra.raw_output.text() {
+            Some(text) => (text, "/extra/raw_output".to_owned()),
+            None => (told.get(answer.output.clone()).unwrap_or_default(), pointer),
+        };
+        let whole = extra.raw_output.text().is_some() || answer.output == (0..told.len());
+        let pointer = if whole {
+            format!("{base}{pointer}")
+        } else {
+            format!("{base}{pointer}#{}-{}", answer.output.start, answer.output.end)
+        };
+        let reason =
+            extra.exception_info.text().filter(|it| answer.exit_code.is_none() && !it.is_empty());
+        let (output, pointer) = match reason {
+            Some(reason) if answer.outcome == REFUSED => {
+                (reason, format!("{base}/extra/exception_info"))
+            }
+            _ => (output, pointer),
+        };
+        let mut more = fields([
+            ("called_at", called_at(&asked.moment).into()),
+            ("reason", answer.signal.map(|signal| format!("signal {signal}")).into()),
+        ]);
+        if let (Some(reason), None) = (reason, answer.signal) {
+            let at = format!("{base}/extra/exception_info");
+            more.insert("reason".to_owned(), text::value(reason, self.place, || at));
+        }
+        self.end(moment, asked, answer.outcome, answer.exit_code, (output, &pointer), more);
+    }
+
+    fn end(
+        &mut self,
+        moment: &Moment,
+        asked: Asked<'_>,
+        outcome: &'static str,
+        exit_code: Option<i64>,
+        output: (&str, &str),
+        more: Map,
+    ) {
+        let ended = Ended {
+            id: &asked.id,
+            line: &asked.line,
+            command: asked.command,
+            outcome,
+            exit_code,
+            output,
+            shell: true,
+            more,
+        };
+        self.run.command(moment, ended);
+    }
+
+    /// The person did not let the commands run that wait.
+    fn refuse(&mut self, moment: &Moment, said: Option<&(String, String)>, base: &str) {
+        let (text, pointer) = said.cloned().unwrap_or_default();
+        while let Some(asked) = self.waiting.pop_front() {
+            let pointer = format!("{base}{pointer}");
+            self.end(moment, asked, REFUSED, None, (&text, &pointer), Map::new());
+        }
+    }
+
+    /// The end of a run: a command without a result, and what was handed in.
+    fn hand_in(&mut self, moment: &Moment, about: &About<'_>) {
+        let submitted = about.exit_status.text() == Some("Submitted");
+        while let Some(asked) = self.waiting.pop_front() {
+            let submits = submitted && SUBMITS.iter().any(|it| asked.line.contains(it));
+            let outcome = if submits { "finished" } else { "unknown" };
+            let at = asked.moment.clone();
+            self.end(&at, asked, outcome, None, ("", ""), Map::new());
+        }
+        let Some(patch) = about.submission.text() else { return };
+        let paths = swe_agent::paths(patch);
+        if paths.is_empty() {
+            return;
+        }
+        let value = fields([
+            ("tool", "submit".into()),
+            ("paths", paths.into()),
+            ("patch", text::value(patch, self.place, || "/info/submission".to_owned())),
+            ("exit_status", about.exit_status.text().into()),
+        ]);
+        let moment = Moment { synthetic: true, ..moment.clone() };
+        self.run.fact(&moment, Kind::Code, "submission", value);
+    }
+}
+
+fn called_at(moment: &Moment) -> Option<String> {
+    (!moment.synthetic).then(|| moment.at.to_string())
+}
+
+/// Where the task is in the first message: between what the template has before and after it.
+fn task(text: &str, template: &str) -> Option<Range<usize>> {
+    let (before, after) =
+        template.split_once("{{task}}").or_else(|| template.split_once("{{ task }}"))?;
+    let before = before.trim_start();
+    let start = text.find(before)? + before.len();
+    let rest = text.get(start..)?;
+    let next: &str = after.split("{{").next()?.split("{%").next()?;
+    let end = if next.trim().is_empty() { rest.len() } else { rest.find(next)? };
+    Some(start..start + end)
+}
+
+/// The block of code that is the command, if there is exactly one.
+fn block(text: &str) -> Option<Range<usize>> {
+    let mut found = None;
+    for fence in ["```bash\n", "```mswea_bash_command\n", "```sh\n"] {
+        let mut from = 0;
+        while let Some(at) = text.get(from..).and_then(|rest| rest.find(fence)) {
+            let start = from + at + fence.len();
+            let rest = text.get(start..)?;
+            let end = if rest.starts_with("```") { 0 } else { rest.find("\n```")? };
+            if found.is_some() {
+                return None;
+            }
+            found = Some(start..start + end);
+            from = start + end;
+        }
+    }
+    found
+}
+
+/// What a result says of its command.
+struct Answer {
+    outcome: &'static str,
+    exit_code: Option<i64>,
+    signal: Option<i64>,
+    /// Where the output is in the text.
+    output: Range<usize>,
+}
+
+impl Answer {
+    /// Whether a message of the user is a result, in versions that do not say so.
+    fn is_one(text: &str) -> bool {
+        let begin = text.trim_start();
+        begin.starts_with("<returncode>")
+            || (begin.starts_with("The last command <command>") && text.contains("timed out"))
+    }
+
+    fn read(told: &str, extra: &Extra<'_>) -> Self {
+        let all = 0..told.len();
+        let inside = |begin: &str, end: &str| {
+            let start = told.find(begin)? + begin.len();
+            Some(start..start + told.get(start..)?.rfind(end)?)
+        };
+        let code = extra.returncode.0.or_else(|| {
+            let said = inside("<returncode>", "</returncode>").and_then(|range| told.get(range))?;
+            said.split('<').next()?.trim().parse().ok()
+        });
+        let output = inside("<output>", "</output>").unwrap_or(all);
+        let why = extra.exception_info.text().unwrap_or_default();
+        let timed_out = extra.exception_type.text() == Some("TimeoutExpired")
+            || (why.contains(" timed out after "))
+            || (told.trim_start().starts_with("The last command <command>")
+                && told.contains("timed out"));
+        let end = |outcome, exit_code, signal| Self {
+            outcome,
+            exit_code,
+            signal,
+            output: output.clone(),
+        };
+        match code {
+            _ if why == "action was not executed" => end(REFUSED, None, None),
+            _ if timed_out => end("timed_out", None, None),
+            _ if !why.is_empty() => end("failed", None, None),
+            Some(0) => end("finished", code, None),
+            Some(code) if code < 0 => end("failed", None, Some(-code)),
+            Some(_) => end("failed", code, None),
+            None => end("unknown", None, None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+use crate::trajectory::{Author, read as read_of};
+use crate::{Piece, resolve};
+use forge_store::model::{Fact, Kind, TextRef, Timestamp, Value};
+use serde_json::{Value as Json, json};
+
+const START: Timestamp = Timestamp::from_micros(1_000_000);
+
+fn piece(document: &Json) -> Piece {
+    read_of(Author::MiniSweAgent, document.to_string().as_bytes(), START, START).unwrap()
+}
+
+fn of(piece: &Piece, kind: Kind) -> Vec<&Fact> {
+    piece.facts.iter().filter(|fact| fact.kind == kind).collect()
+}
+
+fn commands(piece: &Piece) -> Vec<(&str, &str, Option<i64>)> {
+    of(piece, Kind::Command)
+        .into_iter()
+        .map(|fact| {
+            let text =
+                |name: &str| fact.value.field(name).and_then(Value::as_text).unwrap_or_default();
+            let code = fact.value.field("exit_code").and_then(Value::as_i64);
+            (text("command"), text("outcome"), code)
+        })
+        .collect()
+}
+
+#[test]
+fn a_block_of_code_is_a_command_and_the_next_message_its_result() {
+    let long = "x".repeat(400);
+    let document = json!({
+        "info": {"exit_status": "Submitted", "submission": "diff --git a/a.py b/a.py\n", "mini_version": "1.9.0",
+            "config": {"agent": {"instance_template": "Please solve this issue: {{task}}\n\nYou can run bash."}}},
+        "messages": [
+            {"role": "system", "content": "You are helpful."},
+            {"role": "user", "content": "Please solve this issue: the sum is wrong\n\nYou can run bash."},
+            {"role": "assistant", "content": "THOUGHT: look\n\n```bash\npytest -q\n```"},
+            {"role": "user", "content": format!("<returncode>1</returncode>\n<output>\n{long}\n</output>")},
+            {"role": "assistant", "content": "wait\n\n```bash\nsleep 99\n```"},
+            {"role": "user", "content": "The last command <command>sleep 99</command> timed out and has been killed."},
+            {"role": "assistant", "content": "two blocks\n```bash\na\n```\n```bash\nb\n```"},
+            {"role": "user", "content": "Please always provide EXACTLY ONE action"},
+            {"role": "assistant", "content": "done\n```bash\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && git add -A\n```"},
+        ],
+        "trajectory_format": "mini-swe-agent-1",
+    });
+    let piece = piece(&document);
+    assert_eq!(
+        commands(&piece),
+        [
+            ("pytest -q", "failed", Some(1)),
+            ("sleep 99", "timed_out", None),
+            ("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && git add -A", "finished", None),
+        ]
+    );
+    let [check] = of(&piece, Kind::Verification)[..] else { panic!() };
+    assert_eq!(check.value.field("status"), Some(&"failed".into()));
+    let [prompt] = of(&piece, Kind::Prompt)[..] else { panic!() };
+    assert_eq!(prompt.value.field("text"), Some(&"the sum is wrong".into()));
+    assert!(piece.facts.iter().all(|fact| fact.value.field("synthetic") == Some(&true.into())));
+    let text = document.to_string();
+    let shown = of(&piece, Kind::Command)[0].value.field("stdout_preview").unwrap();
+    let found = TextRef::from_value(shown).unwrap();
+    assert_eq!(resolve(text.as_bytes(), &found.pointer), Some(format!("\n{long}\n")));
+    assert_eq!(of(&piece, Kind::Code)[0].value.field("paths"), Some(&vec!["a.py"].into()));
+}
+
+#[test]
+fn return_codes_times_and_refusals_are_read_from_their_fields() {
+    let asked = |at: f64, id: &str, command: &str| {
+        json!({"role": "assistant", "content": "look", "tool_calls": [], "extra": {"timestamp": at,
+            "actions": [{"command": command, "tool_call_id": id}],
+            "response": {"model": "m1", "usage": {"prompt_tokens": 7, "completion_tokens": 3}}}})
+    };
+    let answered = |at: f64, id: &str, code: i64, why: &str| {
+        json!({"role": "tool", "tool_call_id": id, "content": "{\"returncode\": 0}", "extra": {"timestamp": at,
+            "raw_output": "printed", "returncode": code, "exception_info": why}})
+    };
+    let document = json!({
+        "info": {"exit_status": "LimitsExceeded", "submission": ""},
+        "messages": [
+            {"role": "system", "content": "s"},
+            {"role": "user", "content": "fix it"},
+            asked(100.0, "c1", "cargo test"),
+            answered(101.5, "c1", 0, ""),
+            asked(102.0, "c2", "make check"),
+            answered(103.0, "c2", -1, "An error occurred while executing the command: Command 'x' timed out after 30 seconds"),
+            asked(104.0, "c3", "rm -r x"),
+            answered(105.0, "c3", -1, "action was not executed"),
+            asked(106.0, "c4", "./crash"),
+            answered(107.0, "c4", -11, ""),
+            {"role": "user", "content": "Interrupted by user: never touch b.py", "extra": {"interrupt_type": "UserInterruption"}},
+            {"role": "user", "content": "Tool call error", "extra": {"interrupt_type": "FormatError"}},
+        ],
+        "trajectory_format": "mini-swe-agent-1.1",
+    });
+    let piece = piece(&document);
+    assert_eq!(
+        commands(&piece),
+        [
+            ("cargo test", "finished", Some(0)),
+            ("make check", "timed_out", None),
+            ("rm -r x", "refused", None),
+            ("./crash", "failed", None),
+        ]
+    );
+    let first = of(&piece, Kind::Command)[0];
+    assert_eq!(first.at, Timestamp::from_micros(101_500_000));
+    assert_eq!(first.value.field("synthetic"), None);
+    assert_eq!(first.value.field("stdout_preview"), Some(&"printed".into()));
+    let prompts: Vec<_> =
+        of(&piece, Kind::Prompt).iter().map(|it| it.value.field("text").cloned()).collect();
+    assert_eq!(prompts, [Some("fix it".into()), Some("never touch b.py".into())]);
+    assert_eq!(of(&piece, Kind::Message)[2].value.field("input_tokens"), Some(&7_i64.into()));
+    assert_eq!(piece.session.unwrap().started_at, Some(Timestamp::from_micros(100_000_000)));
+}
+
+#[test]
+fn what_is_no_such_trajectory_is_refused() {
+    for bytes in [&b"{}"[..], b"", b"[]", b"{\"messages\":3}", &[b'['; 100_000]] {
+        assert!(read_of(Author::MiniSweAgent, bytes, START, START).is_err());
+    }
+}

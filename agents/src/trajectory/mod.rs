@@ -1,0 +1,264 @@
+//! Trajectories: the record of a run that has ended, read whole. SWE-agent, mini-swe-agent and OpenHands write them.
+//!
+//! What a step becomes is the same for all: what the agent said is a message, a command is a command and, if it is a
+//! known check, a verification, an edit is code, and any other tool a tool use. Where a trajectory has no times they
+//! are made up, and the facts that have such a time say so with `synthetic`.
+
+mod edit;
+mod mini_swe_agent;
+mod openhands;
+mod swe_agent;
+
+use crate::claude_code::carry::Carry;
+use crate::claude_code::command::{REFUSED, Ran, merged};
+use crate::claude_code::scene::{Scene, Work, fields};
+use crate::piece::{CheckpointDraft, Piece, SessionDraft};
+use crate::text::Place;
+use crate::verification::Verification;
+use forge_store::model::{Fact, Kind, Map, Timestamp, Value};
+
+/// Whose trajectory a document is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Author {
+    /// SWE-agent, a single run or one with several attempts (`RetryAgent`).
+    SweAgent,
+    /// mini-swe-agent.
+    MiniSweAgent,
+    /// OpenHands: the events of its server, or of its agent SDK.
+    OpenHands,
+}
+
+impl Author {
+    /// What sessions and sources call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SweAgent => "swe-agent",
+            Self::MiniSweAgent => "mini-swe-agent",
+            Self::OpenHands => "openhands",
+        }
+    }
+
+    /// What people call it.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::SweAgent => "SWE-agent",
+            Self::MiniSweAgent => "mini-swe-agent",
+            Self::OpenHands => "OpenHands",
+        }
+    }
+
+    const fn expected(self) -> &'static str {
+        match self {
+            Self::SweAgent => {
+                "a .traj file holds one JSON object with the list 'trajectory' or 'attempts'"
+            }
+            Self::MiniSweAgent => "it holds one JSON object with the list 'messages'",
+            Self::OpenHands => "it holds a list of events, or one event a line",
+        }
+    }
+}
+
+/// A document that is no trajectory of this author.
+#[derive(Debug, thiserror::Error)]
+#[error("this is no trajectory of {}; {}", .author.title(), .author.expected())]
+pub struct NotATrajectory {
+    author: Author,
+    #[source]
+    why: serde_json::Error,
+}
+
+impl NotATrajectory {
+    fn new(author: Author, why: serde_json::Error) -> Self {
+        Self { author, why }
+    }
+
+    fn unlike(author: Author, found: &str) -> Self {
+        Self::new(
+            author,
+            <serde_json::Error as serde::de::Error>::custom(format_args!("found {found}")),
+        )
+    }
+}
+
+/// Reads a whole trajectory. `started_at` is when its run began, for those that do not say; `recorded_at` goes into
+/// every fact.
+///
+/// The same document gives the same session and facts again.
+///
+/// # Errors
+/// The document is no trajectory of this author.
+pub fn read(
+    author: Author,
+    bytes: &[u8],
+    started_at: Timestamp,
+    recorded_at: Timestamp,
+) -> Result<Piece, NotATrajectory> {
+    let bom = b"\xef\xbb\xbf";
+    let start = if bytes.starts_with(bom) { bom.len() } else { 0 };
+    let document = Document { bytes: bytes.get(start..).unwrap_or_default(), offset: start as u64 };
+    let mut piece = match author {
+        Author::SweAgent => swe_agent::read(&document, started_at, recorded_at),
+        Author::MiniSweAgent => mini_swe_agent::read(&document, started_at, recorded_at),
+        Author::OpenHands => openhands::read(&document, started_at, recorded_at),
+    }?;
+    piece.taken = bytes.len() as u64;
+    Ok(piece)
+}
+
+/// The bytes of a document and where they begin in the file.
+#[derive(Debug)]
+struct Document<'a> {
+    bytes: &'a [u8],
+    offset: u64,
+}
+
+impl Document<'_> {
+    fn place(&self) -> Place {
+        (self.offset, self.bytes.len() as u64)
+    }
+
+    /// The name of a session that has none: the hash of its document.
+    fn hash(&self) -> String {
+        blake3::hash(self.bytes).to_hex().to_string()
+    }
+
+    fn starts_with(&self, begin: u8) -> bool {
+        self.bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&begin)
+    }
+}
+
+/// A run as it is read, step by step.
+#[derive(Debug)]
+struct Run {
+    carry: Carry,
+    facts: Vec<Fact>,
+    checkpoints: Vec<CheckpointDraft>,
+    recorded_at: Timestamp,
+    started_at: Option<Timestamp>,
+}
+
+/// Where and when a step is.
+#[derive(Clone, Debug)]
+struct Moment {
+    at: Timestamp,
+    /// The number of the step, from 1: the place of its facts in the source.
+    number: u64,
+    place: Place,
+    /// The time is made up.
+    synthetic: bool,
+}
+
+/// A command with how it ended.
+#[derive(Debug)]
+struct Ended<'a> {
+    id: &'a str,
+    /// The command line, and the same as a value.
+    line: &'a str,
+    command: Value,
+    outcome: &'static str,
+    exit_code: Option<i64>,
+    /// What it printed or, if it was refused, why, with the pointer to it.
+    output: (&'a str, &'a str),
+    /// Whether the line is one for a shell.
+    shell: bool,
+    more: Map,
+}
+
+impl Run {
+    fn new(recorded_at: Timestamp) -> Self {
+        Self {
+            carry: Carry::default(),
+            facts: Vec::new(),
+            checkpoints: Vec::new(),
+            recorded_at,
+            started_at: None,
+        }
+    }
+
+    /// Does something at this moment; facts it makes are of the moment's step.
+    fn at(&mut self, moment: &Moment, make: impl FnOnce(&mut Work<'_>, &Scene<'_>)) {
+        let first = self.facts.len();
+        let cwd = self.carry.session.cwd.clone();
+        let scene = Scene {
+            place: moment.place,
+            at: moment.at,
+            recorded_at: self.recorded_at,
+            agent: None,
+            base: "",
+            cwd: cwd.as_deref(),
+            git_branch: None,
+        };
+        let mut work = Work {
+            carry: &mut self.carry,
+            facts: &mut self.facts,
+            checkpoints: &mut self.checkpoints,
+            infer: false,
+        };
+        make(&mut work, &scene);
+        self.started_at.get_or_insert(moment.at);
+        for fact in self.facts.iter_mut().skip(first) {
+            fact.place = moment.number;
+            if let (true, Value::Map(fields)) = (moment.synthetic, &mut fact.value) {
+                fields.insert("synthetic".to_owned(), true.into());
+            }
+        }
+    }
+
+    fn fact(&mut self, moment: &Moment, kind: Kind, id: &str, value: Map) {
+        self.at(moment, |work, scene| work.facts.push(scene.fact(kind, id, value)));
+    }
+
+    fn command(&mut self, moment: &Moment, ended: Ended<'_>) {
+        self.at(moment, |work, scene| {
+            let refused = ended.outcome == REFUSED;
+            let checks = ended.shell && !refused;
+            let verification = Verification::of(ended.line).filter(|_| checks);
+            let (text, pointer) = ended.output;
+            let mut more = ended.more;
+            more.extend(merged(scene, ended.outcome, text, 0..text.len(), pointer));
+            let ran = Ran {
+                command: ended.command,
+                description: Value::Null,
+                exit_code: ended.exit_code,
+                outcome: ended.outcome,
+                more,
+                output: text,
+                verification: verification.as_ref(),
+                commits: ended.shell
+                    && ended.outcome == "finished"
+                    && crate::claude_code::call::commits(ended.line),
+            };
+            work.ran(scene, ended.id, ran);
+        });
+    }
+
+    fn prompt(&mut self, moment: &Moment, id: &str, text: &str, value: Value) {
+        if self.carry.session.first_prompt.is_none() {
+            self.carry.session.first_prompt = crate::text::headline(text);
+        }
+        self.fact(moment, Kind::Prompt, id, fields([("text", value)]));
+    }
+
+    fn piece(self, agent_session: String, started_at: Timestamp) -> Piece {
+        Piece {
+            session: Some(SessionDraft {
+                agent_session,
+                started_at: Some(self.started_at.unwrap_or(started_at)),
+                cwd: self.carry.session.cwd,
+                title: self.carry.session.title.or(self.carry.session.first_prompt),
+                git_branch: None,
+            }),
+            facts: self.facts,
+            checkpoints: self.checkpoints,
+            ..Piece::default()
+        }
+    }
+}
+
+/// Seconds as microseconds.
+#[expect(clippy::cast_possible_truncation, reason = "a cast from float to whole number saturates")]
+fn micros(seconds: f64) -> i64 {
+    (seconds * 1e6).round() as i64
+}

@@ -1,0 +1,436 @@
+//! Trajectories of OpenHands: its events, as one list or one a line.
+//!
+//! There are two forms. The events of the server have `action` or `observation`; an observation names the action it
+//! answers in `cause`. The events of the agent SDK have a `kind`; an answer names its action in `action_id`. The list
+//! may be the document, or the `trajectory` or `history` of an object. Times have no zone: they are taken as UTC.
+
+mod sdk;
+mod server;
+#[cfg(test)]
+mod tests;
+
+use super::{Author, Document, Ended, Moment, NotATrajectory, Run};
+use crate::claude_code::call::hash;
+use crate::claude_code::command::REFUSED;
+use crate::claude_code::scene::fields;
+use crate::lenient::{Name, Word};
+use crate::patch::Edit;
+use crate::piece::Piece;
+use crate::text::{self, Place};
+use crate::tool_use::input_fields;
+use forge_store::model::{Kind, Map, Timestamp, Value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+const AUTHOR: Author = Author::OpenHands;
+
+/// An event, as far as both forms have the same.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Event<'a> {
+    id: Name,
+    #[serde(borrow)]
+    timestamp: Word<'a>,
+    #[serde(borrow)]
+    source: Word<'a>,
+    #[serde(borrow)]
+    kind: Word<'a>,
+    #[serde(borrow)]
+    action: Option<&'a RawValue>,
+    #[serde(borrow)]
+    observation: Option<&'a RawValue>,
+}
+
+/// An object that holds a list of events.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Holder<'a> {
+    #[serde(borrow)]
+    trajectory: Option<&'a RawValue>,
+    #[serde(borrow)]
+    history: Option<&'a RawValue>,
+    #[serde(borrow)]
+    events: Option<&'a RawValue>,
+}
+
+/// The JSON of an event, where its document is, and what leads to the event there.
+struct Spot<'a> {
+    json: &'a RawValue,
+    place: Place,
+    base: String,
+}
+
+/// What a call asked for.
+enum Asked {
+    Command {
+        line: String,
+        command: Value,
+        working_dir: Option<String>,
+    },
+    /// An input to the command that runs, or a look at it.
+    Poll {
+        stops: bool,
+    },
+    Edit {
+        fields: Map,
+    },
+    Tool {
+        fields: Map,
+    },
+    Agent {
+        fields: Map,
+    },
+    Tasks,
+}
+
+/// A call that waits for its answer.
+struct Open {
+    moment: Moment,
+    asked: Asked,
+    /// The id of the call, which is not that of its event.
+    call: Option<String>,
+}
+
+/// How a call was answered.
+#[derive(Default)]
+struct Answer<'a> {
+    /// `finished`, `failed` or `refused`; of a command that ended, see `exit_code`.
+    outcome: &'static str,
+    text: &'a str,
+    /// What leads to the text from the document.
+    pointer: String,
+    exit_code: Option<i64>,
+    working_dir: Option<String>,
+    /// The command was not waited for any longer; it goes on.
+    goes_on: bool,
+    timed_out: bool,
+    /// What an edit shows of itself.
+    edit: Map,
+    tasks: Option<BTreeMap<String, Map>>,
+}
+
+pub(super) fn read(
+    document: &Document<'_>,
+    started_at: Timestamp,
+    recorded_at: Timestamp,
+) -> Result<Piece, NotATrajectory> {
+    let spots = spots(document)?;
+    let mut reading = Reading {
+        run: Run::new(recorded_at),
+        open: BTreeMap::new(),
+        running: None,
+        moment: Moment { at: started_at, number: 0, place: document.place(), synthetic: true },
+        timed: false,
+    };
+    let mut known = 0_usize;
+    for spot in &spots {
+        known += usize::from(reading.event(spot));
+    }
+    if known == 0 {
+        return Err(NotATrajectory::unlike(AUTHOR, "no event"));
+    }
+    reading.finish();
+    // A longer save of the same run begins alike.
+    let first = spots.first().map_or("", |spot| spot.json.get());
+    Ok(reading.run.piece(hash(first), started_at))
+}
+
+fn spots<'a>(document: &Document<'a>) -> Result<Vec<Spot<'a>>, NotATrajectory> {
+    let bad = |why| NotATrajectory::new(AUTHOR, why);
+    let whole: Result<&RawValue, _> = serde_json::from_slice(document.bytes);
+    let whole = match whole {
+        Ok(whole) => whole,
+        Err(why) => return by_line(document).ok_or_else(|| bad(why)),
+    };
+    let list = |raw: &'a RawValue, base: &str| -> Vec<Spot<'a>> {
+        let items: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
+        let place = document.place();
+        let mut spots = Vec::new();
+        for (index, json) in items.into_iter().enumerate() {
+            let base = format!("{base}/{index}");
+            // Early versions kept pairs of an action and its observation.
+            if json.get().starts_with('[') {
+                let pair: Vec<&RawValue> = serde_json::from_str(json.get()).unwrap_or_default();
+                let pair = pair.into_iter().enumerate();
+                spots.extend(pair.map(|(at, json)| Spot {
+                    json,
+                    place,
+                    base: format!("{base}/{at}"),
+                }));
+            } else {
+                spots.push(Spot { json, place, base });
+            }
+        }
+        spots
+    };
+    if whole.get().starts_with('[') {
+        return Ok(list(whole, ""));
+    }
+    if !whole.get().starts_with('{') {
+        return Err(NotATrajectory::unlike(AUTHOR, "no list"));
+    }
+    let holder: Holder<'a> = serde_json::from_str(whole.get()).map_err(bad)?;
+    let held = [
+        (holder.trajectory, "/trajectory"),
+        (holder.history, "/history"),
+        (holder.events, "/events"),
+    ];
+    let held = held
+        .into_iter()
+        .find_map(|(raw, base)| Some((raw.filter(|raw| raw.get().starts_with('['))?, base)));
+    Ok(match held {
+        Some((raw, base)) => list(raw, base),
+        None => vec![Spot { json: whole, place: document.place(), base: String::new() }],
+    })
+}
+
+/// One event a line. A line that is none is passed over.
+fn by_line<'a>(document: &Document<'a>) -> Option<Vec<Spot<'a>>> {
+    let mut offset = document.offset;
+    let mut spots = Vec::new();
+    for line in document.bytes.split_inclusive(|byte| *byte == b'\n') {
+        let begin = line.len() - line.trim_ascii_start().len();
+        let text = line.trim_ascii();
+        if text.starts_with(b"{")
+            && let Ok(json) = serde_json::from_slice::<&RawValue>(text)
+        {
+            let place = (offset + begin as u64, text.len() as u64);
+            spots.push(Spot { json, place, base: String::new() });
+        }
+        offset += line.len() as u64;
+    }
+    (!spots.is_empty()).then_some(spots)
+}
+
+/// A time with or without a zone.
+fn time(text: &str) -> Option<Timestamp> {
+    Timestamp::parse_rfc3339(text).or_else(|| Timestamp::parse_rfc3339(&format!("{text}Z")))
+}
+
+/// An object, read leniently.
+fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
+    let raw = raw.filter(|raw| raw.get().starts_with('{'));
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+}
+
+struct Reading {
+    run: Run,
+    /// Calls by the name that their answers use.
+    open: BTreeMap<String, Open>,
+    /// The command that was not waited for any longer.
+    running: Option<(String, Open)>,
+    moment: Moment,
+    /// Whether an event had a time.
+    timed: bool,
+}
+
+impl Reading {
+    /// Reads an event. Says whether it is one of OpenHands.
+    fn event(&mut self, spot: &Spot<'_>) -> bool {
+        if !spot.json.get().starts_with('{') {
+            return false;
+        }
+        let Ok(event) = serde_json::from_str::<Event<'_>>(spot.json.get()) else { return false };
+        let at = event.timestamp.text().and_then(time);
+        self.moment.number += 1;
+        self.moment.place = spot.place;
+        self.moment.synthetic = at.is_none();
+        self.moment.at = match at {
+            Some(at) => at,
+            None if self.timed => self.moment.at,
+            None => self.moment.at.plus_micros(1_000_000),
+        };
+        self.timed |= at.is_some();
+        let number = self.moment.number;
+        let id = event
+            .id
+            .0
+            .clone()
+            .map_or_else(|| format!("event-{number}"), |id| format!("event-{id}"));
+        if event.kind.text().is_some() && event.source.text().is_some() {
+            sdk::event(self, spot, &event, &id)
+        } else {
+            server::event(self, spot, &event, &id)
+        }
+    }
+
+    fn message(&mut self, id: &str, value: Map) {
+        let moment = self.moment.clone();
+        self.run.fact(&moment, Kind::Message, id, value);
+    }
+
+    fn call(&mut self, name: String, asked: Asked) {
+        let moment = self.moment.clone();
+        self.open.insert(name, Open { moment, asked, call: None });
+    }
+
+    /// The name of the event that made a call with this id.
+    fn called(&self, id: &str) -> Option<String> {
+        let mut open = self.open.iter();
+        open.find(|(_, open)| open.call.as_deref() == Some(id)).map(|(name, _)| name.clone())
+    }
+
+    /// Closes the call of this name.
+    fn answer(&mut self, name: &str, answer: Answer<'_>) {
+        let Some(open) = self.open.remove(name) else { return };
+        match open.asked {
+            Asked::Command { .. } if answer.goes_on => {
+                self.command(name, &open, "background", &answer);
+                self.running = Some((name.to_owned(), open));
+            }
+            Asked::Command { .. } => {
+                let outcome = ended(&answer);
+                self.command(name, &open, outcome, &answer);
+            }
+            Asked::Poll { stops } => self.polled(stops, &answer),
+            Asked::Edit { .. } | Asked::Tool { .. } | Asked::Agent { .. } => {
+                self.used(name, open, &answer)
+            }
+            Asked::Tasks => {
+                let moment = self.moment.clone();
+                if let Some(tasks) = answer.tasks {
+                    self.run.at(&moment, |work, scene| work.todos(scene, &tasks));
+                }
+            }
+        }
+    }
+
+    /// What was said about the command that goes on.
+    fn polled(&mut self, stops: bool, answer: &Answer<'_>) {
+        if answer.goes_on {
+            return;
+        }
+        let Some((name, open)) = self.running.take() else { return };
+        let outcome = if stops { "interrupted" } else { ended(answer) };
+        self.command(&name, &open, outcome, answer);
+    }
+
+    fn command(&mut self, name: &str, open: &Open, outcome: &'static str, answer: &Answer<'_>) {
+        let Asked::Command { line, command, working_dir } = &open.asked else { return };
+        if let Some(directory) = &answer.working_dir {
+            self.run.carry.session.cwd = Some(directory.clone());
+        }
+        let called = (!open.moment.synthetic).then(|| open.moment.at.to_string());
+        let directory = working_dir.clone().or_else(|| answer.working_dir.clone());
+        let reason = matches!(outcome, "failed")
+            .then_some(answer.text)
+            .filter(|_| answer.exit_code.is_none());
+        let ended = Ended {
+            id: name,
+            line,
+            command: command.clone(),
+            outcome,
+            exit_code: answer.exit_code.filter(|_| !matches!(outcome, REFUSED | "background")),
+            output: (answer.text, &answer.pointer),
+            shell: true,
+            more: fields([
+                ("working_dir", directory.into()),
+                ("called_at", called.into()),
+                ("reason", reason.map(|it| text::beginning(it, text::INLINE_BYTES)).into()),
+            ]),
+        };
+        let moment = self.moment.clone();
+        self.run.command(&moment, ended);
+    }
+
+    fn used(&mut self, name: &str, open: Open, answer: &Answer<'_>) {
+        let moment = self.moment.clone();
+        let said = || text::value(answer.text, moment.place, || answer.pointer.clone());
+        let called = (!open.moment.synthetic).then(|| open.moment.at.to_string());
+        let (kind, mut value) = match open.asked {
+            Asked::Edit { mut fields } if answer.outcome == "finished" => {
+                fields.remove("input");
+                fields.extend(answer.edit.clone());
+                (Kind::Code, fields)
+            }
+            Asked::Agent { mut fields } if answer.outcome != REFUSED => {
+                let status = if answer.outcome == "finished" { "completed" } else { "failed" };
+                fields.insert("status".to_owned(), status.into());
+                fields.insert("result".to_owned(), said());
+                (Kind::Agent, fields)
+            }
+            Asked::Edit { fields } | Asked::Tool { fields } | Asked::Agent { fields } => {
+                let mut fields = fields;
+                fields.insert("outcome".to_owned(), answer.outcome.into());
+                if answer.outcome != "finished" && !answer.text.is_empty() {
+                    fields.insert("reason".to_owned(), said());
+                }
+                (Kind::Tool, fields)
+            }
+            Asked::Command { .. } | Asked::Poll { .. } | Asked::Tasks => return,
+        };
+        if kind != Kind::Code {
+            value.extend(fields([("called_at", called.into())]));
+        }
+        self.run.fact(&moment, kind, name, value);
+    }
+
+    /// Calls that nothing answered: nobody knows how they ended.
+    fn finish(&mut self) {
+        for (name, open) in std::mem::take(&mut self.open) {
+            self.moment = open.moment.clone();
+            let nothing = Answer { outcome: "unknown", ..Answer::default() };
+            match &open.asked {
+                Asked::Command { .. } => self.command(&name, &open, "unknown", &nothing),
+                Asked::Tool { .. } | Asked::Edit { .. } => self.used(&name, open, &nothing),
+                _ => {}
+            }
+        }
+    }
+
+    /// A compaction: what came before is no longer shown to the model.
+    fn condensed(&mut self, id: &str, summary: Option<Value>) {
+        let moment = self.moment.clone();
+        self.run.at(&moment, |work, scene| work.compacted(scene, id, summary));
+    }
+
+    /// The fields of an edit with this input, which `pointer` leads to.
+    fn edit(&mut self, tool: &str, input: Option<&RawValue>, pointer: &str) -> Map {
+        let mut made = self.input(tool, input, pointer);
+        let edit: Edit<'_> = object(input);
+        if let Some(patch) = edit.patch() {
+            let place = self.moment.place;
+            made.append(&mut fields([
+                ("patch", text::value(&patch.text, place, || pointer.to_owned())),
+                ("lines_added", patch.added.into()),
+                ("lines_removed", patch.removed.into()),
+            ]));
+        }
+        made
+    }
+
+    /// The fields of a use of a tool with this input.
+    fn input(&mut self, tool: &str, input: Option<&RawValue>, pointer: &str) -> Map {
+        let moment = self.moment.clone();
+        let mut made = Map::new();
+        self.run.at(&moment, |_, scene| made = input_fields(scene, input, pointer));
+        made.insert("tool".to_owned(), tool.into());
+        made
+    }
+}
+
+/// How a command ended that is not waited for any longer.
+fn ended(answer: &Answer<'_>) -> &'static str {
+    match answer.exit_code {
+        _ if matches!(answer.outcome, REFUSED | "failed") => answer.outcome,
+        Some(0) => "finished",
+        Some(_) => "failed",
+        None if answer.timed_out => "timed_out",
+        None => "unknown",
+    }
+}
+
+/// What the text of an answer says of a command without an exit code: whether it goes on, or was stopped for its time.
+fn without_code(told: &str) -> (bool, bool) {
+    let asks = told.contains("[The command has no new output after ")
+        || (told.contains("[The command timed out after ") && told.contains("You may wait longer"));
+    let still = told.contains("Below is the output of the previous command")
+        && told.contains("The previous command is still running");
+    (asks || still, !asks && told.contains("[The command timed out after "))
+}
+
+/// What a shell is sent to stop the command that runs.
+fn stops(input: &str) -> bool {
+    matches!(input.trim(), "C-c" | "C-d" | "C-z")
+}

@@ -1,0 +1,269 @@
+//! Events of OpenHands' agent SDK, told apart by their `kind`.
+
+use super::{Answer, Asked, Event, Reading, Spot, object, server, stops, without_code};
+use crate::claude_code::command::REFUSED;
+use crate::claude_code::scene::{fields, flag};
+use crate::lenient::{Flag, Name, Whole, Word};
+use crate::text;
+use forge_store::model::Value;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Line<'a> {
+    #[serde(borrow)]
+    llm_message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    thought: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reasoning_content: Word<'a>,
+    #[serde(borrow)]
+    tool_name: Word<'a>,
+    tool_call_id: Name,
+    #[serde(borrow)]
+    tool_call: Option<&'a RawValue>,
+    action_id: Name,
+    #[serde(borrow)]
+    rejection_reason: Word<'a>,
+    #[serde(borrow)]
+    error: Word<'a>,
+    #[serde(borrow)]
+    summary: Word<'a>,
+    sender: Name,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Message<'a> {
+    #[serde(borrow)]
+    role: Word<'a>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reasoning_content: Word<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Action<'a> {
+    #[serde(borrow)]
+    kind: Word<'a>,
+    #[serde(borrow)]
+    command: Word<'a>,
+    is_input: Flag,
+    #[serde(borrow)]
+    message: Word<'a>,
+    #[serde(borrow)]
+    thought: Word<'a>,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Observed<'a> {
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    /// The text of earlier versions.
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+    exit_code: Whole,
+    timeout: Flag,
+    is_error: Flag,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
+    #[serde(borrow)]
+    path: Word<'a>,
+    #[serde(borrow)]
+    task_list: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    exit_code: Whole,
+    working_dir: Name,
+}
+
+/// Reads an event of the SDK. Says whether it is one.
+pub(super) fn event(reading: &mut Reading, spot: &Spot<'_>, event: &Event<'_>, id: &str) -> bool {
+    let line: Line<'_> = object(Some(spot.json));
+    let answers =
+        line.action_id.0.clone().or_else(|| line.tool_call_id.0.clone()).unwrap_or_default();
+    match event.kind.text().unwrap_or_default() {
+        "MessageEvent" => message(reading, spot, &line, event, id),
+        "ActionEvent" => action(reading, spot, &line, event, id),
+        "ObservationEvent" => observation(reading, spot, event, &answers),
+        "UserRejectObservation" => {
+            let answer = Answer {
+                outcome: REFUSED,
+                text: line.rejection_reason.text().unwrap_or_default(),
+                pointer: format!("{}/rejection_reason", spot.base),
+                ..Answer::default()
+            };
+            reading.answer(&answers, answer);
+        }
+        "AgentErrorEvent" => {
+            let answer = Answer {
+                outcome: "failed",
+                text: line.error.text().unwrap_or_default(),
+                pointer: format!("{}/error", spot.base),
+                ..Answer::default()
+            };
+            // It may name the call alone, not the event that made it.
+            let name = reading.called(&answers).unwrap_or(answers);
+            reading.answer(&name, answer);
+        }
+        "Condensation" => {
+            let summary = line
+                .summary
+                .text()
+                .map(|it| text::value(it, spot.place, || format!("{}/summary", spot.base)));
+            reading.condensed(id, summary);
+        }
+        kind => return kind.ends_with("Event") || kind.ends_with("Request"),
+    }
+    true
+}
+
+fn message(reading: &mut Reading, spot: &Spot<'_>, line: &Line<'_>, event: &Event<'_>, id: &str) {
+    let message: Message<'_> = object(line.llm_message);
+    let said = text::of_content(message.content, "/llm_message/content");
+    let by_user = event.source.text() == Some("user");
+    let value = said
+        .as_ref()
+        .map(|(text, pointer)| text::value(text, spot.place, || format!("{}{pointer}", spot.base)));
+    let role = message.role.text().unwrap_or(if by_user { "user" } else { "assistant" });
+    let thinking = message.reasoning_content.text().filter(|it| !it.is_empty()).map(|it| {
+        text::value(it, spot.place, || format!("{}/llm_message/reasoning_content", spot.base))
+    });
+    let fact = fields([
+        ("role", role.into()),
+        ("text", value.clone().into()),
+        ("thinking", thinking.into()),
+        ("meta", flag(role == "user" && !by_user)),
+    ]);
+    reading.message(id, fact);
+    // Another agent may speak in the user's place.
+    if let (true, None, Some((text, _)), Some(value)) = (by_user, &line.sender.0, said, value) {
+        let moment = reading.moment.clone();
+        reading.run.prompt(&moment, id, &text, value);
+    }
+}
+
+fn action(reading: &mut Reading, spot: &Spot<'_>, line: &Line<'_>, event: &Event<'_>, id: &str) {
+    let action: Action<'_> = object(event.action);
+    let at = |field: &str| format!("{}/action/{field}", spot.base);
+    let thought = text::of_content(line.thought, "/thought");
+    let kind = action.kind.text().unwrap_or_default();
+    let tool = line.tool_name.text().unwrap_or(kind);
+    let name = event.id.0.clone().unwrap_or_else(|| id.to_owned());
+    let shown = |text: Option<&str>, pointer: String| {
+        Value::from(
+            text.filter(|it| !it.is_empty()).map(|it| text::value(it, spot.place, || pointer)),
+        )
+    };
+    let words = thought
+        .as_ref()
+        .map(|(text, pointer)| text::value(text, spot.place, || format!("{}{pointer}", spot.base)));
+    let mut value = fields([
+        ("role", "assistant".into()),
+        ("text", words.into()),
+        (
+            "thinking",
+            shown(line.reasoning_content.text(), format!("{}/reasoning_content", spot.base)),
+        ),
+    ]);
+    match kind {
+        "FinishAction" => {
+            value.append(&mut fields([("text", shown(action.message.text(), at("message")))]))
+        }
+        "ThinkAction" => {
+            value.append(&mut fields([("thinking", shown(action.thought.text(), at("thought")))]))
+        }
+        _ => {
+            let named = Value::from([("id", name.as_str().into()), ("name", tool.into())]);
+            value.insert("tool_calls".to_owned(), Value::List(vec![named]));
+        }
+    }
+    reading.message(id, value);
+    if matches!(kind, "FinishAction" | "ThinkAction") {
+        return;
+    }
+    let asked = asked(reading, spot, line, event, &action, (kind, tool));
+    reading.call(name, asked);
+    if let Some(open) = event.id.0.as_ref().and_then(|id| reading.open.get_mut(id)) {
+        open.call = line.tool_call_id.0.clone();
+    }
+}
+
+fn asked(
+    reading: &mut Reading,
+    spot: &Spot<'_>,
+    line: &Line<'_>,
+    event: &Event<'_>,
+    action: &Action<'_>,
+    (kind, tool): (&str, &str),
+) -> Asked {
+    let pointer = format!("{}/action", spot.base);
+    match kind {
+        "TerminalAction" | "ExecuteBashAction" | "BashAction" => {
+            let command = action.command.text().unwrap_or_default();
+            if action.is_input.0 || command.trim().is_empty() || stops(command) {
+                return Asked::Poll { stops: stops(command) };
+            }
+            Asked::Command {
+                line: command.to_owned(),
+                command: text::value(command, spot.place, || format!("{pointer}/command")),
+                working_dir: None,
+            }
+        }
+        "FileEditorAction" | "StrReplaceEditorAction" if action.command.text() != Some("view") => {
+            Asked::Edit { fields: reading.edit(tool, event.action, &pointer) }
+        }
+        "TaskTrackerAction" if action.command.text() == Some("plan") => Asked::Tasks,
+        "MCPToolAction" => {
+            Asked::Tool { fields: reading.input(tool, action.data, &format!("{pointer}/data")) }
+        }
+        // A call that was not valid has no action.
+        _ if event.action.is_none_or(|raw| raw.get() == "null") => Asked::Tool {
+            fields: reading.input(tool, line.tool_call, &format!("{}/tool_call", spot.base)),
+        },
+        _ => Asked::Tool { fields: reading.input(tool, event.action, &pointer) },
+    }
+}
+
+fn observation(reading: &mut Reading, spot: &Spot<'_>, event: &Event<'_>, answers: &str) {
+    let seen: Observed<'_> = object(event.observation);
+    let metadata: Metadata = object(seen.metadata);
+    let base = format!("{}/observation", spot.base);
+    let error = text::of_content(seen.error, "/error");
+    let failed = seen.is_error.0 || error.is_some();
+    let told = text::of_content(seen.content, "/content")
+        .or_else(|| text::of_content(seen.output, "/output"))
+        .or(error);
+    let (told, pointer) = told.unwrap_or_default();
+    let code = seen.exit_code.0.or(metadata.exit_code.0).filter(|code| *code != -1);
+    let (mut goes_on, timed_out) =
+        if code.is_none() { without_code(&told) } else { (false, false) };
+    // A time-out is soft: the command goes on until it is stopped.
+    goes_on |= code.is_none() && seen.timeout.0;
+    let tasks = seen
+        .task_list
+        .map(|list| server::tasks(Some(list), spot.place, &format!("{base}/task_list")));
+    let answer = Answer {
+        outcome: if failed && code.is_none() { "failed" } else { "finished" },
+        text: &told,
+        pointer: format!("{base}{pointer}"),
+        exit_code: code,
+        working_dir: metadata.working_dir.0.filter(|it| !it.is_empty()),
+        goes_on,
+        timed_out,
+        edit: fields([("path", seen.path.text().into())]),
+        tasks,
+    };
+    reading.answer(answers, answer);
+}

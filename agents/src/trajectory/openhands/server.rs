@@ -1,0 +1,300 @@
+//! Events of OpenHands' server: an action, or the observation that answers one.
+
+use super::{Answer, Asked, Event, Reading, Spot, object, stops, without_code};
+use crate::claude_code::call::hash;
+use crate::claude_code::command::REFUSED;
+use crate::claude_code::scene::fields;
+use crate::lenient::{Name, Whole, Word, objects};
+use crate::text;
+use forge_store::model::{Map, Value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Line<'a> {
+    id: Name,
+    cause: Name,
+    #[serde(borrow)]
+    action: Word<'a>,
+    #[serde(borrow)]
+    observation: Word<'a>,
+    #[serde(borrow)]
+    content: Word<'a>,
+    #[serde(borrow)]
+    args: Option<&'a RawValue>,
+    #[serde(borrow)]
+    extras: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_call_metadata: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Args<'a> {
+    #[serde(borrow)]
+    content: Word<'a>,
+    #[serde(borrow)]
+    thought: Word<'a>,
+    #[serde(borrow)]
+    final_thought: Word<'a>,
+    #[serde(borrow)]
+    command: Word<'a>,
+    #[serde(borrow)]
+    is_input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    name: Word<'a>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    agent: Word<'a>,
+    #[serde(borrow)]
+    inputs: Option<&'a RawValue>,
+    #[serde(borrow)]
+    summary: Word<'a>,
+    #[serde(borrow)]
+    cwd: Word<'a>,
+    #[serde(borrow)]
+    task_list: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Extras<'a> {
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
+    exit_code: Whole,
+    #[serde(borrow)]
+    path: Word<'a>,
+    #[serde(borrow)]
+    diff: Word<'a>,
+    #[serde(borrow)]
+    task_list: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    exit_code: Whole,
+    working_dir: Name,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ToolCall {
+    function_name: Name,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Inputs<'a> {
+    #[serde(borrow)]
+    task: Word<'a>,
+}
+
+/// A task of a list, in both forms.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Task<'a> {
+    #[serde(borrow)]
+    pub(super) title: Word<'a>,
+    #[serde(borrow)]
+    pub(super) status: Word<'a>,
+}
+
+/// Reads an event of the server. Says whether it is one.
+pub(super) fn event(reading: &mut Reading, spot: &Spot<'_>, event: &Event<'_>, id: &str) -> bool {
+    let line: Line<'_> = object(Some(spot.json));
+    // What a call and its answer name it by.
+    let name = line.id.0.clone().unwrap_or_else(|| id.to_owned());
+    match (line.action.text(), line.observation.text()) {
+        (Some(action), _) => {
+            let by_user = event.source.text() == Some("user");
+            self::action(reading, spot, &line, (action, by_user), (id, &name));
+        }
+        (None, Some(observation)) => {
+            let cause = line.cause.0.clone().unwrap_or_default();
+            self::observation(reading, spot, &line, observation, &cause);
+        }
+        (None, None) => return false,
+    }
+    true
+}
+
+fn action(
+    reading: &mut Reading,
+    spot: &Spot<'_>,
+    line: &Line<'_>,
+    (action, by_user): (&str, bool),
+    (id, name): (&str, &str),
+) {
+    let args: Args<'_> = object(line.args);
+    let place = spot.place;
+    let at = |field: &str| format!("{}/args/{field}", spot.base);
+    let shown = |text: Option<&str>, field: &str| {
+        Value::from(text.filter(|it| !it.is_empty()).map(|it| text::value(it, place, || at(field))))
+    };
+    let call: ToolCall = object(line.tool_call_metadata);
+    let tool = call.function_name.0.as_deref().unwrap_or(action);
+    let said = |reading: &mut Reading, text: Value, thinking: Value| {
+        let role = if by_user { "user" } else { "assistant" };
+        let value = fields([("role", role.into()), ("text", text), ("thinking", thinking)]);
+        reading.message(id, value);
+    };
+    match action {
+        "message" | "finish" | "reject" | "think" | "system" => {
+            let (text, field) = match action {
+                "finish" if args.final_thought.text().is_some_and(|it| !it.is_empty()) => {
+                    (args.final_thought.text(), "final_thought")
+                }
+                "message" | "system" => (args.content.text(), "content"),
+                _ => (args.thought.text(), "thought"),
+            };
+            let words = shown(text, field);
+            match action {
+                "think" => said(reading, Value::Null, words),
+                "system" => {
+                    let value = fields([("role", "system".into()), ("text", words)]);
+                    reading.message(id, value);
+                }
+                _ => said(reading, words.clone(), Value::Null),
+            }
+            if let ("message", true, Some(text)) = (action, by_user, text) {
+                let moment = reading.moment.clone();
+                reading.run.prompt(&moment, id, text, shown(Some(text), "content"));
+            }
+            return;
+        }
+        "condensation" => {
+            let summary = args.summary.text().map(|it| text::value(it, place, || at("summary")));
+            return reading.condensed(id, summary);
+        }
+        // The server's own doings.
+        "null"
+        | "recall"
+        | "change_agent_state"
+        | "start"
+        | "pause"
+        | "resume"
+        | "stop"
+        | "condensation_request"
+        | "loop_recovery" => return,
+        _ => {}
+    }
+    let thought = shown(args.thought.text(), "thought");
+    let named = Value::from([("id", name.into()), ("name", tool.into())]);
+    let value = fields([
+        ("role", if by_user { "user" } else { "assistant" }.into()),
+        ("text", thought),
+        ("tool_calls", Value::List(vec![named])),
+    ]);
+    reading.message(id, value);
+    let pointer = format!("{}/args", spot.base);
+    let asked = asked(reading, line, &args, (action, tool), &pointer);
+    reading.call(name.to_owned(), asked);
+}
+
+fn asked(
+    reading: &mut Reading,
+    line: &Line<'_>,
+    args: &Args<'_>,
+    (action, tool): (&str, &str),
+    pointer: &str,
+) -> Asked {
+    let place = reading.moment.place;
+    match action {
+        "run" => {
+            let command = args.command.text().unwrap_or_default();
+            let input = args.is_input.is_some_and(|raw| matches!(raw.get(), "true" | "\"true\""));
+            if input || command.trim().is_empty() || stops(command) {
+                return Asked::Poll { stops: stops(command) };
+            }
+            Asked::Command {
+                line: command.to_owned(),
+                command: text::value(command, place, || format!("{pointer}/command")),
+                working_dir: args.cwd.text().map(str::to_owned),
+            }
+        }
+        "edit" if args.command.text() == Some("view") => {
+            Asked::Tool { fields: reading.input(tool, line.args, pointer) }
+        }
+        "edit" | "write" => Asked::Edit { fields: reading.edit(tool, line.args, pointer) },
+        "call_tool_mcp" => {
+            let tool = args.name.text().unwrap_or(tool);
+            let fields = reading.input(tool, args.arguments, &format!("{pointer}/arguments"));
+            Asked::Tool { fields }
+        }
+        "delegate" => {
+            let inputs: Inputs<'_> = object(args.inputs);
+            let prompt = inputs
+                .task
+                .text()
+                .map(|it| text::value(it, place, || format!("{pointer}/inputs/task")));
+            let fields = fields([("type", args.agent.text().into()), ("prompt", prompt.into())]);
+            Asked::Agent { fields }
+        }
+        "task_tracking" if args.command.text() == Some("plan") || args.task_list.is_some() => {
+            Asked::Tasks
+        }
+        _ => Asked::Tool { fields: reading.input(tool, line.args, pointer) },
+    }
+}
+
+fn observation(
+    reading: &mut Reading,
+    spot: &Spot<'_>,
+    line: &Line<'_>,
+    observation: &str,
+    cause: &str,
+) {
+    let extras: Extras<'_> = object(line.extras);
+    let metadata: Metadata = object(extras.metadata);
+    let told = line.content.text().unwrap_or_default();
+    let code = metadata.exit_code.0.or(extras.exit_code.0).filter(|code| *code != -1);
+    let (goes_on, timed_out) = if code.is_none() { without_code(told) } else { (false, false) };
+    let place = spot.place;
+    let mut edit: Map = fields([("path", extras.path.text().into())]);
+    if let Some(diff) = extras.diff.text().filter(|diff| !diff.is_empty()) {
+        let at = format!("{}/extras/diff", spot.base);
+        edit.insert("patch".to_owned(), text::value(diff, place, || at));
+    }
+    let outcome = match observation {
+        "user_rejected" => REFUSED,
+        "error" => "failed",
+        _ => "finished",
+    };
+    let base = format!("{}/extras/task_list", spot.base);
+    let tasks = (observation == "task_tracking").then(|| tasks(extras.task_list, place, &base));
+    let answer = Answer {
+        outcome,
+        text: told,
+        pointer: format!("{}/content", spot.base),
+        exit_code: code,
+        working_dir: metadata.working_dir.0.filter(|it| !it.is_empty()),
+        goes_on,
+        timed_out,
+        edit,
+        tasks,
+    };
+    reading.answer(cause, answer);
+}
+
+/// The tasks of a list; `base` leads to it.
+pub(super) fn tasks(
+    list: Option<&RawValue>,
+    place: text::Place,
+    base: &str,
+) -> BTreeMap<String, Map> {
+    let items = objects::<Task<'_>>(list).into_iter().filter_map(|(index, task)| {
+        let title = task.title.text()?;
+        let status = match task.status.text() {
+            Some("done") => "completed",
+            Some("todo") | None => "pending",
+            Some(status) => status,
+        };
+        let subject = text::value(title, place, || format!("{base}/{index}/title"));
+        Some((hash(title), fields([("subject", subject), ("status", status.into())])))
+    });
+    items.collect()
+}

@@ -1,0 +1,286 @@
+use crate::trajectory::{Author, read as read_of};
+use crate::{Piece, resolve};
+use forge_store::model::{Fact, Kind, TextRef, Timestamp, Value};
+use serde_json::{Value as Json, json};
+
+const START: Timestamp = Timestamp::from_micros(1_000_000);
+
+fn read(text: &str) -> Piece {
+    read_of(Author::OpenHands, text.as_bytes(), START, START).unwrap()
+}
+
+fn of(piece: &Piece, kind: Kind) -> Vec<&Fact> {
+    piece.facts.iter().filter(|fact| fact.kind == kind).collect()
+}
+
+fn text(fact: &Fact, name: &str) -> String {
+    fact.value.field(name).and_then(Value::as_text).unwrap_or("-").to_owned()
+}
+
+fn commands(piece: &Piece) -> Vec<(String, String, Option<i64>)> {
+    let code = |fact: &Fact| fact.value.field("exit_code").and_then(Value::as_i64);
+    let told = |fact: &Fact| (text(fact, "command"), text(fact, "outcome"), code(fact));
+    of(piece, Kind::Command).into_iter().map(told).collect()
+}
+
+fn time(second: u32) -> String {
+    format!("2026-05-01T10:00:{second:02}.500000")
+}
+
+/// A run that is told by the events of the server.
+fn server() -> Vec<Json> {
+    let action = |id: u32, action: &str, args: Json| json!({"id": id, "timestamp": time(id), "source": "agent", "action": action, "args": args});
+    let observed = |id: u32, cause: u32, observation: &str, content: &str, extras: Json| {
+        json!({"id": id, "timestamp": time(id), "source": "agent", "cause": cause, "observation": observation,
+            "content": content, "extras": extras})
+    };
+    let code = |code: i64| json!({"metadata": {"exit_code": code, "working_dir": "/w"}});
+    vec![
+        json!({"id": 0, "timestamp": time(0), "source": "user", "action": "message", "args": {"content": "fix the sum"}}),
+        json!({"id": 1, "timestamp": time(1), "source": "environment", "observation": "agent_state_changed", "content": ""}),
+        action(2, "run", json!({"command": "pytest -q", "thought": "look"})),
+        observed(3, 2, "run", "1 failed", code(1)),
+        action(
+            4,
+            "edit",
+            json!({"path": "/w/a.py", "command": "str_replace", "old_str": "x = 1", "new_str": "x = 2",
+            "file_text": null, "content": "", "start": 1}),
+        ),
+        observed(5, 4, "edit", "The file /w/a.py has been edited.", json!({"path": "/w/a.py"})),
+        action(
+            6,
+            "edit",
+            json!({"path": "/w/b.py", "command": "str_replace", "old_str": "y", "content": ""}),
+        ),
+        observed(7, 6, "error", "No replacement was performed", json!({})),
+        action(8, "read", json!({"path": "/w/c.py"})),
+        observed(9, 8, "read", "text", json!({"path": "/w/c.py"})),
+        action(10, "run", json!({"command": "rm -r /"})),
+        observed(11, 10, "user_rejected", "Action has been rejected by the user!", json!({})),
+        action(12, "run", json!({"command": "make check"})),
+        observed(
+            13,
+            12,
+            "run",
+            "...\n[The command has no new output after 30 seconds. You may wait longer",
+            code(-1),
+        ),
+        action(14, "run", json!({"command": "", "is_input": true})),
+        observed(15, 14, "run", "done", code(0)),
+        action(
+            16,
+            "condensation",
+            json!({"summary": "the sum was wrong", "forgotten_event_ids": [1, 2]}),
+        ),
+        action(
+            17,
+            "task_tracking",
+            json!({"command": "plan", "task_list": [{"title": "test", "status": "in_progress"}]}),
+        ),
+        observed(
+            18,
+            17,
+            "task_tracking",
+            "",
+            json!({"task_list": [{"title": "test", "status": "done"}, null]}),
+        ),
+        action(
+            19,
+            "call_tool_mcp",
+            json!({"name": "fetch", "arguments": {"url": "https://example.org"}}),
+        ),
+        action(20, "finish", json!({"final_thought": "it is fixed", "thought": ""})),
+    ]
+}
+
+fn check_server(piece: &Piece) {
+    let some = |command: &str, outcome: &str, code| (command.to_owned(), outcome.to_owned(), code);
+    assert_eq!(
+        commands(piece),
+        [
+            some("pytest -q", "failed", Some(1)),
+            some("rm -r /", "refused", None),
+            some("make check", "background", None),
+            some("make check", "finished", Some(0)),
+        ]
+    );
+    let checks: Vec<_> =
+        of(piece, Kind::Verification).iter().map(|it| text(it, "status")).collect();
+    assert_eq!(checks.first().map(String::as_str), Some("failed"));
+    assert_eq!(checks.last().map(String::as_str), Some("passed"));
+    let [prompt] = of(piece, Kind::Prompt)[..] else { panic!() };
+    assert_eq!(
+        (text(prompt, "text").as_str(), prompt.at),
+        ("fix the sum", Timestamp::parse_rfc3339(&format!("{}Z", time(0))).unwrap())
+    );
+    let [code] = of(piece, Kind::Code)[..] else { panic!() };
+    assert_eq!(text(code, "path"), "/w/a.py");
+    assert!(text(code, "patch").contains("-x = 1\n+x = 2\n"), "{code:?}");
+    let tools: Vec<_> =
+        of(piece, Kind::Tool).iter().map(|it| (text(it, "tool"), text(it, "outcome"))).collect();
+    let expected = [("edit", "failed"), ("read", "finished"), ("fetch", "unknown")];
+    assert_eq!(tools, expected.map(|(tool, outcome)| (tool.to_owned(), outcome.to_owned())));
+    assert_eq!(text(of(piece, Kind::Tool)[2], "address"), "https://example.org");
+    assert_eq!(text(of(piece, Kind::Task)[0], "status"), "completed");
+    let [compaction] = piece.checkpoints.as_slice() else { panic!("{:?}", piece.checkpoints) };
+    assert_eq!(compaction.body.field("summary"), Some(&"the sum was wrong".into()));
+    assert_eq!(text(of(piece, Kind::Message).last().unwrap(), "text"), "it is fixed");
+    assert!(piece.facts.iter().all(|fact| fact.value.field("synthetic").is_none()));
+}
+
+#[test]
+fn the_events_of_the_server_are_read_as_a_list_and_as_lines() {
+    let events = server();
+    let list = read(&json!(events).to_string());
+    check_server(&list);
+    check_server(&read(&json!({"trajectory": events}).to_string()));
+    check_server(&read(&json!({"history": events}).to_string()));
+    let lines: String = events.iter().map(|event| event.to_string() + "\n").collect();
+    let lines = read(&lines);
+    check_server(&lines);
+    assert_eq!(lines.session.unwrap().agent_session, list.session.unwrap().agent_session);
+    // Early versions kept pairs.
+    let pairs: Vec<Json> = events.chunks(2).map(|pair| json!(pair)).collect();
+    check_server(&read(&json!(pairs).to_string()));
+}
+
+#[test]
+fn a_reference_leads_to_its_text_in_every_form() {
+    let long = "z".repeat(400);
+    let events = [
+        json!({"id": 1, "timestamp": time(1), "source": "agent", "action": "run", "args": {"command": "ls"}}),
+        json!({"id": 2, "timestamp": time(2), "cause": 1, "observation": "run", "content": long, "extras": {"exit_code": 0}}),
+    ];
+    let lines: String = events.iter().map(|event| event.to_string() + "\n").collect();
+    for document in [
+        json!(events).to_string(),
+        json!({"history": [events]}).to_string(),
+        lines,
+        format!("\u{feff}{}", json!(events)),
+    ] {
+        let piece = read(&document);
+        let found = TextRef::from_value(
+            of(&piece, Kind::Command)[0].value.field("stdout_preview").unwrap(),
+        )
+        .unwrap();
+        let (offset, length) = found.place.unwrap();
+        let part = &document.as_bytes()[offset as usize..(offset + length) as usize];
+        assert_eq!(resolve(part, &found.pointer).as_ref(), Some(&long), "{document}");
+        assert_eq!(commands(&piece), [("ls".to_owned(), "finished".to_owned(), Some(0))]);
+    }
+}
+
+#[test]
+fn the_events_of_the_sdk_are_read() {
+    let event = |number: u32, kind: &str, source: &str, more: Json| {
+        let mut event = json!({"kind": kind, "id": format!("e{number}"), "timestamp": time(number), "source": source});
+        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        event
+    };
+    let call = |number: u32, tool: &str, action: Json| {
+        event(
+            number,
+            "ActionEvent",
+            "agent",
+            json!({"thought": [{"type": "text", "text": "look"}], "tool_name": tool,
+            "tool_call_id": format!("call{number}"), "action": action}),
+        )
+    };
+    let answer = |number: u32, to: u32, observation: Json| {
+        event(
+            number,
+            "ObservationEvent",
+            "environment",
+            json!({"action_id": format!("e{to}"),
+            "tool_call_id": format!("call{to}"), "observation": observation}),
+        )
+    };
+    let said = |text: &str| json!([{"type": "text", "text": text}]);
+    let events = [
+        event(0, "SystemPromptEvent", "agent", json!({})),
+        event(
+            1,
+            "MessageEvent",
+            "user",
+            json!({"llm_message": {"role": "user", "content": said("<b>fix</b> it")}}),
+        ),
+        call(
+            2,
+            "terminal",
+            json!({"kind": "TerminalAction", "command": "cargo test", "is_input": false}),
+        ),
+        answer(
+            3,
+            2,
+            json!({"kind": "TerminalObservation", "content": said("ok"), "exit_code": 0, "timeout": false}),
+        ),
+        call(
+            4,
+            "file_editor",
+            json!({"kind": "FileEditorAction", "command": "create", "path": "/w/n.py", "file_text": "x\n"}),
+        ),
+        answer(
+            5,
+            4,
+            json!({"kind": "FileEditorObservation", "content": said("created"), "path": "/w/n.py", "is_error": false}),
+        ),
+        call(6, "terminal", json!({"kind": "TerminalAction", "command": "sleep 99"})),
+        answer(
+            7,
+            6,
+            json!({"kind": "TerminalObservation", "content": said("x"), "exit_code": -1, "timeout": true}),
+        ),
+        call(8, "terminal", json!({"kind": "TerminalAction", "command": "C-c", "is_input": true})),
+        answer(
+            9,
+            8,
+            json!({"kind": "TerminalObservation", "content": said("^C"), "exit_code": 130}),
+        ),
+        call(10, "terminal", json!({"kind": "TerminalAction", "command": "rm -r x"})),
+        event(
+            11,
+            "UserRejectObservation",
+            "environment",
+            json!({"action_id": "e10", "rejection_reason": "not that"}),
+        ),
+        call(12, "grep", json!({"kind": "GrepAction", "pattern": "fn", "path": "/w"})),
+        answer(13, 12, json!({"kind": "GrepObservation", "content": said("a")})),
+        call(14, "terminal", Json::Null),
+        event(
+            15,
+            "AgentErrorEvent",
+            "agent",
+            json!({"tool_call_id": "call14", "error": "no such argument"}),
+        ),
+        event(16, "Condensation", "environment", json!({"summary": "so far"})),
+        event(17, "ConversationStateUpdateEvent", "environment", json!({})),
+    ];
+    let piece = read(&json!(events).to_string());
+    let some = |command: &str, outcome: &str, code| (command.to_owned(), outcome.to_owned(), code);
+    assert_eq!(
+        commands(&piece),
+        [
+            some("cargo test", "finished", Some(0)),
+            some("sleep 99", "background", None),
+            some("sleep 99", "interrupted", Some(130)),
+            some("rm -r x", "refused", None),
+        ]
+    );
+    assert_eq!(text(of(&piece, Kind::Prompt)[0], "text"), "<b>fix</b> it");
+    assert_eq!(text(of(&piece, Kind::Code)[0], "path"), "/w/n.py");
+    let tools: Vec<_> =
+        of(&piece, Kind::Tool).iter().map(|it| (text(it, "tool"), text(it, "outcome"))).collect();
+    let expected = [("grep", "finished"), ("terminal", "failed")];
+    assert_eq!(tools, expected.map(|(tool, outcome)| (tool.to_owned(), outcome.to_owned())));
+    assert_eq!(piece.checkpoints.len(), 1);
+}
+
+#[test]
+fn what_holds_no_event_is_refused() {
+    for text in ["", "3", "[]", "{}", "[3,null]", "{\"a\":1}\n{\"b\":2}\n", "[{\"role\":\"user\"}]"]
+    {
+        assert!(read_of(Author::OpenHands, text.as_bytes(), START, START).is_err(), "{text}");
+    }
+    let nested = "[".repeat(100_000);
+    assert!(read_of(Author::OpenHands, nested.as_bytes(), START, START).is_err());
+}

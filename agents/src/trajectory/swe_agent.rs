@@ -1,0 +1,287 @@
+//! Trajectories of SWE-agent: one JSON document a run, without times, exit codes or ids.
+//!
+//! Every step becomes a message and a command; its edit, and the patch handed in at the end, become code. The session's
+//! id is the hash of the document. The times are made up from the steps' durations. A run with several attempts
+//! (`RetryAgent`) has a list of trajectories, one after the other, and the chosen one again beside it.
+
+use super::{Author, Document, Ended, Moment, NotATrajectory, Run, edit, micros};
+use crate::claude_code::command::REFUSED;
+use crate::claude_code::scene::{fields, flag};
+use crate::lenient::{Name, Whole, Word, objects};
+use crate::piece::Piece;
+use crate::text;
+use forge_store::model::{Kind, Timestamp, Value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+const AUTHOR: Author = Author::SweAgent;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Trajectory<'a> {
+    #[serde(borrow)]
+    trajectory: Option<&'a RawValue>,
+    #[serde(borrow)]
+    attempts: Option<&'a RawValue>,
+    #[serde(borrow)]
+    info: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct About<'a> {
+    #[serde(borrow)]
+    submission: Word<'a>,
+    #[serde(borrow)]
+    exit_status: Word<'a>,
+    best_attempt_idx: Whole,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Step<'a> {
+    #[serde(borrow)]
+    action: Word<'a>,
+    #[serde(borrow)]
+    observation: Word<'a>,
+    #[serde(borrow)]
+    response: Word<'a>,
+    #[serde(borrow)]
+    thought: Word<'a>,
+    #[serde(borrow)]
+    execution_time: Option<&'a RawValue>,
+    #[serde(borrow)]
+    state: Option<&'a RawValue>,
+}
+
+impl Step<'_> {
+    fn seconds(&self) -> Option<f64> {
+        self.execution_time.and_then(|raw| serde_json::from_str(raw.get()).ok())
+    }
+}
+
+/// What the environment says of itself after a step. Older versions write it as JSON inside a string.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct State {
+    open_file: Name,
+    working_dir: Name,
+}
+
+impl State {
+    fn read(raw: Option<&RawValue>) -> Self {
+        let raw = raw.map_or("null", RawValue::get);
+        let inside: Option<String> = serde_json::from_str(raw).ok();
+        serde_json::from_str(inside.as_deref().unwrap_or(raw)).unwrap_or_default()
+    }
+
+    fn open_file(&self) -> Option<&str> {
+        self.open_file.0.as_deref().filter(|path| *path != "n/a")
+    }
+}
+
+/// A run of an agent: its steps, and where they are in the document.
+struct Attempt<'a> {
+    steps: Vec<(usize, Step<'a>)>,
+    about: About<'a>,
+    /// What leads to it: `""`, or the attempt.
+    base: String,
+    /// Its number, from 1, if the document has several.
+    number: Option<u64>,
+}
+
+impl<'a> Attempt<'a> {
+    fn new(trajectory: &Trajectory<'a>, base: String, number: Option<u64>) -> Self {
+        let about = trajectory.info.filter(|raw| raw.get().starts_with('{'));
+        Self {
+            steps: objects(trajectory.trajectory),
+            about: about.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default(),
+            base,
+            number,
+        }
+    }
+
+    fn id(&self, name: &str) -> String {
+        self.number.map_or_else(|| name.to_owned(), |number| format!("attempt-{number}/{name}"))
+    }
+}
+
+pub(super) fn read(
+    document: &Document<'_>,
+    started_at: Timestamp,
+    recorded_at: Timestamp,
+) -> Result<Piece, NotATrajectory> {
+    // An array would be read as the fields in their order.
+    if !document.starts_with(b'{') {
+        return Err(NotATrajectory::unlike(AUTHOR, "no object"));
+    }
+    let whole: Trajectory<'_> =
+        serde_json::from_slice(document.bytes).map_err(|why| NotATrajectory::new(AUTHOR, why))?;
+    let is_list = |raw: Option<&RawValue>| raw.is_some_and(|raw| raw.get().starts_with('['));
+    let tried: Vec<(usize, Trajectory<'_>)> = objects(whole.attempts);
+    if !is_list(whole.trajectory) && !is_list(whole.attempts) {
+        return Err(NotATrajectory::unlike(AUTHOR, "neither list"));
+    }
+    let chosen = Attempt::new(&whole, String::new(), None);
+    let attempts: Vec<Attempt<'_>> = tried
+        .iter()
+        .map(|(at, it)| Attempt::new(it, format!("/attempts/{at}"), Some(*at as u64 + 1)))
+        .collect();
+    let mut reading =
+        Reading { run: Run::new(recorded_at), at: started_at, number: 0, place: document.place() };
+    if attempts.is_empty() {
+        reading.attempt(&chosen);
+    }
+    for attempt in &attempts {
+        reading.attempt(attempt);
+    }
+    if attempts.is_empty() || chosen.about.submission.text().is_some() {
+        reading.submission(&chosen);
+    }
+    let first = attempts.first().unwrap_or(&chosen);
+    reading.run.carry.session.cwd =
+        first.steps.first().and_then(|(_, step)| State::read(step.state).working_dir.0);
+    let mut piece = reading.run.piece(document.hash(), started_at);
+    if let Some(session) = &mut piece.session {
+        session.started_at = Some(started_at);
+    }
+    Ok(piece)
+}
+
+/// A document that is being read: what was made so far, and where the time is.
+struct Reading {
+    run: Run,
+    at: Timestamp,
+    number: u64,
+    place: text::Place,
+}
+
+impl Reading {
+    fn moment(&mut self) -> Moment {
+        self.number += 1;
+        Moment { at: self.at, number: self.number, place: self.place, synthetic: true }
+    }
+
+    /// A step's time is the beginning plus the durations up to its end, or plus as many seconds as its number where not
+    /// every step has a duration.
+    fn attempt(&mut self, attempt: &Attempt<'_>) {
+        let timed = attempt.steps.iter().all(|(_, step)| step.seconds().is_some());
+        let (began, mut seconds) = (self.at, 0.0);
+        for (number, (index, step)) in attempt.steps.iter().enumerate() {
+            seconds += step.seconds().filter(|_| timed).unwrap_or(1.0).max(0.0);
+            self.at = began.plus_micros(micros(seconds));
+            let moment = self.moment();
+            let id = attempt.id(&format!("step-{}", number + 1));
+            self.step(attempt, &moment, &id, (*index, step));
+        }
+        if attempt.number.is_some() {
+            self.submission(attempt);
+        }
+    }
+
+    fn step(
+        &mut self,
+        attempt: &Attempt<'_>,
+        moment: &Moment,
+        id: &str,
+        (index, step): (usize, &Step<'_>),
+    ) {
+        let at = |name: &str| format!("{}/trajectory/{index}/{name}", attempt.base);
+        let shown = |text: Option<&str>, name: &str| {
+            Value::from(text.map(|text| text::value(text, moment.place, || at(name))))
+        };
+        let response =
+            step.response.text().filter(|response| step.thought.text() != Some(*response));
+        let message = fields([
+            ("role", "assistant".into()),
+            ("text", shown(step.thought.text(), "thought")),
+            ("response", shown(response, "response")),
+            ("attempt", attempt.number.into()),
+        ]);
+        self.run.fact(moment, Kind::Message, id, message);
+        let Some(action) = step.action.text() else { return };
+        let whole = action.trim_end();
+        let state = State::read(step.state);
+        let command = || text::part(action, 0..whole.len(), moment.place, || at("action"));
+        let told = step.observation.text().unwrap_or_default();
+        let more = fields([
+            ("working_dir", state.working_dir.0.clone().into()),
+            ("duration_ms", step.seconds().map(|it| micros(it) / 1000).into()),
+            ("attempt", attempt.number.into()),
+        ]);
+        let ended = Ended {
+            id,
+            line: whole,
+            command: command(),
+            outcome: outcome(told),
+            exit_code: None,
+            output: (told, &at("observation")),
+            shell: edit::is_shell(whole),
+            more,
+        };
+        self.run.command(moment, ended);
+        if let Some(edited) = edit::of(whole) {
+            let value = fields([
+                ("tool", edited.tool.into()),
+                ("path", path(&edited, state.open_file()).into()),
+                ("edit", command()),
+                ("applied", edit::applied(told).into()),
+                ("attempt", attempt.number.into()),
+            ]);
+            self.run.fact(moment, Kind::Code, id, value);
+        }
+    }
+
+    fn submission(&mut self, attempt: &Attempt<'_>) {
+        let About { submission, exit_status, best_attempt_idx } = &attempt.about;
+        let Some(patch) = submission.text() else { return };
+        let moment = self.moment();
+        let best = best_attempt_idx.0.map(|index| index + 1);
+        let pointer = || format!("{}/info/submission", attempt.base);
+        let value = fields([
+            ("tool", "submit".into()),
+            ("paths", paths(patch).into()),
+            ("patch", text::value(patch, moment.place, pointer)),
+            ("exit_status", exit_status.text().into()),
+            ("attempt", attempt.number.map_or_else(|| best.into(), Value::from)),
+            ("chosen", flag(best.is_some())),
+        ]);
+        self.run.fact(&moment, Kind::Code, &attempt.id("submission"), value);
+    }
+}
+
+/// The file of an edit: the one it names, as the environment writes its path if that opened it, else the open one.
+fn path<'a>(edited: &edit::Edited<'a>, open: Option<&'a str>) -> Option<&'a str> {
+    match edited.path {
+        Some(named) => Some(open.filter(|open| open.ends_with(named)).unwrap_or(named)),
+        None => open,
+    }
+}
+
+/// The files that a patch changes, as git names them.
+pub(super) fn paths(patch: &str) -> Vec<String> {
+    let paths = patch.lines().filter_map(|line| {
+        let (_, path) = line.strip_prefix("diff --git a/")?.split_once(" b/")?;
+        Some(path.to_owned())
+    });
+    paths.collect()
+}
+
+/// What the environment says of how a command ended. Nothing tells its exit code.
+fn outcome(told: &str) -> &'static str {
+    let begin = told.trim_start();
+    let cancelled = begin.starts_with("The command '")
+        && told.contains("' was cancelled because it took more than ");
+    if cancelled || begin.starts_with("EXECUTION TIMED OUT") {
+        "timed_out"
+    } else if begin.starts_with("Interactive operation '")
+        || begin.starts_with("Operation '") && told.contains("is not supported by this environment")
+    {
+        REFUSED
+    } else {
+        "unknown"
+    }
+}
+
+#[cfg(test)]
+mod tests;
