@@ -13,6 +13,7 @@
 
 pub mod claude_code;
 mod codex;
+mod form;
 mod gemini;
 pub mod hook;
 pub mod inference;
@@ -28,6 +29,7 @@ mod tool_use;
 pub mod trajectory;
 mod verification;
 
+pub use form::{Form, is_document};
 pub use locate::{codex_rollouts, gemini_recordings};
 pub use piece::{CheckpointDraft, Piece, SessionDraft, SkippedLine};
 pub use text::{INLINE_BYTES, resolve};

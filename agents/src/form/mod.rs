@@ -1,0 +1,185 @@
+//! What a file seems to be, told by the fields that its first bytes have. Its name says nothing.
+
+mod scan;
+#[cfg(test)]
+mod tests;
+
+use crate::claude_code::Dialect;
+use crate::trajectory::Author;
+use scan::Shape;
+
+/// What a file may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A transcript: one JSON object a line, of Gemini CLI one document too.
+    Transcript(Dialect),
+    /// The record of a run that has ended.
+    Trajectory(Author),
+    /// A stream of events of forge.
+    Events,
+    /// Messages as they are sent to a model, of no agent.
+    Messages,
+    /// A file compressed with zstd.
+    Zstd,
+    /// A file that another program packed, with its name and how to unpack it.
+    Packed(&'static str, &'static str),
+    /// JSON of another kind.
+    Json,
+    /// No JSON at all.
+    Other,
+}
+
+/// What files begin with that other programs packed.
+const PACKED: &[(&[u8], &str, &str)] = &[
+    (b"\x1f\x8b", "a file compressed with gzip", "gunzip"),
+    (b"\xfd7zXZ\0", "a file compressed with xz", "unxz"),
+    (b"BZh", "a file compressed with bzip2", "bunzip2"),
+    (b"PK\x03\x04", "a zip archive", "unzip"),
+];
+const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
+impl Form {
+    /// What the bytes at the beginning of a file say that it is. `None` if there is nothing in it but blanks.
+    ///
+    /// A megabyte tells all of these forms. Costs no more than a look at each byte.
+    #[must_use]
+    pub fn of(head: &[u8]) -> Option<Self> {
+        if head.starts_with(ZSTD) {
+            return Some(Self::Zstd);
+        }
+        if let Some((_, what, unpack)) = PACKED.iter().find(|(magic, ..)| head.starts_with(magic)) {
+            return Some(Self::Packed(what, unpack));
+        }
+        if head.starts_with(SQLITE) {
+            return Some(Self::Other);
+        }
+        if head.iter().all(|byte| byte.is_ascii_whitespace() || *byte == 0)
+            || head.trim_ascii() == b"\xef\xbb\xbf"
+        {
+            return None;
+        }
+        let shape = Shape::of(head);
+        if shape.objects == 0 {
+            return Some(if shape.lists > 0 { Self::Json } else { Self::Other });
+        }
+        let forms = [Self::Transcript(Dialect::Codex), Self::Transcript(Dialect::Gemini)]
+            .into_iter()
+            .chain(
+                [Author::MiniSweAgent, Author::OpenHands, Author::SweAgent].map(Self::Trajectory),
+            )
+            .chain([Self::Transcript(Dialect::ClaudeCode), Self::Events, Self::Messages]);
+        Some(forms.into_iter().find(|form| form.fits(&shape)).unwrap_or(Self::Json))
+    }
+
+    /// Whether a file whose objects have these fields may be of this form.
+    fn fits(self, shape: &Shape) -> bool {
+        let has = |path: &str| shape.has(path);
+        let all = |paths: &[&str]| paths.iter().all(|path| shape.has(path));
+        let says = |path: &str, value: &str| shape.says(path, |it| it == value);
+        match self {
+            Self::Transcript(Dialect::Codex) => {
+                !shape.list
+                    && (all(&["timestamp", "type", "payload"])
+                        || has("record_type")
+                        || (all(&["id", "timestamp", "instructions"]) && !has("source")))
+            }
+            Self::Transcript(Dialect::Gemini) => {
+                !shape.list
+                    && (has("projectHash")
+                        || has("$set")
+                        || has("$rewindTo")
+                        || (all(&["id", "timestamp", "content"]) && says("type", "gemini")))
+            }
+            Self::Transcript(Dialect::ClaudeCode) => {
+                !shape.list
+                    && (all(&["type", "sessionId"])
+                        || has("isSidechain")
+                        || has("parentUuid")
+                        || has("leafUuid")
+                        || says("type", "file-history-snapshot"))
+            }
+            Self::Trajectory(Author::MiniSweAgent) => {
+                shape.says("trajectory_format", |it| it.starts_with("mini-swe-agent"))
+                    || has("info.mini_version")
+                    || (has("messages[].role") && has("info.exit_status"))
+            }
+            Self::Trajectory(Author::OpenHands) => {
+                let prefixes =
+                    ["", "trajectory[].", "history[].", "events[].", "[].", "history[][]."];
+                prefixes.iter().any(|prefix| {
+                    let own = |name: &str| shape.has(&format!("{prefix}{name}"));
+                    own("source")
+                        && own("timestamp")
+                        && (((own("action") || own("observation"))
+                            && (own("args") || own("extras") || own("content")))
+                            || shape.says(&format!("{prefix}kind"), |it| it.ends_with("Event")))
+                })
+            }
+            Self::Trajectory(Author::SweAgent) => {
+                has("attempts[].trajectory")
+                    || has("trajectory[].action")
+                    || has("trajectory[].observation")
+                    || has("trajectory[].thought")
+                    || (has("trajectory") && (has("history") || has("environment") || has("info")))
+            }
+            Self::Events => {
+                let words = ["put", "remove", "revision", "checkpoint", "branch", "session"];
+                !shape.list && has("at") && words.iter().any(|word| has(word))
+            }
+            Self::Messages => {
+                has("messages[].role")
+                    || (all(&["role", "content"]) || all(&["role", "parts"]))
+                    || has("contents[].role")
+            }
+            Self::Zstd | Self::Packed(..) | Self::Json | Self::Other => false,
+        }
+    }
+
+    /// What it is, with its article.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Transcript(Dialect::ClaudeCode) => "a transcript of Claude Code",
+            Self::Transcript(Dialect::Codex) => "a rollout of Codex",
+            Self::Transcript(Dialect::Gemini) => "a recording of Gemini CLI",
+            Self::Trajectory(Author::SweAgent) => "a trajectory of SWE-agent",
+            Self::Trajectory(Author::MiniSweAgent) => "a trajectory of mini-swe-agent",
+            Self::Trajectory(Author::OpenHands) => "a trajectory of OpenHands",
+            Self::Events => "a stream of events of forge",
+            Self::Messages => "a list of messages for a model",
+            Self::Zstd => "a file compressed with zstd",
+            Self::Packed(what, _) => what,
+            Self::Json => "JSON of a form that forge does not know",
+            Self::Other => "no JSON",
+        }
+    }
+
+    /// The word of `forge import` that takes it.
+    #[must_use]
+    pub const fn verb(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Transcript(Dialect::ClaudeCode) => "claude-code",
+            Self::Transcript(Dialect::Codex) => "codex",
+            Self::Transcript(Dialect::Gemini) => "gemini",
+            Self::Trajectory(author) => author.name(),
+            Self::Events => "events",
+            _ => return None,
+        })
+    }
+
+    /// Whether bytes that seem to be this may be what `wanted` is: a form that is not known is no reason to refuse.
+    #[must_use]
+    pub fn may_be(self, wanted: Self) -> bool {
+        self == wanted || self == Self::Json
+    }
+}
+
+/// Whether a document over several lines begins here, and not one object a line.
+#[must_use]
+pub fn is_document(head: &[u8]) -> bool {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    // The last line of what was read may go on.
+    line.len() < head.len() && matches!(line.trim_ascii_end().last(), Some(b'{' | b'[' | b','))
+}
