@@ -97,6 +97,7 @@ impl Form {
                         || has("isSidechain")
                         || has("parentUuid")
                         || has("leafUuid")
+                        || says("type", "summary")
                         || says("type", "file-history-snapshot"))
             }
             Self::Trajectory(Author::MiniSweAgent) => {

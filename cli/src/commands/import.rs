@@ -4,13 +4,14 @@ use super::bundle;
 use crate::args::value::Moment;
 use crate::config::key;
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, ErrorKind};
 use crate::output::progress::Progress;
 use crate::report::import::{FoundTranscript, Transcripts, table};
-use crate::transcript::{How, Importer};
+use crate::transcript::{How, Importer, Opened, mistaken};
 use crate::workplace::{self, Access};
 use forge_agents::claude_code::{Dialect, locate};
-use forge_agents::{codex_rollouts, gemini_recordings};
+use forge_agents::trajectory::Author;
+use forge_agents::{Form, codex_rollouts, gemini_recordings};
 use forge_store::store::Store;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,10 +19,30 @@ use std::path::{Path, PathBuf};
 mod events;
 mod trajectory;
 
-/// So many bad lines are told on the screen; the JSON names all.
-const SHOWN_BAD_LINES: usize = 20;
+/// How many bad lines of a file, or bad files of a list, are shown on the screen; the JSON names all lines.
+const SHOWN: usize = 20;
 
 /// Take in what others have recorded.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct ImportArgs {
+    #[command(subcommand)]
+    command: Option<ImportCommand>,
+
+    /// Import these files as what they seem to be
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    /// Refuse a file with a bad line and change nothing
+    #[arg(long)]
+    strict: bool,
+
+    /// Say what would be imported, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Whose records there are.
 #[derive(Debug, clap::Subcommand)]
 pub enum ImportCommand {
     /// Import transcripts of Claude Code; without a file, show this directory's and ask
@@ -31,7 +52,12 @@ pub enum ImportCommand {
     /// Import recordings of Gemini CLI; without a file, show this directory's and ask
     Gemini(ClaudeCodeArgs),
     /// Import a trajectory of SWE-agent
-    SweAgent(SweAgentArgs),
+    SweAgent(TrajectoryArgs),
+    /// Import a trajectory of mini-swe-agent
+    MiniSweAgent(TrajectoryArgs),
+    /// Import a trajectory of OpenHands
+    #[command(name = "openhands", visible_alias = "open-hands")]
+    OpenHands(TrajectoryArgs),
     /// Import a stream of events, one JSON object a line
     Events(EventsArgs),
     /// Import the sessions of a bundle, with every id and hash
@@ -58,14 +84,14 @@ pub struct ClaudeCodeArgs {
     pub dry_run: bool,
 }
 
-/// Arguments of `forge import swe-agent`.
+/// Arguments of `forge import swe-agent`, `mini-swe-agent` and `openhands`.
 #[derive(Debug, clap::Args)]
-pub struct SweAgentArgs {
+pub struct TrajectoryArgs {
     /// Import this trajectory
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Say when the run began, as the file does not
+    /// Say when the run began, if the file does not
     #[arg(long, value_name = "T")]
     pub started_at: Option<Moment>,
 }
@@ -79,15 +105,54 @@ pub struct EventsArgs {
 }
 
 /// Does it.
-pub fn run(command: &ImportCommand, context: &mut Context) -> Result<(), CommandError> {
+pub fn run(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError> {
+    let Some(command) = &args.command else { return guessed(args, context) };
     match command {
         ImportCommand::ClaudeCode(args) => transcripts(Dialect::ClaudeCode, args, context),
         ImportCommand::Codex(args) => transcripts(Dialect::Codex, args, context),
         ImportCommand::Gemini(args) => transcripts(Dialect::Gemini, args, context),
-        ImportCommand::SweAgent(args) => trajectory::run(args, context),
+        ImportCommand::SweAgent(args) => trajectory::run(Author::SweAgent, args, context),
+        ImportCommand::MiniSweAgent(args) => trajectory::run(Author::MiniSweAgent, args, context),
+        ImportCommand::OpenHands(args) => trajectory::run(Author::OpenHands, args, context),
         ImportCommand::Events(args) => events::run(args, context),
         ImportCommand::Bundle(args) => bundle::import(args, context),
     }
+}
+
+/// Imports files as what the first of them seems to be: one list is of one agent.
+fn guessed(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError> {
+    let Some(first) = args.files.first() else { return Ok(()) };
+    let form = Opened::new(first)?.form;
+    if let Some(Form::Transcript(dialect)) = form {
+        let args = ClaudeCodeArgs {
+            files: args.files.clone(),
+            strict: args.strict,
+            yes: false,
+            dry_run: args.dry_run,
+        };
+        return transcripts(dialect, &args, context);
+    }
+    if args.strict || args.dry_run {
+        return Err(CommandError::invalid(format!(
+            "'--strict' and '--dry-run' are for transcripts; '{}' is none",
+            first.display()
+        )));
+    }
+    for file in &args.files {
+        let form = Opened::new(file)?.form;
+        match form {
+            Some(Form::Trajectory(author)) => {
+                let args = TrajectoryArgs { file: file.clone(), started_at: None };
+                trajectory::run(author, &args, context)?;
+            }
+            Some(Form::Events) => events::run(&EventsArgs { file: file.clone() }, context)?,
+            found => {
+                let found = found.unwrap_or(Form::Other);
+                return Err(mistaken(file, Form::Transcript(Dialect::ClaudeCode), found));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn transcripts(
@@ -147,7 +212,7 @@ pub fn offer(context: &mut Context, store: &Store, wanted: bool) -> Result<(), C
 ///
 /// # Errors
 ///
-/// As the first file that fails; what was taken of those before it stays.
+/// As the file that fails; if some of several do, one that names them. What was taken of the others stays.
 pub fn take(
     context: &Context,
     store: &Store,
@@ -167,20 +232,23 @@ pub fn take(
     let reached = |bytes: u64| progress.reach(done.get() + bytes);
     let mut importer = Importer::new(store, &act, how, &reached).of(report.dialect);
     let mut outcome = Ok(());
+    let mut failed = Vec::new();
     for path in files {
         match importer.file(path) {
             Ok(one) => {
-                for skipped in one.skipped.iter().take(SHOWN_BAD_LINES) {
+                for skipped in one.skipped.iter().take(SHOWN) {
                     context
                         .out
                         .warn(&format!("{}, line {}: {}", one.file, skipped.line, skipped.reason));
                 }
-                if one.skipped.len() > SHOWN_BAD_LINES {
-                    let more = one.skipped.len() - SHOWN_BAD_LINES;
+                if one.skipped.len() > SHOWN {
+                    let more = one.skipped.len() - SHOWN;
                     context.out.warn(&format!("{}: {more} more lines like these", one.file));
                 }
                 report.files.push(one);
             }
+            // The others may be good.
+            Err(error) if is_of_file(&error, path) => failed.push(error),
             Err(error) => {
                 outcome = Err(error);
                 break;
@@ -193,7 +261,34 @@ pub fn take(
     if !how.dry_run {
         store.sync()?;
     }
-    outcome
+    outcome.and_then(|()| all_of(failed, files.len()))
+}
+
+/// Whether an import failed for the file itself, and not for the store.
+fn is_of_file(error: &CommandError, path: &Path) -> bool {
+    matches!(error.kind(), ErrorKind::Invalid | ErrorKind::NotFound)
+        || std::fs::File::open(path).is_err()
+}
+
+/// The errors of some of so many files as one.
+fn all_of(mut failed: Vec<CommandError>, files: usize) -> Result<(), CommandError> {
+    match failed.len() {
+        0 => Ok(()),
+        1 if files == 1 => failed.pop().map_or(Ok(()), Err),
+        count => {
+            let kind = failed.first().map_or(ErrorKind::Invalid, CommandError::kind);
+            let message = format!("{count} of {files} files were not imported");
+            let mut all = CommandError::new(kind, message);
+            for error in failed.iter().take(SHOWN) {
+                let next = error.hints().first().map(|hint| format!(": {hint}"));
+                all = all.hinted(format!("{}{}", error.message(), next.unwrap_or_default()));
+            }
+            if count > SHOWN {
+                all = all.hinted(format!("and {} more", count - SHOWN));
+            }
+            Err(all)
+        }
+    }
 }
 
 /// The transcripts that the agent keeps of this directory and of the project's.

@@ -140,8 +140,7 @@ pub enum Command {
     /// Browse the timeline and stand at any moment of it
     Tui(Later<tui::TuiArgs>),
     /// Take in what others have recorded
-    #[command(subcommand)]
-    Import(Later<import::ImportCommand>),
+    Import(Later<import::ImportArgs>),
     /// Write out what is recorded
     #[command(subcommand)]
     Export(Later<export::ExportCommand>),

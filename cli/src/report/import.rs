@@ -2,6 +2,7 @@
 
 use crate::output::{Cell, Report, Screen, Table, Tone};
 use forge_agents::claude_code::Dialect;
+use forge_agents::trajectory::Author;
 use forge_store::model::{Fact, Timestamp};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -45,6 +46,9 @@ pub struct TranscriptReport {
     pub again: bool,
     /// Whether nothing was taken, since nothing is new.
     pub unchanged: bool,
+    /// Whether the file has no whole line yet.
+    #[serde(skip)]
+    pub begun: bool,
 }
 
 impl TranscriptReport {
@@ -64,6 +68,7 @@ impl TranscriptReport {
             waiting_bytes: 0,
             again: false,
             unchanged: false,
+            begun: false,
         }
     }
 
@@ -89,6 +94,7 @@ impl TranscriptReport {
         let Some(id) = &self.agent_session else {
             let why = match self.waiting_bytes {
                 0 => "the file is empty",
+                _ if self.begun => "it has no whole line yet",
                 _ => "no line names a session yet",
             };
             screen.line(Tone::Plain, &format!("{}: nothing to take, {why}", self.file));
@@ -199,9 +205,12 @@ pub fn table(found: &[FoundTranscript], screen: &mut Screen) {
     screen.table(&table);
 }
 
-/// What `forge import swe-agent` did.
+/// What `forge import swe-agent`, `mini-swe-agent` or `openhands` did.
 #[derive(Debug, Serialize)]
 pub struct Trajectory {
+    /// Whose trajectory it is.
+    #[serde(skip)]
+    pub author: Author,
     /// The file, as it was named.
     pub file: String,
     /// The session.
@@ -214,6 +223,14 @@ pub struct Trajectory {
 
 impl Report for Trajectory {
     const SCHEMA: &'static str = "forge.import.swe-agent/1";
+
+    fn schema(&self) -> &'static str {
+        match self.author {
+            Author::SweAgent => Self::SCHEMA,
+            Author::MiniSweAgent => "forge.import.mini-swe-agent/1",
+            Author::OpenHands => "forge.import.openhands/1",
+        }
+    }
 
     fn human(&self, screen: &mut Screen) {
         screen.put(Tone::Plain, &format!("{}: ", self.file));

@@ -3,15 +3,15 @@
 mod reading;
 mod source;
 
-pub use source::{open_plain, read_at};
+pub use source::{Opened, mistaken, open_plain, read_at};
 
 use crate::error::{CommandError, ErrorKind};
 use crate::report::import::{Skipped, TranscriptReport};
 use forge_agents::claude_code::{BadLine, Carry, Dialect, Options};
-use forge_agents::{CheckpointDraft, Piece, SessionDraft};
+use forge_agents::{CheckpointDraft, Form, Piece, SessionDraft};
 use forge_store::error::Error;
 use forge_store::model::{OperationId, claim};
-use forge_store::redact::{Ending as Follows, Form};
+use forge_store::redact::{Ending as Follows, Form as Written};
 use forge_store::store::{
     APPLY_BYTES, Act, BLOCK_BYTES, Bookmark, Clean, NewCheckpoint, NewSession, Session,
     SourceChange, Store, Taken,
@@ -59,6 +59,8 @@ pub struct Importer<'a> {
 struct Intake {
     file: File,
     bytes: u64,
+    /// It is one document over several lines.
+    document: bool,
     source: String,
     session: Option<Session>,
     bookmark: Bookmark,
@@ -83,7 +85,8 @@ impl<'a> Importer<'a> {
     ///
     /// # Errors
     ///
-    /// The file cannot be read; with `strict`, its first bad line: then nothing of it was taken.
+    /// The file cannot be read; it seems to be no transcript of this agent; with `strict`, its first bad line: then
+    /// nothing of it was taken.
     pub fn file(&mut self, path: &Path) -> Result<TranscriptReport, CommandError> {
         for _ in 1..MAX_ATTEMPTS {
             match self.once(path) {
@@ -96,16 +99,18 @@ impl<'a> Importer<'a> {
     }
 
     fn once(&mut self, path: &Path) -> Result<TranscriptReport, CommandError> {
-        let (file, bytes) = open_plain(path)?;
+        let opened = if self.how.live { Opened::live(path)? } else { Opened::new(path)? };
+        opened.check(path, Form::Transcript(self.dialect))?;
         let mut report = TranscriptReport::of(path);
         let id = match self.dialect {
-            Dialect::ClaudeCode => last_session(&file, bytes),
-            _ => first_session(&file, bytes, self.options(path)),
+            Dialect::ClaudeCode => last_session(&opened.file, opened.bytes),
+            _ => first_session(&opened.file, opened.bytes, self.options(opened.document)),
         };
         let Some(id) = id.map_err(|error| Failure::from(error).within_file(path))? else {
-            report.waiting_bytes = bytes;
-            return self.unnamed(file, report, path);
+            report.waiting_bytes = opened.bytes;
+            return self.unnamed(opened, report, path);
         };
+        let Opened { file, bytes, document, .. } = opened;
         report.agent_session = Some(id.clone());
         let source = source_name(agent_name(self.dialect), path, &id);
         let session = self.store.agent_session(&id)?;
@@ -118,6 +123,7 @@ impl<'a> Importer<'a> {
         let mut intake = Intake {
             file,
             bytes,
+            document,
             source,
             session,
             bookmark: Bookmark::default(),
@@ -142,8 +148,7 @@ impl<'a> Importer<'a> {
         self.pass(&mut intake, path, self.how.dry_run)
     }
 
-    fn options(&self, path: &Path) -> Options {
-        let document = path.extension().is_some_and(|extension| extension == "json");
+    fn options(&self, document: bool) -> Options {
         Options {
             strict: self.how.strict,
             dialect: self.dialect,
@@ -153,16 +158,24 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// Says what is wrong with a file that names no session: nothing of it is taken.
+    /// Says what is wrong with a file that names no session: nothing of it is taken. A file that an agent has only
+    /// begun is no error.
     fn unnamed(
         &mut self,
-        file: File,
-        report: TranscriptReport,
+        opened: Opened,
+        mut report: TranscriptReport,
         path: &Path,
     ) -> Result<TranscriptReport, CommandError> {
+        let wanted = Form::Transcript(self.dialect);
+        let begun = opened.is_begun().map_err(|error| Failure::from(error).within_file(path))?;
+        if let Some(found) = opened.form.filter(|form| *form != wanted && !begun) {
+            return Err(mistaken(path, wanted, found));
+        }
+        report.begun = begun;
         let mut intake = Intake {
-            file,
-            bytes: report.waiting_bytes,
+            file: opened.file,
+            bytes: opened.bytes,
+            document: opened.document,
             source: String::new(),
             session: None,
             bookmark: Bookmark::default(),
@@ -221,7 +234,7 @@ impl<'a> Importer<'a> {
             let ends = offset >= intake.bytes || part.is_empty();
             buffer.extend_from_slice(&part);
             let follows = if ends { Follows::End } else { Follows::More };
-            let clean = self.store.clean(&buffer, Form::Json, follows);
+            let clean = self.store.clean(&buffer, Written::Json, follows);
             let same = session.source_bytes(&intake.source, kept, clean.bytes().len() as u64);
             if !same.is_ok_and(|same| same == clean.bytes()) {
                 return Ok(Beside::Changed);
@@ -243,7 +256,7 @@ impl<'a> Importer<'a> {
         path: &Path,
         only_look: bool,
     ) -> Result<TranscriptReport, CommandError> {
-        let options = self.options(path);
+        let options = self.options(intake.document);
         let carry: Carry = match intake.bookmark.carry.as_slice() {
             [] => Carry::default(),
             bytes => serde_json::from_slice(bytes).map_err(|error| {
@@ -427,6 +440,8 @@ pub const fn agent_name(dialect: Dialect) -> &'static str {
 /// What the source is called in its session's bookmarks and facts.
 fn source_name(agent: &str, path: &Path, id: &str) -> String {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    // The same transcript, compressed, is the same source.
+    let name = name.strip_suffix(".zst").unwrap_or(&name);
     if name.starts_with("agent-") && name.ends_with(".jsonl") {
         format!("{agent}:{name}")
     } else {
@@ -445,7 +460,8 @@ fn name_of(title: &str) -> String {
         .to_owned()
 }
 
-fn checkpoint(draft: CheckpointDraft) -> NewCheckpoint {
+/// A checkpoint that a reader drafted, as the store takes it.
+pub fn checkpoint(draft: CheckpointDraft) -> NewCheckpoint {
     NewCheckpoint {
         message: draft.message,
         tags: draft.tags,

@@ -2,10 +2,11 @@
 
 use crate::error::CommandError;
 use forge_agents::claude_code::{Ending, Options, Reader};
+use forge_agents::{Form, is_document};
 use forge_store::model::Timestamp;
 use serde::Deserialize;
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -13,6 +14,151 @@ use std::path::Path;
 const FIRST_BYTES: u64 = 64 << 10;
 /// A line longer than this names no session that could be found cheaply.
 const LONG_BYTES: usize = 64 << 20;
+
+/// How much of a file tells its form, if its first part does not.
+const HEAD_BYTES: u64 = 1 << 20;
+/// The first line of a document over several lines is shorter.
+const LINE_BYTES: u64 = 4 << 10;
+/// The most that a compressed file may hold.
+const MAX_UNPACKED_BYTES: u64 = 16 << 30;
+/// How far back a file compressed for size may refer to itself, as a power of two: 128 MiB.
+const MAX_WINDOW_LOG: u32 = 27;
+
+/// A file to be imported: itself or, if it is compressed, what it holds.
+pub struct Opened {
+    /// Its bytes; of a compressed file a file of its own that nobody else sees.
+    pub file: File,
+    /// How many they are.
+    pub bytes: u64,
+    /// What it seems to be; `None` if there is nothing in it.
+    pub form: Option<Form>,
+    /// It is one document over several lines.
+    pub document: bool,
+}
+
+impl Opened {
+    /// Opens a plain file and looks at what it seems to be.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_plain`]; invalid if the file is compressed and damaged.
+    pub fn new(path: &Path) -> Result<Self, CommandError> {
+        let (file, bytes) = open_plain(path)?;
+        let opened = Self::look(file, bytes).map_err(|error| unread(path, error))?;
+        if opened.form != Some(Form::Zstd) {
+            return Ok(opened);
+        }
+        let (file, bytes) = unpacked(&opened.file, path)?;
+        Self::look(file, bytes).map_err(|error| unread(path, error))
+    }
+
+    /// The same for a file that its agent writes right now, and names itself: its form is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_plain`].
+    pub fn live(path: &Path) -> Result<Self, CommandError> {
+        let (file, bytes) = open_plain(path)?;
+        let line = read_at(&file, 0, LINE_BYTES).map_err(|error| unread(path, error))?;
+        Ok(Self { file, bytes, form: None, document: is_document(&line) })
+    }
+
+    fn look(file: File, bytes: u64) -> io::Result<Self> {
+        let mut head = read_at(&file, 0, FIRST_BYTES)?;
+        let mut form = Form::of(&head);
+        if matches!(form, None | Some(Form::Json | Form::Other)) && bytes > FIRST_BYTES {
+            head = read_at(&file, 0, HEAD_BYTES)?;
+            form = Form::of(&head);
+        }
+        Ok(Self { file, bytes, form, document: is_document(&head) })
+    }
+
+    /// Refuses a file that seems to be something else than `wanted`.
+    ///
+    /// # Errors
+    ///
+    /// Invalid; says what it seems to be.
+    pub fn check(&self, path: &Path, wanted: Form) -> Result<(), CommandError> {
+        match self.form {
+            Some(form) if !form.may_be(wanted) && form != Form::Other => {
+                Err(mistaken(path, wanted, form))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it has no whole line yet: an agent has only begun to write it.
+    pub fn is_begun(&self) -> io::Result<bool> {
+        let head = read_at(&self.file, 0, HEAD_BYTES)?;
+        let all = self.bytes <= head.len() as u64;
+        let text = head.trim_ascii();
+        Ok(all && !text.contains(&b'\n') && matches!(text.first(), None | Some(b'{' | b'[' | 0xef)))
+    }
+}
+
+/// The error of a file that is not what it was taken for.
+pub fn mistaken(path: &Path, wanted: Form, found: Form) -> CommandError {
+    let shown = path.display();
+    let error = match found {
+        Form::Other | Form::Json => CommandError::invalid(format!(
+            "'{shown}' is not {}: it seems to be {}",
+            wanted.title(),
+            found.title()
+        )),
+        _ => CommandError::invalid(format!("'{shown}' seems to be {}", found.title())),
+    };
+    match (found, found.verb()) {
+        (Form::Packed(_, unpack), _) => {
+            error.hinted(format!("'{unpack} {shown}' unpacks it; import what is in it"))
+        }
+        (_, Some(verb)) => error.hinted(format!("'forge import {verb} {shown}' takes it")),
+        (Form::Messages, None) => error.hinted(format!(
+            "'forge thread check {shown}' says whether it is whole"
+        )),
+        _ => error.hinted(
+            "'forge import --help' lists what can be taken; 'forge import events' reads any program's record",
+        ),
+    }
+}
+
+fn unread(path: &Path, error: io::Error) -> CommandError {
+    CommandError::io(&format!("cannot read '{}'", path.display()), error)
+}
+
+/// What a file compressed with zstd holds, in a file that is gone when it is closed. Memory follows the window of the
+/// compression, not the size.
+fn unpacked(packed: &File, path: &Path) -> Result<(File, u64), CommandError> {
+    let shown = path.display();
+    let damaged = |error| {
+        CommandError::invalid(format!(
+            "'{shown}' is compressed with zstd, and damaged or not whole"
+        ))
+        .caused_by(error)
+        .hinted(format!("'zstd -t {shown}' checks it"))
+    };
+    let no_room = |error| CommandError::io(&format!("cannot unpack '{shown}'"), error);
+    let mut packed = packed.try_clone().map_err(|error| unread(path, error))?;
+    packed.seek(SeekFrom::Start(0)).map_err(|error| unread(path, error))?;
+    let mut decoder = zstd::Decoder::new(BufReader::new(packed)).map_err(damaged)?;
+    decoder.window_log_max(MAX_WINDOW_LOG).map_err(damaged)?;
+    let mut file = tempfile::tempfile().map_err(no_room)?;
+    let mut part = vec![0; FIRST_BYTES as usize];
+    let mut bytes = 0;
+    loop {
+        let length = decoder.read(&mut part).map_err(damaged)?;
+        if length == 0 {
+            return Ok((file, bytes));
+        }
+        bytes += length as u64;
+        if bytes > MAX_UNPACKED_BYTES {
+            return Err(CommandError::invalid(format!(
+                "'{shown}' holds more than {MAX_UNPACKED_BYTES} bytes"
+            ))
+            .hinted("unpack it and import the file"));
+        }
+        io::Write::write_all(&mut file, part.get(..length).unwrap_or_default()).map_err(no_room)?;
+    }
+}
 
 /// Opens a plain file.
 ///

@@ -1,25 +1,30 @@
-//! `forge import swe-agent`.
+//! `forge import swe-agent`, `mini-swe-agent` and `openhands`.
 
-use super::SweAgentArgs;
+use super::TrajectoryArgs;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::import::Trajectory;
-use crate::transcript::open_plain;
+use crate::transcript::{Opened, mistaken};
 use crate::workplace::{self, Access};
-use forge_agents::swe_agent;
+use forge_agents::trajectory::{self, Author};
+use forge_agents::{Form, Piece};
 use forge_store::model::Timestamp;
 use forge_store::model::when::MomentBase;
-use forge_store::redact::{Ending, Form};
-use forge_store::store::{NewSession, Session, Store, Taken};
+use forge_store::redact::{Ending, Form as Written};
+use forge_store::store::{Bookmark, Clean, NewSession, Session, SourceChange, Store, Taken};
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
 
-const AGENT: &str = "swe-agent";
 /// A trajectory is read whole.
 const MAX_BYTES: u64 = 256 << 20;
 
 /// Does it.
-pub(super) fn run(args: &SweAgentArgs, context: &mut Context) -> Result<(), CommandError> {
+pub(super) fn run(
+    author: Author,
+    args: &TrajectoryArgs,
+    context: &mut Context,
+) -> Result<(), CommandError> {
     let started_at = match &args.started_at {
         None => Timestamp::default(),
         Some(moment) => match context.moment(moment)?.base {
@@ -29,61 +34,112 @@ pub(super) fn run(args: &SweAgentArgs, context: &mut Context) -> Result<(), Comm
     };
     let store = workplace::open(context, Access::Write)?;
     let shown = args.file.display().to_string();
-    let (file, bytes) = open_plain(&args.file)?;
-    if bytes > MAX_BYTES {
-        return Err(CommandError::invalid(format!(
-            "'{shown}' has {bytes} bytes: a trajectory of more than {MAX_BYTES} is not read"
-        )));
-    }
-    let mut content = Vec::new();
-    file.take(MAX_BYTES)
-        .read_to_end(&mut content)
-        .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
-    let clean = store.clean(&content, Form::Json, Ending::End);
-    let piece = swe_agent::read(clean.bytes(), started_at, context.now).map_err(|error| {
-        CommandError::invalid(format!("cannot import '{shown}'")).caused_by(error)
+    let content = content(author, &args.file)?;
+    let clean = store.clean(&content, Written::Json, Ending::End);
+    let piece = trajectory::read(author, clean.bytes(), started_at, context.now);
+    let piece = piece.map_err(|error| {
+        let wanted = Form::Trajectory(author);
+        match Form::of(&content) {
+            Some(found) if found != wanted => mistaken(&args.file, wanted, found),
+            _ => CommandError::invalid(format!("cannot import '{shown}'")),
+        }
+        .caused_by(error)
     })?;
     let draft = piece.session.clone().unwrap_or_default();
-    let source = format!("{AGENT}:{}", draft.agent_session);
+    let source = format!("{}:{}", author.name(), draft.agent_session);
     let session = match store.agent_session(&draft.agent_session)? {
         Some(session) => session,
-        None => begin(context, &store, &args.file, &draft.agent_session, started_at)?,
+        None => begin(author, context, &store, &args.file, &piece)?,
     };
+    let known = session.bookmark(&source)?;
     let mut report = Trajectory {
+        author,
         file: shown,
         session: session.summary()?.info.name,
         facts: BTreeMap::new(),
-        unchanged: session.bookmark(&source)?.is_some(),
+        unchanged: known.as_ref().is_some_and(|known| is_same(&store, known, &clean)),
     };
     if !report.unchanged {
-        for fact in &piece.facts {
-            *report.facts.entry(fact.kind.plural()).or_default() += 1;
-        }
-        let lines = content.iter().filter(|byte| **byte == b'\n').count() as u64;
-        let taken =
-            Taken { bytes: clean, lines, keep: true, facts: piece.facts, ..Taken::default() };
-        let act = workplace::act(context, "import swe-agent");
-        session.take(&act, store.new_operation()?, &source, taken)?;
-        store.sync()?;
+        let again = known.is_some();
+        take(author, context, &store, &session, (&source, again), (piece, clean), &mut report)?;
     }
     context.out.emit(&report)?;
     workplace::finish(&store);
     Ok(())
 }
 
-fn begin(
+/// The whole file.
+fn content(author: Author, path: &Path) -> Result<Vec<u8>, CommandError> {
+    let opened = Opened::new(path)?;
+    opened.check(path, Form::Trajectory(author))?;
+    if opened.bytes > MAX_BYTES {
+        return Err(CommandError::invalid(format!(
+            "'{}' has {} bytes: a trajectory of more than {MAX_BYTES} is not read",
+            path.display(),
+            opened.bytes
+        )));
+    }
+    let mut content = Vec::new();
+    let mut file = opened.file;
+    file.seek(SeekFrom::Start(0))
+        .and_then(|_| file.take(MAX_BYTES).read_to_end(&mut content))
+        .map_err(|error| CommandError::io(&format!("cannot read '{}'", path.display()), error))?;
+    Ok(content)
+}
+
+/// Whether a file is what was taken before, and no longer save of the same run.
+fn is_same(store: &Store, known: &Bookmark, clean: &Clean<'_>) -> bool {
+    let source = clean.source();
+    known.bytes == source.len() as u64
+        && known.compare(store.hash_key(), 0, source) == SourceChange::Kept
+}
+
+fn take(
+    author: Author,
     context: &Context,
     store: &Store,
-    file: &std::path::Path,
-    id: &str,
-    started_at: Timestamp,
+    session: &Session,
+    (source, again): (&str, bool),
+    (piece, clean): (Piece, Clean<'_>),
+    report: &mut Trajectory,
+) -> Result<(), CommandError> {
+    let facts = if again { session.unknown_facts(piece.facts)? } else { piece.facts };
+    for fact in &facts {
+        *report.facts.entry(fact.kind.plural()).or_default() += 1;
+    }
+    let lines = clean.source().iter().filter(|byte| **byte == b'\n').count() as u64;
+    let drafts = piece.checkpoints.into_iter().map(crate::transcript::checkpoint).collect();
+    let checkpoints = crate::compaction::adopt(session, &facts, drafts)?;
+    let taken =
+        Taken { bytes: clean, lines, keep: true, again, facts, checkpoints, ..Taken::default() };
+    let act = workplace::act(context, verb(author));
+    session.take(&act, store.new_operation()?, source, taken)?;
+    store.sync()?;
+    Ok(())
+}
+
+const fn verb(author: Author) -> &'static str {
+    match author {
+        Author::SweAgent => "import swe-agent",
+        Author::MiniSweAgent => "import mini-swe-agent",
+        Author::OpenHands => "import openhands",
+    }
+}
+
+fn begin(
+    author: Author,
+    context: &Context,
+    store: &Store,
+    file: &Path,
+    piece: &Piece,
 ) -> Result<Session, CommandError> {
     let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let draft = piece.session.clone().unwrap_or_default();
     let new = NewSession {
-        agent: Some(AGENT.to_owned()),
-        agent_session: Some(id.to_owned()),
-        started_at: Some(started_at),
+        agent: Some(author.name().to_owned()),
+        agent_session: Some(draft.agent_session),
+        started_at: draft.started_at,
         ..NewSession::imported(stem)
     };
-    Ok(store.create_named(&workplace::act(context, "import swe-agent"), new)?)
+    Ok(store.create_named(&workplace::act(context, verb(author)), new)?)
 }
