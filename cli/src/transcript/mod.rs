@@ -168,9 +168,7 @@ impl<'a> Importer<'a> {
     ) -> Result<TranscriptReport, CommandError> {
         let wanted = Form::Transcript(self.dialect);
         let begun = opened.is_begun().map_err(|error| Failure::from(error).within_file(path))?;
-        if let Some(found) = opened.form.filter(|form| *form != wanted && !begun) {
-            return Err(mistaken(path, wanted, found));
-        }
+        let unlike = opened.form.filter(|form| *form != wanted && !begun);
         report.begun = begun;
         let mut intake = Intake {
             file: opened.file,
@@ -183,7 +181,14 @@ impl<'a> Importer<'a> {
             report: report.clone(),
         };
         let skipped = self.pass(&mut intake, path, true)?.skipped;
-        Ok(TranscriptReport { skipped, ..report })
+        let Some(found) = unlike else { return Ok(TranscriptReport { skipped, ..report }) };
+        let error = mistaken(path, wanted, found);
+        Err(match skipped.first() {
+            Some(Skipped { line, reason, .. }) => {
+                error.caused_by(CommandError::invalid(format!("line {line} {reason}")))
+            }
+            None => error,
+        })
     }
 
     /// Holds the file against what was taken of it.

@@ -271,15 +271,15 @@ fn a_transcript_of_bad_lines_alone_names_them_and_strict_refuses_it() {
     let nested = ["[".repeat(100_000), "]".repeat(100_000)].concat();
     environment.write("project/nested.jsonl", &format!("{nested}\n{{\n"));
     let output = environment.forge(["import", "claude-code", "nested.jsonl"]);
-    assert_eq!(output.code, 0, "{output}");
-    assert!(output.stderr.contains("nested.jsonl, line 1: is not a JSON object"), "{output}");
-    assert!(output.stdout.contains("skipped 2 lines that cannot be read"), "{output}");
+    assert_eq!(output.code, 2, "{output}");
+    assert!(output.stderr.contains("'nested.jsonl' is not a transcript of Claude Code"), "{output}");
+    assert!(output.stderr.contains("line 1 is not a JSON object"), "{output}");
     let output = environment.forge(["import", "claude-code", "nested.jsonl", "--strict"]);
     assert_eq!(output.code, 2, "{output}");
     assert!(output.stderr.contains("'nested.jsonl', line 1: is not a JSON object"), "{output}");
     let output = environment.forge(["import", "swe-agent", "nested.jsonl"]);
     assert_eq!(output.code, 2, "{output}");
-    assert!(output.stderr.contains("this is no SWE-agent trajectory"), "{output}");
+    assert!(output.stderr.contains("this is no trajectory of SWE-agent"), "{output}");
     let sessions = environment.forge(["session", "list", "--json"]).json();
     assert_eq!(sessions["sessions"].as_array().map(Vec::len), Some(1));
 }

@@ -14,6 +14,7 @@ mod environment;
 mod error;
 mod fact;
 mod fault;
+mod form;
 mod frozen;
 mod full;
 mod hook;

@@ -104,13 +104,13 @@ fn a_recording_in_either_form_is_the_same_session() {
 }
 
 #[test]
-fn a_file_that_is_none_is_told_and_takes_nothing() {
+fn a_file_that_is_none_is_refused() {
     let environment = Environment::new();
     environment.forge(["init"]).success();
     environment.write("project/x.jsonl", "junk\n{\"type\":\"response_item\"}\n");
     let told = environment.forge(["import", "codex", "x.jsonl"]);
-    assert_eq!(told.code, 0, "{told}");
-    assert!(told.stdout.contains("nothing to take, no line names a session yet"), "{told}");
+    assert_eq!(told.code, 2, "{told}");
+    assert!(told.stderr.contains("'x.jsonl' is not a rollout of Codex"), "{told}");
     let none = environment.forge(["import", "gemini"]).success();
     assert!(none.contains("There are no transcripts of Gemini CLI for this directory."), "{none}");
 }
