@@ -32,7 +32,7 @@ pub fn codex_rollouts(home: &Path, project: &Path) -> io::Result<Vec<Found>> {
     Ok(sorted(found))
 }
 
-/// The recordings of Gemini CLI's sessions in `project`, oldest first. `home` is its own directory, usually
+/// The recordings of Gemini CLI's sessions in `project` or below it, oldest first. `home` is its own directory, usually
 /// `~/.gemini`. A folder of recordings says in `.project_root` whose it is.
 ///
 /// # Errors
@@ -41,7 +41,7 @@ pub fn gemini_recordings(home: &Path, project: &Path) -> io::Result<Vec<Found>> 
     let mut found = Vec::new();
     for folder in entries(&home.join("tmp"))? {
         let root = fs::read_to_string(folder.join(".project_root")).unwrap_or_default();
-        if root.is_empty() || Path::new(root.trim()) != project {
+        if root.is_empty() || !Path::new(root.trim()).starts_with(project) {
             continue;
         }
         for path in entries(&folder.join("chats"))? {

@@ -119,7 +119,7 @@ fn answers(questions: Option<&RawValue>, told: &str) -> Map {
         .into_iter()
         .map(|(number, answer)| {
             let question = number.parse().ok().and_then(|at| questions.get(&at)?.question.text());
-            (question.map_or(number.clone(), str::to_owned), answer.into())
+            (question.map_or(number, str::to_owned), answer.into())
         })
         .collect()
 }

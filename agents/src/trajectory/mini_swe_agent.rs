@@ -279,7 +279,7 @@ impl<'a> Reading<'a> {
         extra: &Extra<'_>,
     ) -> Option<Range<usize>> {
         let (text, _) = said?;
-        let behind = |begin: &str| text.starts_with(begin).then(|| begin.len()..text.len());
+        let behind = |begin: &str| text.starts_with(begin).then_some(begin.len()..text.len());
         match extra.interrupt_type.text() {
             Some("UserInterruption") => return behind("Interrupted by user: "),
             Some("UserNewTask") => return behind("The user added a new task: "),

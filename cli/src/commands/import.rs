@@ -122,7 +122,13 @@ pub fn run(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError>
 /// Imports files as what the first of them seems to be: one list is of one agent.
 fn guessed(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError> {
     let Some(first) = args.files.first() else { return Ok(()) };
-    let form = Opened::new(first)?.form;
+    let form = match Opened::new(first) {
+        Ok(opened) => opened.form,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(error.hinted("it is no agent's name either: 'forge import --help' lists them"));
+        }
+        Err(error) => return Err(error),
+    };
     if let Some(Form::Transcript(dialect)) = form {
         let args = ClaudeCodeArgs {
             files: args.files.clone(),

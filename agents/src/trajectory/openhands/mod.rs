@@ -285,7 +285,7 @@ impl Reading {
             }
             Asked::Poll { stops } => self.polled(stops, &answer),
             Asked::Edit { .. } | Asked::Tool { .. } | Asked::Agent { .. } => {
-                self.used(name, open, &answer)
+                self.used(name, open, &answer);
             }
             Asked::Tasks => {
                 let moment = self.moment.clone();

@@ -179,10 +179,10 @@ fn action(reading: &mut Reading, spot: &Spot<'_>, line: &Line<'_>, event: &Event
     ]);
     match kind {
         "FinishAction" => {
-            value.append(&mut fields([("text", shown(action.message.text(), at("message")))]))
+            value.append(&mut fields([("text", shown(action.message.text(), at("message")))]));
         }
         "ThinkAction" => {
-            value.append(&mut fields([("thinking", shown(action.thought.text(), at("thought")))]))
+            value.append(&mut fields([("thinking", shown(action.thought.text(), at("thought")))]));
         }
         _ => {
             let named = Value::from([("id", name.as_str().into()), ("name", tool.into())]);

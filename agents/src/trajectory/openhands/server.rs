@@ -158,7 +158,7 @@ fn action(
                     let value = fields([("role", "system".into()), ("text", words)]);
                     reading.message(id, value);
                 }
-                _ => said(reading, words.clone(), Value::Null),
+                _ => said(reading, words, Value::Null),
             }
             if let ("message", true, Some(text)) = (action, by_user, text) {
                 let moment = reading.moment.clone();

@@ -131,7 +131,7 @@ fn every_tool_that_edits_makes_code_and_says_whether_it_was_made() {
     // Text that is put into a file is no check.
     let checks: Vec<_> = of(Kind::Verification).map(|fact| told(fact, "name")).collect();
     assert_eq!(checks, [Some("pytest".into())]);
-    let last = of(Kind::Command).last().unwrap();
+    let last = of(Kind::Command).next_back().unwrap();
     assert_eq!((told(last, "outcome"), told(last, "exit_code")), (Some("timed_out".into()), None));
 }
 
