@@ -21,38 +21,38 @@ pub enum Form {
     Messages,
     /// A file compressed with zstd.
     Zstd,
-    /// A file that another program packed, with its name and how to unpack it.
-    Packed(&'static str, &'static str),
+    /// A file that has to be made readable first, with what it is and the command that does it, if one does.
+    Packed(&'static str, Option<&'static str>),
     /// JSON of another kind.
     Json,
     /// No JSON at all.
     Other,
 }
 
-/// What files begin with that other programs packed.
-const PACKED: &[(&[u8], &str, &str)] = &[
-    (b"\x1f\x8b", "a file compressed with gzip", "gunzip"),
-    (b"\xfd7zXZ\0", "a file compressed with xz", "unxz"),
-    (b"BZh", "a file compressed with bzip2", "bunzip2"),
-    (b"PK\x03\x04", "a zip archive", "unzip"),
+/// What files begin with that are read by another program first.
+const PACKED: &[(&[u8], &str, Option<&str>)] = &[
+    (b"\x1f\x8b", "a file compressed with gzip", Some("gunzip")),
+    (b"\xfd7zXZ\0", "a file compressed with xz", Some("unxz")),
+    (b"BZh", "a file compressed with bzip2", Some("bunzip2")),
+    (b"PK\x03\x04", "a zip archive", Some("unzip")),
+    (b"\xff\xfe", "a text in UTF-16", Some("iconv -f utf-16 -t utf-8")),
+    (b"\xfe\xff", "a text in UTF-16", Some("iconv -f utf-16 -t utf-8")),
+    (b"SQLite format 3\0", "a database of SQLite", None),
 ];
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
-const SQLITE: &[u8] = b"SQLite format 3\0";
 
 impl Form {
     /// What the bytes at the beginning of a file say that it is. `None` if there is nothing in it but blanks.
     ///
-    /// A megabyte tells all of these forms. Costs no more than a look at each byte.
+    /// If they may be of several forms, one of these is `wanted` where that is given. A megabyte tells all of these
+    /// forms. Costs no more than a look at each byte.
     #[must_use]
-    pub fn of(head: &[u8]) -> Option<Self> {
+    pub fn of(head: &[u8], wanted: Option<Self>) -> Option<Self> {
         if head.starts_with(ZSTD) {
             return Some(Self::Zstd);
         }
         if let Some((_, what, unpack)) = PACKED.iter().find(|(magic, ..)| head.starts_with(magic)) {
-            return Some(Self::Packed(what, unpack));
-        }
-        if head.starts_with(SQLITE) {
-            return Some(Self::Other);
+            return Some(Self::Packed(what, *unpack));
         }
         if head.iter().all(|byte| byte.is_ascii_whitespace() || *byte == 0)
             || head.trim_ascii() == b"\xef\xbb\xbf"
@@ -69,7 +69,8 @@ impl Form {
                 [Author::MiniSweAgent, Author::OpenHands, Author::SweAgent].map(Self::Trajectory),
             )
             .chain([Self::Transcript(Dialect::ClaudeCode), Self::Events, Self::Messages]);
-        Some(forms.into_iter().find(|form| form.fits(&shape)).unwrap_or(Self::Json))
+        let mut forms = wanted.into_iter().chain(forms);
+        Some(forms.find(|form| form.fits(&shape)).unwrap_or(Self::Json))
     }
 
     /// Whether a file whose objects have these fields may be of this form.
@@ -80,20 +81,21 @@ impl Form {
         match self {
             Self::Transcript(Dialect::Codex) => {
                 !shape.list
-                    && (all(&["timestamp", "type", "payload"])
+                    && (shape.together(&["timestamp", "type", "payload"], "sessionId")
                         || has("record_type")
-                        || (all(&["id", "timestamp", "instructions"]) && !has("source")))
+                        || shape.together(&["id", "timestamp", "instructions"], "source"))
             }
             Self::Transcript(Dialect::Gemini) => {
                 !shape.list
-                    && (has("projectHash")
+                    && (shape.together(&["sessionId", "projectHash"], "type")
                         || has("$set")
                         || has("$rewindTo")
-                        || (all(&["id", "timestamp", "content"]) && says("type", "gemini")))
+                        || (shape.together(&["id", "timestamp", "type", "content"], "sessionId")
+                            && says("type", "gemini")))
             }
             Self::Transcript(Dialect::ClaudeCode) => {
                 !shape.list
-                    && (all(&["type", "sessionId"])
+                    && (shape.together(&["type", "sessionId"], "projectHash")
                         || has("isSidechain")
                         || has("parentUuid")
                         || has("leafUuid")
@@ -126,7 +128,7 @@ impl Form {
             }
             Self::Events => {
                 let words = ["put", "remove", "revision", "checkpoint", "branch", "session"];
-                !shape.list && has("at") && words.iter().any(|word| has(word))
+                !shape.list && words.iter().any(|word| shape.together(&["at", word], "type"))
             }
             Self::Messages => {
                 has("messages[].role")

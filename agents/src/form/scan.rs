@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Deeper fields say nothing of a form.
 const MAX_LEVELS: usize = 4;
 const MAX_PATHS: usize = 1024;
+const MAX_RECORDS: usize = 256;
 /// A longer text is no word of a format.
 const MAX_WORD: usize = 40;
 const MAX_WORDS: usize = 64;
@@ -14,6 +15,8 @@ const MAX_WORDS: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Shape {
     paths: BTreeSet<String>,
+    /// The names of each record's own fields.
+    records: Vec<BTreeSet<String>>,
     words: BTreeMap<String, BTreeSet<String>>,
     pub(super) objects: usize,
     pub(super) lists: usize,
@@ -49,6 +52,12 @@ impl Shape {
 
     pub(super) fn has(&self, path: &str) -> bool {
         self.paths.contains(path)
+    }
+
+    /// Whether a record has all of these fields, and not the other one.
+    pub(super) fn together(&self, names: &[&str], not: &str) -> bool {
+        let mut records = self.records.iter();
+        records.any(|own| names.iter().all(|name| own.contains(*name)) && !own.contains(not))
     }
 
     pub(super) fn says(&self, path: &str, says: impl Fn(&str) -> bool) -> bool {
@@ -92,8 +101,12 @@ impl Scan<'_> {
     fn begin(&mut self, object: bool) {
         let top = self.open.is_empty();
         if object {
-            let record = top || (self.shape.list && self.open.len() == 1);
-            self.shape.objects += usize::from(record);
+            if top || (self.shape.list && self.open.len() == 1) {
+                self.shape.objects += 1;
+                if self.shape.records.len() < MAX_RECORDS {
+                    self.shape.records.push(BTreeSet::new());
+                }
+            }
         } else if top {
             self.shape.lists += 1;
             self.shape.list = true;
@@ -148,7 +161,12 @@ impl Scan<'_> {
             if let Some(frame) = self.open.last_mut() {
                 frame.named = Some(self.path.len());
             }
-            if !self.path.is_empty() {
+            if self.path.is_empty() {
+                if let Some(record) = self.shape.records.get_mut(self.shape.objects.wrapping_sub(1))
+                {
+                    record.insert(text.clone());
+                }
+            } else {
                 self.path.push('.');
             }
             self.path.push_str(&text);

@@ -64,19 +64,19 @@ fn a_form_is_told_by_the_fields() {
         (r#"{"name":"forge","version":"1"}"#, Form::Json),
         ("[1, 2]", Form::Json),
         ("hello", Form::Other),
-        ("SQLite format 3\0", Form::Other),
+        ("SQLite format 3\0", Form::Packed("a database of SQLite", None)),
         ("\x28\u{b5}", Form::Other),
     ] {
-        assert_eq!(Form::of(head.as_bytes()), Some(form), "{head}");
+        assert_eq!(Form::of(head.as_bytes(), None), Some(form), "{head}");
         let marked = format!("\u{feff}{head}\n");
-        if form != Form::Other {
-            assert_eq!(Form::of(marked.as_bytes()), Some(form), "{head}");
+        if !matches!(form, Form::Other | Form::Packed(..)) {
+            assert_eq!(Form::of(marked.as_bytes(), None), Some(form), "{head}");
         }
     }
-    assert_eq!(Form::of(b"\x28\xb5\x2f\xfd\x04"), Some(Form::Zstd));
-    assert!(matches!(Form::of(b"\x1f\x8b\x08"), Some(Form::Packed(_, "gunzip"))));
+    assert_eq!(Form::of(b"\x28\xb5\x2f\xfd\x04", None), Some(Form::Zstd));
+    assert!(matches!(Form::of(b"\x1f\x8b\x08", None), Some(Form::Packed(_, Some("gunzip")))));
     for nothing in [&b""[..], b" \n", b"\xef\xbb\xbf\n", b"\0\0\n"] {
-        assert_eq!(Form::of(nothing), None);
+        assert_eq!(Form::of(nothing, None), None);
     }
 }
 
@@ -86,13 +86,17 @@ fn a_torn_line_or_a_field_inside_hides_no_form() {
     for before in
         ["{\"timestamp\":\"20", "{\"a\":", "{\"a\":1,", "garbage\n", "\0\0\0", "{\"x\":\"y\" "]
     {
-        assert_eq!(Form::of(format!("{before}\n{whole}").as_bytes()), Some(CODEX), "{before}");
+        assert_eq!(
+            Form::of(format!("{before}\n{whole}").as_bytes(), None),
+            Some(CODEX),
+            "{before}"
+        );
     }
     // The beginning tells it, wherever that is cut.
     for cut in 50..whole.len() {
-        assert_eq!(Form::of(&whole.as_bytes()[..cut]), Some(CODEX), "{cut}");
+        assert_eq!(Form::of(&whole.as_bytes()[..cut], None), Some(CODEX), "{cut}");
     }
-    assert!(Form::of("[".repeat(100_000).as_bytes()).is_some());
+    assert!(Form::of("[".repeat(100_000).as_bytes(), None).is_some());
 }
 
 #[test]
@@ -107,5 +111,28 @@ fn a_document_goes_over_its_first_line() {
         ("{", false),
     ] {
         assert_eq!(is_document(head.as_bytes()), expected, "{head}");
+    }
+}
+
+#[test]
+fn fields_of_several_lines_make_no_form_together() {
+    // A line kind of tomorrow with a field that is another agent's today.
+    let lines = concat!(
+        r#"{"type":"user","uuid":"u","sessionId":"s","timestamp":"t","message":{}}"#,
+        "\n",
+        r#"{"type":"blob","sessionId":"s","timestamp":"t","payload":{}}"#,
+    );
+    assert_eq!(Form::of(lines.as_bytes(), None), Some(CLAUDE));
+    let lines = concat!(
+        r#"{"sessionId":"g","projectHash":"h"}"#,
+        "\n",
+        r#"{"id":"m","timestamp":"t","type":"user","content":"x"}"#,
+    );
+    assert_eq!(Form::of(lines.as_bytes(), Some(CLAUDE)), Some(GEMINI));
+    // What may be either is what is wanted.
+    let events =
+        r#"{"type":"x","sessionId":"s","source":"user","timestamp":"t","action":"run","args":{}}"#;
+    for wanted in [CLAUDE, Form::Trajectory(Author::OpenHands)] {
+        assert_eq!(Form::of(events.as_bytes(), Some(wanted)), Some(wanted));
     }
 }

@@ -24,7 +24,11 @@ const SHOWN: usize = 20;
 
 /// Take in what others have recorded.
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    arg_required_else_help = true
+)]
 pub struct ImportArgs {
     #[command(subcommand)]
     command: Option<ImportCommand>,
@@ -122,10 +126,12 @@ pub fn run(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError>
 /// Imports files as what the first of them seems to be: one list is of one agent.
 fn guessed(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError> {
     let Some(first) = args.files.first() else { return Ok(()) };
-    let form = match Opened::new(first) {
+    let form = match Opened::new(first, None) {
         Ok(opened) => opened.form,
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Err(error.hinted("it is no agent's name either: 'forge import --help' lists them"));
+            return Err(
+                error.hinted("it is no agent's name either: 'forge import --help' lists them")
+            );
         }
         Err(error) => return Err(error),
     };
@@ -145,7 +151,7 @@ fn guessed(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError>
         )));
     }
     for file in &args.files {
-        let form = Opened::new(file)?.form;
+        let form = Opened::new(file, None)?.form;
         match form {
             Some(Form::Trajectory(author)) => {
                 let args = TrajectoryArgs { file: file.clone(), started_at: None };

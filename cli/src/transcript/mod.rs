@@ -99,8 +99,10 @@ impl<'a> Importer<'a> {
     }
 
     fn once(&mut self, path: &Path) -> Result<TranscriptReport, CommandError> {
-        let opened = if self.how.live { Opened::live(path)? } else { Opened::new(path)? };
-        opened.check(path, Form::Transcript(self.dialect))?;
+        let wanted = Form::Transcript(self.dialect);
+        let opened =
+            if self.how.live { Opened::live(path)? } else { Opened::new(path, Some(wanted))? };
+        opened.check(path, wanted)?;
         let mut report = TranscriptReport::of(path);
         let id = match self.dialect {
             Dialect::ClaudeCode => last_session(&opened.file, opened.bytes),

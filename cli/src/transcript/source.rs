@@ -37,19 +37,19 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Opens a plain file and looks at what it seems to be.
+    /// Opens a plain file and looks at what it seems to be. What may be several things is `wanted`, if that is one.
     ///
     /// # Errors
     ///
     /// As [`open_plain`]; invalid if the file is compressed and damaged.
-    pub fn new(path: &Path) -> Result<Self, CommandError> {
+    pub fn new(path: &Path, wanted: Option<Form>) -> Result<Self, CommandError> {
         let (file, bytes) = open_plain(path)?;
-        let opened = Self::look(file, bytes).map_err(|error| unread(path, error))?;
+        let opened = Self::look(file, bytes, wanted).map_err(|error| unread(path, error))?;
         if opened.form != Some(Form::Zstd) {
             return Ok(opened);
         }
         let (file, bytes) = unpacked(&opened.file, path)?;
-        Self::look(file, bytes).map_err(|error| unread(path, error))
+        Self::look(file, bytes, wanted).map_err(|error| unread(path, error))
     }
 
     /// The same for a file that its agent writes right now, and names itself: its form is not looked at.
@@ -63,12 +63,12 @@ impl Opened {
         Ok(Self { file, bytes, form: None, document: is_document(&line) })
     }
 
-    fn look(file: File, bytes: u64) -> io::Result<Self> {
+    fn look(file: File, bytes: u64, wanted: Option<Form>) -> io::Result<Self> {
         let mut head = read_at(&file, 0, FIRST_BYTES)?;
-        let mut form = Form::of(&head);
+        let mut form = Form::of(&head, wanted);
         if matches!(form, None | Some(Form::Json | Form::Other)) && bytes > FIRST_BYTES {
             head = read_at(&file, 0, HEAD_BYTES)?;
-            form = Form::of(&head);
+            form = Form::of(&head, wanted);
         }
         Ok(Self { file, bytes, form, document: is_document(&head) })
     }
@@ -108,8 +108,8 @@ pub fn mistaken(path: &Path, wanted: Form, found: Form) -> CommandError {
         _ => CommandError::invalid(format!("'{shown}' seems to be {}", found.title())),
     };
     match (found, found.verb()) {
-        (Form::Packed(_, unpack), _) => {
-            error.hinted(format!("'{unpack} {shown}' unpacks it; import what is in it"))
+        (Form::Packed(_, Some(command)), _) => {
+            error.hinted(format!("'{command} {shown}' makes it readable; import what that gives"))
         }
         (_, Some(verb)) => error.hinted(format!("'forge import {verb} {shown}' takes it")),
         (Form::Messages, None) => error.hinted(format!(

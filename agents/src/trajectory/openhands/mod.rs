@@ -141,7 +141,7 @@ fn spots<'a>(document: &Document<'a>) -> Result<Vec<Spot<'a>>, NotATrajectory> {
     let whole: Result<&RawValue, _> = serde_json::from_slice(document.bytes);
     let whole = match whole {
         Ok(whole) => whole,
-        Err(why) => return by_line(document).ok_or_else(|| bad(why)),
+        Err(why) => return by_line(document)?.ok_or_else(|| bad(why)),
     };
     let list = |raw: &'a RawValue, base: &str| -> Vec<Spot<'a>> {
         let items: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
@@ -171,22 +171,26 @@ fn spots<'a>(document: &Document<'a>) -> Result<Vec<Spot<'a>>, NotATrajectory> {
         return Err(NotATrajectory::unlike(AUTHOR, "no list"));
     }
     let holder: Holder<'a> = serde_json::from_str(whole.get()).map_err(bad)?;
-    let held = [
-        (holder.trajectory, "/trajectory"),
-        (holder.history, "/history"),
-        (holder.events, "/events"),
-    ];
-    let held = held
-        .into_iter()
-        .find_map(|(raw, base)| Some((raw.filter(|raw| raw.get().starts_with('['))?, base)));
-    Ok(match held {
+    Ok(match held(&holder) {
         Some((raw, base)) => list(raw, base),
         None => vec![Spot { json: whole, place: document.place(), base: String::new() }],
     })
 }
 
+/// The list of events that an object holds, and what leads to it.
+fn held<'a>(holder: &Holder<'a>) -> Option<(&'a RawValue, &'static str)> {
+    let lists = [
+        (holder.trajectory, "/trajectory"),
+        (holder.history, "/history"),
+        (holder.events, "/events"),
+    ];
+    lists
+        .into_iter()
+        .find_map(|(raw, base)| Some((raw.filter(|raw| raw.get().starts_with('['))?, base)))
+}
+
 /// One event a line. A line that is none is passed over.
-fn by_line<'a>(document: &Document<'a>) -> Option<Vec<Spot<'a>>> {
+fn by_line<'a>(document: &Document<'a>) -> Result<Option<Vec<Spot<'a>>>, NotATrajectory> {
     let mut offset = document.offset;
     let mut spots = Vec::new();
     for line in document.bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -195,12 +199,18 @@ fn by_line<'a>(document: &Document<'a>) -> Option<Vec<Spot<'a>>> {
         if text.starts_with(b"{")
             && let Ok(json) = serde_json::from_slice::<&RawValue>(text)
         {
+            if held(&object(Some(json))).is_some() {
+                return Err(NotATrajectory::unlike(
+                    AUTHOR,
+                    "several runs: put each line into a file of its own",
+                ));
+            }
             let place = (offset + begin as u64, text.len() as u64);
             spots.push(Spot { json, place, base: String::new() });
         }
         offset += line.len() as u64;
     }
-    (!spots.is_empty()).then_some(spots)
+    Ok((!spots.is_empty()).then_some(spots))
 }
 
 /// A time with or without a zone.

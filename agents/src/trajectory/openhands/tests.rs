@@ -281,6 +281,9 @@ fn what_holds_no_event_is_refused() {
     {
         assert!(read_of(Author::OpenHands, text.as_bytes(), START, START).is_err(), "{text}");
     }
+    let runs = format!("{0}\n{0}\n", json!({"instance_id": "a", "history": server()}));
+    let error = read_of(Author::OpenHands, runs.as_bytes(), START, START).unwrap_err();
+    assert!(std::error::Error::source(&error).unwrap().to_string().contains("several runs"));
     let nested = "[".repeat(100_000);
     assert!(read_of(Author::OpenHands, nested.as_bytes(), START, START).is_err());
 }

@@ -39,7 +39,7 @@ pub(super) fn run(
     let piece = trajectory::read(author, clean.bytes(), started_at, context.now);
     let piece = piece.map_err(|error| {
         let wanted = Form::Trajectory(author);
-        match Form::of(&content) {
+        match Form::of(&content, Some(wanted)) {
             Some(found) if found != wanted => mistaken(&args.file, wanted, found),
             _ => CommandError::invalid(format!("cannot import '{shown}'")),
         }
@@ -70,8 +70,9 @@ pub(super) fn run(
 
 /// The whole file.
 fn content(author: Author, path: &Path) -> Result<Vec<u8>, CommandError> {
-    let opened = Opened::new(path)?;
-    opened.check(path, Form::Trajectory(author))?;
+    let wanted = Form::Trajectory(author);
+    let opened = Opened::new(path, Some(wanted))?;
+    opened.check(path, wanted)?;
     if opened.bytes > MAX_BYTES {
         return Err(CommandError::invalid(format!(
             "'{}' has {} bytes: a trajectory of more than {MAX_BYTES} is not read",
