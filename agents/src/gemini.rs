@@ -12,7 +12,7 @@ mod tests;
 mod tool;
 
 use crate::claude_code::scene::{Scene, Work, fields, flag};
-use crate::lenient::{Name, Whole, Word, objects};
+use crate::lenient::{Name, Whole, Word, object, objects};
 use crate::text::{self, Place};
 use forge_store::model::{Kind, Timestamp, Value};
 use serde::Deserialize;
@@ -189,9 +189,7 @@ fn message_at(
     let thinking = thinking.join("\n");
     let calls = call::read(message.tool_calls);
     let named: Vec<Value> = calls.iter().map(|(_, call)| call.named()).collect();
-    let tokens = message.tokens.filter(|raw| raw.get().starts_with('{'));
-    let tokens: Tokens =
-        tokens.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let tokens: Tokens = object(message.tokens);
     let typed = (kind == "user" && !work.carry.other.sub_agent)
         .then(|| prompt::typed(message.content, message.display_content, place, base))
         .flatten();

@@ -117,6 +117,12 @@ impl<'de> Deserialize<'de> for Whole {
     }
 }
 
+/// An object that can be read; anything else reads as the empty one. A list would be read as the fields in their order.
+pub(crate) fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
+    let raw = raw.filter(|raw| raw.get().starts_with('{'));
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+}
+
 /// The objects of a list that can be read, each with its place in the list. Any other element is passed over, so that
 /// one bad element does not lose its neighbours.
 pub(crate) fn objects<'a, T: Deserialize<'a>>(list: Option<&'a RawValue>) -> Vec<(usize, T)> {

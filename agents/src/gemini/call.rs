@@ -5,7 +5,7 @@ use crate::claude_code::call::{commits, hash};
 use crate::claude_code::carry::Running;
 use crate::claude_code::command::{REFUSED, Ran, merged};
 use crate::claude_code::scene::{Scene, Work, fields, flag};
-use crate::lenient::{Name, Word, objects};
+use crate::lenient::{Name, Word, object, objects};
 use crate::text;
 use crate::verification::Verification;
 use forge_store::model::{Kind, Map, Timestamp, Value};
@@ -117,12 +117,6 @@ pub(super) struct Told<'a> {
 /// The calls of a message with their places in it.
 pub(super) fn read(raw: Option<&RawValue>) -> Vec<(usize, Call<'_>)> {
     objects(raw)
-}
-
-/// An object, read leniently; anything else says nothing.
-fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
-    let raw = raw.filter(|raw| raw.get().starts_with('{'));
-    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
 impl<'a> Call<'a> {

@@ -4,7 +4,7 @@ use super::call::Told;
 use super::shell;
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::scene::{Scene, Work, fields};
-use crate::lenient::{Word, objects};
+use crate::lenient::{Word, object, objects};
 use crate::tool_use::input_fields;
 use forge_store::model::{Kind, Map, Value};
 use serde::Deserialize;
@@ -55,11 +55,7 @@ pub(super) fn used(work: &mut Work<'_>, scene: &Scene<'_>, used: &Use<'_>) {
         (None, _) if told.is_empty() => Value::Null,
         (None, _) => scene.text(told, &used.told.pointer),
     };
-    let input: Input<'_> = used
-        .input
-        .filter(|raw| raw.get().starts_with('{'))
-        .and_then(|raw| serde_json::from_str(raw.get()).ok())
-        .unwrap_or_default();
+    let input: Input<'_> = object(used.input);
     let mut value = input_fields(scene, used.input, &format!("{}/args", used.base));
     if let (false, Some(address)) =
         (value.contains_key("address"), input.prompt.text().and_then(address))

@@ -4,10 +4,10 @@
 //! their return codes, the time. Before, a command is the one block of code in what the agent said, and its result the
 //! next message.
 
-use super::{Author, Document, Ended, Moment, NotATrajectory, Run, micros, swe_agent};
+use super::{Author, Document, Ended, Moment, NotATrajectory, Run, micros};
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::scene::{fields, flag};
-use crate::lenient::{Name, Whole, Word, objects};
+use crate::lenient::{Name, Whole, Word, object, objects};
 use crate::piece::Piece;
 use crate::text;
 use forge_store::model::{Kind, Map, Timestamp, Value};
@@ -184,11 +184,6 @@ pub(super) fn read(
         session.started_at = Some(started_at);
     }
     Ok(piece)
-}
-
-fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
-    let raw = raw.filter(|raw| raw.get().starts_with('{'));
-    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
 /// The time of a message: seconds since 1970.
@@ -395,19 +390,11 @@ impl<'a> Reading<'a> {
             let at = asked.moment.clone();
             self.end(&at, asked, outcome, None, ("", ""), Map::new());
         }
-        let Some(patch) = about.submission.text() else { return };
-        let paths = swe_agent::paths(patch);
-        if paths.is_empty() {
-            return;
-        }
-        let value = fields([
-            ("tool", "submit".into()),
-            ("paths", paths.into()),
-            ("patch", text::value(patch, self.place, || "/info/submission".to_owned())),
-            ("exit_status", about.exit_status.text().into()),
-        ]);
         let moment = Moment { synthetic: true, ..moment.clone() };
-        self.run.fact(&moment, Kind::Code, "submission", value);
+        if let Some(patch) = about.submission.text().filter(|patch| patch.contains("diff --git ")) {
+            let more = fields([("exit_status", about.exit_status.text().into())]);
+            self.run.submission(&moment, "submission", (patch, "/info/submission"), more);
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::claude_code::carry::Carry;
 use crate::claude_code::command::{REFUSED, Ran, merged};
 use crate::claude_code::scene::{Scene, Work, fields};
 use crate::piece::{CheckpointDraft, Piece, SessionDraft};
-use crate::text::Place;
+use crate::text::{self, Place};
 use crate::verification::Verification;
 use forge_store::model::{Fact, Kind, Map, Timestamp, Value};
 
@@ -234,9 +234,20 @@ impl Run {
         });
     }
 
+    /// The patch that was handed in at the end, with the pointer to it.
+    fn submission(&mut self, moment: &Moment, id: &str, (patch, pointer): (&str, &str), more: Map) {
+        let mut value = fields([
+            ("tool", "submit".into()),
+            ("paths", paths(patch).into()),
+            ("patch", text::value(patch, moment.place, || pointer.to_owned())),
+        ]);
+        value.extend(more);
+        self.fact(moment, Kind::Code, id, value);
+    }
+
     fn prompt(&mut self, moment: &Moment, id: &str, text: &str, value: Value) {
         if self.carry.session.first_prompt.is_none() {
-            self.carry.session.first_prompt = crate::text::headline(text);
+            self.carry.session.first_prompt = text::headline(text);
         }
         self.fact(moment, Kind::Prompt, id, fields([("text", value)]));
     }
@@ -255,6 +266,15 @@ impl Run {
             ..Piece::default()
         }
     }
+}
+
+/// The files that a patch changes, as git names them.
+fn paths(patch: &str) -> Vec<String> {
+    let paths = patch.lines().filter_map(|line| {
+        let (_, path) = line.strip_prefix("diff --git a/")?.split_once(" b/")?;
+        Some(path.to_owned())
+    });
+    paths.collect()
 }
 
 /// Seconds as microseconds.

@@ -7,7 +7,7 @@
 use super::{Author, Document, Ended, Moment, NotATrajectory, Run, edit, micros};
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::scene::{fields, flag};
-use crate::lenient::{Name, Whole, Word, objects};
+use crate::lenient::{Name, Whole, Word, object, objects};
 use crate::piece::Piece;
 use crate::text;
 use forge_store::model::{Kind, Timestamp, Value};
@@ -92,13 +92,8 @@ struct Attempt<'a> {
 
 impl<'a> Attempt<'a> {
     fn new(trajectory: &Trajectory<'a>, base: String, number: Option<u64>) -> Self {
-        let about = trajectory.info.filter(|raw| raw.get().starts_with('{'));
-        Self {
-            steps: objects(trajectory.trajectory),
-            about: about.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default(),
-            base,
-            number,
-        }
+        let (steps, about) = (objects(trajectory.trajectory), object(trajectory.info));
+        Self { steps, about, base, number }
     }
 
     fn id(&self, name: &str) -> String {
@@ -237,16 +232,13 @@ impl Reading {
         let Some(patch) = submission.text() else { return };
         let moment = self.moment();
         let best = best_attempt_idx.0.map(|index| index + 1);
-        let pointer = || format!("{}/info/submission", attempt.base);
-        let value = fields([
-            ("tool", "submit".into()),
-            ("paths", paths(patch).into()),
-            ("patch", text::value(patch, moment.place, pointer)),
+        let more = fields([
             ("exit_status", exit_status.text().into()),
             ("attempt", attempt.number.map_or_else(|| best.into(), Value::from)),
             ("chosen", flag(best.is_some())),
         ]);
-        self.run.fact(&moment, Kind::Code, &attempt.id("submission"), value);
+        let pointer = format!("{}/info/submission", attempt.base);
+        self.run.submission(&moment, &attempt.id("submission"), (patch, &pointer), more);
     }
 }
 
@@ -256,15 +248,6 @@ fn path<'a>(edited: &edit::Edited<'a>, open: Option<&'a str>) -> Option<&'a str>
         Some(named) => Some(open.filter(|open| open.ends_with(named)).unwrap_or(named)),
         None => open,
     }
-}
-
-/// The files that a patch changes, as git names them.
-pub(super) fn paths(patch: &str) -> Vec<String> {
-    let paths = patch.lines().filter_map(|line| {
-        let (_, path) = line.strip_prefix("diff --git a/")?.split_once(" b/")?;
-        Some(path.to_owned())
-    });
-    paths.collect()
 }
 
 /// What the environment says of how a command ended. Nothing tells its exit code.

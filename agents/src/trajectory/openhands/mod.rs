@@ -13,7 +13,7 @@ use super::{Author, Document, Ended, Moment, NotATrajectory, Run};
 use crate::claude_code::call::hash;
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::scene::fields;
-use crate::lenient::{Name, Word};
+use crate::lenient::{Name, Whole, Word, object};
 use crate::patch::Edit;
 use crate::piece::Piece;
 use crate::text::{self, Place};
@@ -52,6 +52,14 @@ struct Holder<'a> {
     history: Option<&'a RawValue>,
     #[serde(borrow)]
     events: Option<&'a RawValue>,
+}
+
+/// What a shell said of itself after a command.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    exit_code: Whole,
+    working_dir: Name,
 }
 
 /// The JSON of an event, where its document is, and what leads to the event there.
@@ -216,12 +224,6 @@ fn by_line<'a>(document: &Document<'a>) -> Result<Option<Vec<Spot<'a>>>, NotATra
 /// A time with or without a zone.
 fn time(text: &str) -> Option<Timestamp> {
     Timestamp::parse_rfc3339(text).or_else(|| Timestamp::parse_rfc3339(&format!("{text}Z")))
-}
-
-/// An object, read leniently.
-fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
-    let raw = raw.filter(|raw| raw.get().starts_with('{'));
-    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
 struct Reading {

@@ -1,9 +1,9 @@
 //! Events of OpenHands' agent SDK, told apart by their `kind`.
 
-use super::{Answer, Asked, Event, Reading, Spot, object, server, stops, without_code};
+use super::{Answer, Asked, Event, Metadata, Reading, Spot, server, stops, without_code};
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::scene::{fields, flag};
-use crate::lenient::{Flag, Name, Whole, Word};
+use crate::lenient::{Flag, Name, Whole, Word, object};
 use crate::text;
 use forge_store::model::Value;
 use serde::Deserialize;
@@ -79,13 +79,6 @@ struct Observed<'a> {
     path: Word<'a>,
     #[serde(borrow)]
     task_list: Option<&'a RawValue>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Metadata {
-    exit_code: Whole,
-    working_dir: Name,
 }
 
 /// Reads an event of the SDK. Says whether it is one.

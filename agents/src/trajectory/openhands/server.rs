@@ -1,10 +1,10 @@
 //! Events of OpenHands' server: an action, or the observation that answers one.
 
-use super::{Answer, Asked, Event, Reading, Spot, object, stops, without_code};
+use super::{Answer, Asked, Event, Metadata, Reading, Spot, stops, without_code};
 use crate::claude_code::call::hash;
 use crate::claude_code::command::REFUSED;
 use crate::claude_code::scene::fields;
-use crate::lenient::{Name, Whole, Word, objects};
+use crate::lenient::{Name, Whole, Word, object, objects};
 use crate::text;
 use forge_store::model::{Map, Value};
 use serde::Deserialize;
@@ -71,13 +71,6 @@ struct Extras<'a> {
     diff: Word<'a>,
     #[serde(borrow)]
     task_list: Option<&'a RawValue>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Metadata {
-    exit_code: Whole,
-    working_dir: Name,
 }
 
 #[derive(Debug, Default, Deserialize)]
