@@ -14,7 +14,7 @@ mod tool;
 use crate::claude_code::scene::{Scene, Work, fields, flag};
 use crate::lenient::{Name, Whole, Word, object, objects};
 use crate::text::{self, Place};
-use forge_store::model::{Kind, Timestamp, Value};
+use forge_store::model::{Kind, Map, Timestamp, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -179,42 +179,22 @@ fn message_at(
     let shown = |text: &str, pointer: &str| text::value(text, place, || format!("{base}{pointer}"));
     let told = text::of_content(message.content, "/content");
     let text = told.as_ref().map(|(text, pointer)| shown(text, pointer));
-    let thoughts = objects::<Thought<'_>>(message.thoughts);
-    let thinking: Vec<String> = thoughts
-        .iter()
-        .map(|(_, it)| {
-            [&it.subject, &it.description].map(|word| word.text().unwrap_or_default()).join(": ")
-        })
-        .collect();
-    let thinking = thinking.join("\n");
-    let calls = call::read(message.tool_calls);
-    let named: Vec<Value> = calls.iter().map(|(_, call)| call.named()).collect();
-    let tokens: Tokens = object(message.tokens);
-    let typed = (kind == "user" && !work.carry.other.sub_agent)
+    let by_user = kind == "user" && !work.carry.other.sub_agent;
+    let typed = by_user
         .then(|| prompt::typed(message.content, message.display_content, place, base))
         .flatten();
-    let machine = kind == "user" && !work.carry.other.sub_agent && typed.is_none();
-    let value = fields([
+    let calls = call::read(message.tool_calls);
+    let mut value = fields([
         ("role", role.into()),
         ("subtype", if role == "system" { kind.into() } else { Value::Null }),
-        ("model", message.model.text().into()),
         ("cwd", scene.cwd.into()),
         ("text", text.clone().into()),
-        // Of several pieces, so that nothing can point at it.
-        (
-            "thinking",
-            if thinking.is_empty() {
-                Value::Null
-            } else {
-                text::beginning(&thinking, text::INLINE_BYTES).into()
-            },
-        ),
-        ("tool_calls", if named.is_empty() { Value::Null } else { Value::List(named) }),
-        ("meta", flag(machine && text.is_some())),
-        ("input_tokens", tokens.input.0.into()),
-        ("output_tokens", tokens.output.0.into()),
-        ("cache_read_tokens", tokens.cached.0.into()),
+        ("meta", flag(by_user && typed.is_none() && text.is_some())),
     ]);
+    value.extend(of_model(message, &calls));
+    if kind == "user" {
+        value.extend(fields([("tool_results", list(prompt::results(message.content)))]));
+    }
     let summary = kind == "user" && told.is_some_and(|(text, _)| prompt::is_snapshot(&text));
     work.carry.session.started_at.get_or_insert(at);
     work.facts.push(scene.fact(Kind::Message, id, value));
@@ -238,6 +218,31 @@ fn message_at(
         call::done(work, &scene, call, &format!("{base}/toolCalls/{index}"));
     }
     Ok(())
+}
+
+/// What an answer of the model says besides its text.
+fn of_model(message: &Line<'_>, calls: &[(usize, call::Call<'_>)]) -> Map {
+    let thoughts = objects::<Thought<'_>>(message.thoughts).into_iter().map(|(_, thought)| {
+        let parts = [&thought.subject, &thought.description];
+        parts.map(|word| word.text().unwrap_or_default()).join(": ")
+    });
+    let thinking = thoughts.collect::<Vec<_>>().join("\n");
+    // Of several pieces, so that nothing can point at it.
+    let thinking = Some(text::beginning(&thinking, text::INLINE_BYTES));
+    let tokens: Tokens = object(message.tokens);
+    fields([
+        ("model", message.model.text().into()),
+        ("thinking", thinking.filter(|text| !text.is_empty()).into()),
+        ("tool_calls", list(calls.iter().map(|(_, call)| call.named()).collect())),
+        ("input_tokens", tokens.input.0.into()),
+        ("output_tokens", tokens.output.0.into()),
+        ("cache_read_tokens", tokens.cached.0.into()),
+    ])
+}
+
+/// A list as it is in a fact: there when something is in it.
+fn list(items: Vec<Value>) -> Value {
+    if items.is_empty() { Value::Null } else { Value::List(items) }
 }
 
 fn ask(work: &mut Work<'_>, scene: &Scene<'_>, id: &str, typed: prompt::Typed) {

@@ -4,7 +4,7 @@
 //! a hook adds, the files that an `@path` names, the summary of a compressed conversation, the results of calls. Each
 //! has a part or a form of its own. A `<` at the beginning proves nothing.
 
-use crate::lenient::Word;
+use crate::lenient::{Name, Word, object, objects};
 use crate::text::{self, Place};
 use forge_store::model::Value;
 use serde::Deserialize;
@@ -51,6 +51,19 @@ struct Part<'a> {
     text: Word<'a>,
     #[serde(borrow)]
     function_response: Option<&'a RawValue>,
+}
+
+/// The calls whose results a message of type `user` hands to the model.
+pub(super) fn results(content: Option<&RawValue>) -> Vec<Value> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Result {
+        id: Name,
+    }
+    let parts = objects::<Part<'_>>(content).into_iter();
+    let results =
+        parts.filter_map(|(_, part)| object::<Result>(Some(part.function_response?)).id.0);
+    results.map(|id| Value::from([("id", id.into())])).collect()
 }
 
 /// What a person typed, if they did. `display` is what the screen showed in its place; `base` leads to the message.

@@ -385,7 +385,10 @@ fn only_what_was_typed_is_a_prompt() {
         user(1, "u1", "<session_context>\nThis is the Gemini CLI."),
         typed,
         answer,
+        json!({"id": "u3", "timestamp": time(4), "type": "user", "content": [{"functionResponse": {"id": "c1"}}]}),
     ]));
+    let results = field(last(&piece, Kind::Message, "u3"), "tool_results");
+    assert_eq!(results, Some(&Value::List(vec![Value::from([("id", "c1".into())])])));
     let [prompt] = of(&piece, Kind::Prompt)[..] else { panic!("{:?}", of(&piece, Kind::Prompt)) };
     assert_eq!(
         (prompt.id.as_str(), text(prompt, "text").as_deref()),
