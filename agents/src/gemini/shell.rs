@@ -1,8 +1,8 @@
 //! How a shell command ended, as the tool `run_shell_command` words it for the model.
 //!
-//! The tool writes the fields of a run as lines below each other. Since version 0.20 a field is left out when it says
-//! nothing: no `Exit Code` line means code 0, but only where the text is that of a run which ended by itself. Earlier
-//! versions write every field, with `(none)` for what is not known.
+//! The tool writes the fields of a run as lines below each other. Newer versions leave a field out when it says nothing:
+//! no `Exit Code` line means code 0, but only where the text is that of a run which ended by itself. Earlier versions
+//! write every field, with `(none)` for what is not known.
 
 use crate::claude_code::command::REFUSED;
 use std::ops::Range;
@@ -20,7 +20,7 @@ pub(super) struct Ended<'t> {
     pub(super) output: Range<usize>,
 }
 
-/// What the client says of a call that it, a rule, a hook or the person kept from starting. Texts of the client itself.
+/// What the client says of a call that it, a rule, a hook or the person kept from starting. It writes these texts itself.
 const NOT_STARTED: &[&str] = &[
     "[Operation Cancelled] Reason: User denied execution",
     "[Operation Cancelled] Reason: User did not allow tool call",
@@ -105,7 +105,7 @@ struct Run<'t> {
     signal: Option<&'t str>,
     background: bool,
     output: Range<usize>,
-    /// Whether the text begins with its output: versions before write the command first, and every field.
+    /// Whether a newer version wrote the text: it begins with the output. Earlier ones write the command first.
     newer: bool,
 }
 

@@ -17,7 +17,7 @@ use forge_store::store::{
     SourceChange, Store, Taken,
 };
 use reading::{Read, Reading};
-use source::{first_session, last_session};
+use source::{first_session, last_session, unheaded};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
@@ -182,9 +182,16 @@ impl<'a> Importer<'a> {
             again: false,
             report: report.clone(),
         };
+        // Of Claude Code there are files with nothing but titles; the others name the session first.
+        let headless = opened.form == Some(wanted)
+            && self.dialect != Dialect::ClaudeCode
+            && !(begun || intake.document);
         let skipped = self.pass(&mut intake, path, true)?.skipped;
-        let Some(found) = unlike else { return Ok(TranscriptReport { skipped, ..report }) };
-        let error = mistaken(path, wanted, found);
+        let error = match unlike {
+            Some(found) => mistaken(path, wanted, found),
+            None if headless => unheaded(path, wanted),
+            None => return Ok(TranscriptReport { skipped, ..report }),
+        };
         Err(match skipped.first() {
             Some(Skipped { line, reason, .. }) => {
                 error.caused_by(CommandError::invalid(format!("line {line} {reason}")))

@@ -5,6 +5,7 @@ use forge_agents::claude_code::{Ending, Options, Reader};
 use forge_agents::{Form, is_document};
 use forge_store::model::Timestamp;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -88,11 +89,16 @@ impl Opened {
     }
 
     /// Whether it has no whole line yet: an agent has only begun to write it.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read.
     pub fn is_begun(&self) -> io::Result<bool> {
         let head = read_at(&self.file, 0, HEAD_BYTES)?;
-        let all = self.bytes <= head.len() as u64;
-        let text = head.trim_ascii();
-        Ok(all && !text.contains(&b'\n') && matches!(text.first(), None | Some(b'{' | b'[' | 0xef)))
+        let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).trim_ascii();
+        let json = matches!(text.first(), None | Some(b'{' | b'['));
+        let whole = serde_json::from_slice::<IgnoredAny>(text).is_ok();
+        Ok(self.bytes <= head.len() as u64 && json && !whole && !text.contains(&b'\n'))
     }
 }
 
@@ -119,6 +125,13 @@ pub fn mistaken(path: &Path, wanted: Form, found: Form) -> CommandError {
             "'forge import --help' lists what can be taken; 'forge import events' reads any program's record",
         ),
     }
+}
+
+/// The error of a file whose session nothing names.
+pub(super) fn unheaded(path: &Path, form: Form) -> CommandError {
+    let shown = path.display();
+    let message = format!("'{shown}' is {} that names no session", form.title());
+    CommandError::invalid(message).hinted("its first line, which does, is missing or damaged")
 }
 
 fn unread(path: &Path, error: io::Error) -> CommandError {

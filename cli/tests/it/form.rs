@@ -45,6 +45,8 @@ fn a_file_of_another_agent_is_refused_with_its_name() {
         .write("project/d.traj", r#"{"trajectory":[{"action":"ls","observation":"a"}],"info":{}}"#);
     environment.write("project/e.json", r#"{"messages":[{"role":"user","content":"x"}]}"#);
     environment.write("project/f.jsonl", "no record\nat all\n");
+    environment.write("project/h.jsonl", CODEX.split_inclusive('\n').nth(1).unwrap());
+    environment.write("project/g.json", "{\"name\":\"x\"}");
     for (agent, file, message, hint) in [
         (
             "claude-code",
@@ -74,6 +76,8 @@ fn a_file_of_another_agent_is_refused_with_its_name() {
         ("codex", "e.json", "seems to be a list of messages", "'forge thread check e.json'"),
         ("codex", "f.jsonl", "it seems to be no JSON", "'forge import --help'"),
         ("mini-swe-agent", "f.jsonl", "it seems to be no JSON", "'forge import --help'"),
+        ("codex", "h.jsonl", "is a rollout of Codex that names no session", "first line"),
+        ("gemini", "g.json", "it seems to be JSON of a form", "'forge import --help'"),
     ] {
         refused(&environment.forge(["import", agent, file]), message, hint);
     }
