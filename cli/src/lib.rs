@@ -95,6 +95,9 @@ fn parse_and_run(
     form: &mut Form,
 ) -> Result<u8, CommandError> {
     let is_hook = hook_words(&arguments).is_some();
+    if is_hook {
+        hook::leave_removed_directory(environment);
+    }
     let mut tree = Args::command().color(match form.color.unwrap_or_default() {
         args::Color::Auto => clap::ColorChoice::Auto,
         args::Color::Always => clap::ColorChoice::Always,

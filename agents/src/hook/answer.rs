@@ -49,6 +49,8 @@ pub fn room(event: &Event) -> Option<Room> {
                 Agent::Claude | Agent::Codex | Agent::Gemini,
                 Happening::SessionStart { .. } | Happening::Prompt { .. },
             )
+            // It has no event after a compaction: the result of the next tool is the first place for a text.
+            | (Agent::Gemini, Happening::ToolUsed(_))
             | (Agent::OpenCode, Happening::PreCompact { .. } | Happening::BeforeModel)
     );
     let bytes = if event.agent == Agent::Codex { CODEX_BYTES } else { usize::MAX };

@@ -96,6 +96,22 @@ pub struct ToolUse {
     pub interrupted: bool,
     /// How long it took, in milliseconds.
     pub duration_ms: Option<i64>,
+    /// Why it was not let run, if it was not; empty if the agent does not say why.
+    pub refused: Option<String>,
+    /// How a command ended, where the agent is not Claude Code, whose form says it in `response` and `error`.
+    pub ended: Ended,
+}
+
+/// How a command ended, as far as its agent says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ended {
+    /// The agent does not say.
+    #[default]
+    Unknown,
+    /// With this exit code.
+    Code(i64),
+    /// Not yet: it runs on in the background.
+    Background,
 }
 
 /// What happened.
@@ -106,17 +122,21 @@ pub enum Happening {
         /// How.
         start: Start,
     },
-    /// A person asks for something.
+    /// The agent is asked for something.
     Prompt {
-        /// What, if the agent says.
+        /// What a person asked for; none if the agent does not say, or says that no person asked.
         text: Option<String>,
     },
-    /// A tool was used.
+    /// A tool was used, or was not let run.
     ToolUsed(Box<ToolUse>),
-    /// The agent is done with what it was asked for.
+    /// The agent ended its turn: it is done, was interrupted, or failed.
     Stop,
+    /// A sub-agent begins.
+    SubAgentStart,
     /// A sub-agent is done.
     SubAgentStop,
+    /// A task of the agent's own list was added or completed.
+    Task,
     /// Context is about to be compacted.
     PreCompact {
         /// Whether nobody asked for it.
@@ -157,6 +177,8 @@ pub struct Event {
     pub sub_transcript: Option<PathBuf>,
     /// The directory the agent works in now.
     pub cwd: Option<PathBuf>,
+    /// The directories that are open in the agent's editor.
+    pub roots: Vec<PathBuf>,
     /// The sub-agent it happened in, if it did in one.
     pub sub_agent: Option<String>,
     /// The turn or generation it happened in, if the agent says.

@@ -17,13 +17,16 @@
 //! ```
 
 mod answer;
+mod ended;
 mod event;
+mod prompt;
 mod read;
 #[cfg(test)]
 mod tests;
 mod tool;
 
 pub use answer::{Room, answer, room};
-pub use event::{Agent, Event, Happening, Start, ToolUse};
-pub use read::Unreadable;
+pub use event::{Agent, Ended, Event, Happening, Start, ToolUse};
+pub use prompt::prompt_fact;
+pub use read::{Unreadable, plain};
 pub use tool::tool_facts;

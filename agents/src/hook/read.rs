@@ -1,14 +1,51 @@
 //! From the five dialects to one event. Fields come and go with versions: what is absent or of another type is taken as
 //! not said.
 
+use super::ended;
 use super::event::{Agent, Event, Happening, Start, ToolUse};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 /// The input of a hook that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the input of the hook {0}")]
 pub struct Unreadable(String);
+
+/// The text that a hook was given, without what some shells put around it: a byte order mark, NUL bytes, white space.
+/// UTF-16 is read where a byte order mark or the first character shows it.
+///
+/// # Errors
+///
+/// If nothing is left, or it is neither UTF-8 nor UTF-16.
+pub fn plain(input: &[u8]) -> Result<Cow<'_, str>, Unreadable> {
+    let text = match input {
+        [0xff, 0xfe, rest @ ..] => Cow::Owned(utf16(rest, u16::from_le_bytes)?),
+        [0xfe, 0xff, rest @ ..] => Cow::Owned(utf16(rest, u16::from_be_bytes)?),
+        [b'{', 0, ..] => Cow::Owned(utf16(input, u16::from_le_bytes)?),
+        [0, b'{', ..] => Cow::Owned(utf16(input, u16::from_be_bytes)?),
+        _ => Cow::Borrowed(
+            std::str::from_utf8(input)
+                .map_err(|error| Unreadable(format!("is not UTF-8: {error}")))?,
+        ),
+    };
+    let around = |c: char| c.is_whitespace() || matches!(c, '\0' | '\u{feff}');
+    let text = match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.trim_matches(around)),
+        Cow::Owned(text) => Cow::Owned(text.trim_matches(around).to_owned()),
+    };
+    if text.is_empty() {
+        return Err(Unreadable("is empty".to_owned()));
+    }
+    Ok(text)
+}
+
+fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, Unreadable> {
+    let units = bytes.as_chunks::<2>().0.iter().map(|pair| unit(*pair));
+    char::decode_utf16(units)
+        .collect::<Result<String, _>>()
+        .map_err(|error| Unreadable(format!("is not UTF-16: {error}")))
+}
 
 /// The fields of an input.
 struct Fields<'a>(&'a Map<String, Value>);
@@ -67,12 +104,8 @@ impl Event {
     ///
     /// If it is no JSON object.
     pub fn read(agent: Agent, name: &str, input: &[u8]) -> Result<Self, Unreadable> {
-        let text = std::str::from_utf8(input)
-            .map_err(|error| Unreadable(format!("is not UTF-8: {error}")))?;
-        if text.trim().is_empty() {
-            return Err(Unreadable("is empty".to_owned()));
-        }
-        let text = crate::text::mended(text);
+        let text = plain(input)?;
+        let text = crate::text::mended(&text);
         let input: Value = serde_json::from_str(&text)
             .map_err(|error| Unreadable(format!("is not JSON: {error}")))?;
         let Value::Object(fields) = &input else {
@@ -81,16 +114,19 @@ impl Event {
         let fields = Fields(fields);
         let said = fields.text(&["hook_event_name", "event"]);
         let name = if name.is_empty() { said.unwrap_or_default() } else { name };
-        let root = fields.0.get("workspace_roots").and_then(|roots| roots.get(0)?.as_str());
+        let roots = fields.0.get("workspace_roots").and_then(Value::as_array);
+        let roots: Vec<PathBuf> =
+            roots.into_iter().flatten().filter_map(Value::as_str).map(PathBuf::from).collect();
         Ok(Self {
             agent,
             name: name.to_owned(),
             session: fields.owned(&["session_id", "conversation_id", "sessionID", "sessionId"]),
             transcript: fields.path(&["transcript_path", "transcript"]),
             sub_transcript: fields.path(&["agent_transcript_path"]),
-            cwd: fields.path(&["cwd", "directory"]).or_else(|| root.map(PathBuf::from)),
+            cwd: fields.path(&["cwd", "directory"]).or_else(|| roots.first().cloned()),
+            roots,
             sub_agent: fields.owned(&["agent_id"]),
-            turn: fields.owned(&["prompt_id", "turn_id", "generation_id"]),
+            turn: fields.owned(&["prompt_id", "turn_id", "generation_id", "messageID"]),
             happening: happening(agent, name, &fields),
         })
     }
@@ -108,19 +144,25 @@ fn happening(agent: Agent, name: &str, fields: &Fields<'_>) -> Happening {
             "PostToolUse"
         }
         (Agent::Cursor, "stop") | (Agent::Gemini, "AfterAgent") => "Stop",
-        (Agent::Cursor, "preCompact") | (Agent::Gemini, "PreCompress") => "PreCompact",
+        (Agent::Cursor, "preCompact") => "PreCompact",
         (Agent::Cursor, "sessionEnd") => "SessionEnd",
         (_, name) => name,
     };
     let automatic = || fields.text(&["trigger"]).map(|trigger| trigger != "manual");
     match name {
         "SessionStart" => Happening::SessionStart { start: start(fields) },
-        "UserPromptSubmit" => Happening::Prompt { text: fields.owned(&["prompt"]) },
-        "PostToolUse" | "PostToolUseFailure" => {
+        "UserPromptSubmit" => {
+            // Claude Code says who asked: notifications and timers ask too.
+            let person = fields.text(&["source"]).is_none_or(|it| matches!(it, "user" | "sdk"));
+            Happening::Prompt { text: fields.owned(&["prompt"]).filter(|_| person) }
+        }
+        "PostToolUse" | "PostToolUseFailure" | "PermissionDenied" => {
             Happening::ToolUsed(Box::new(tool(agent, name, fields)))
         }
-        "Stop" | "StopFailure" => Happening::Stop,
+        "Stop" | "StopFailure" | "Interrupt" => Happening::Stop,
+        "SubagentStart" => Happening::SubAgentStart,
         "SubagentStop" => Happening::SubAgentStop,
+        "TaskCreated" | "TaskCompleted" => Happening::Task,
         "PreCompact" => Happening::PreCompact {
             automatic: automatic(),
             tokens: fields.whole(&["context_tokens", "pre_tokens"]),
@@ -169,7 +211,11 @@ fn tool(agent: Agent, name: &str, fields: &Fields<'_>) -> ToolUse {
         error: fields.owned(&["error"]),
         interrupted: fields.flag("is_interrupt"),
         duration_ms: fields.whole(&["duration_ms", "duration"]),
+        ..ToolUse::default()
     };
+    if name == "PermissionDenied" {
+        used.refused = Some(fields.owned(&["reason"]).unwrap_or_default());
+    }
     if name == "PostToolUseFailure" && used.error.is_none() {
         used.error = Some("failed".to_owned());
     }
@@ -193,9 +239,8 @@ fn cursor(used: &mut ToolUse, fields: &Fields<'_>) {
     if fields.0.contains_key("command") {
         used.tool = "Bash".to_owned();
         used.input = copied(&["command"]);
-        used.response = json!({ "stdout": fields.text(&["output"]).unwrap_or_default() });
         // It does not say how the command ended.
-        used.response["exit_code_known"] = false.into();
+        used.response = json!({ "stdout": fields.text(&["output"]).unwrap_or_default() });
     } else if fields.0.contains_key("file_path") {
         used.tool = "Edit".to_owned();
         used.input = copied(&["file_path", "edits"]);
@@ -231,14 +276,9 @@ fn like_claude(used: &mut ToolUse) {
     }
     let file = used.input.get("file_path").cloned();
     if known == "Bash" {
-        let response = std::mem::take(&mut used.response);
-        let code = exit_code(&response);
-        let output = output(&response);
-        match code {
-            Some(0) => used.response = json!({ "stdout": output }),
-            Some(code) => used.error = Some(format!("Exit code {code}\n{output}")),
-            None => used.response = json!({ "stdout": output, "exit_code_known": false }),
-        }
+        let answer = ended::read(&used.response);
+        used.ended = answer.ended;
+        used.response = json!({ "stdout": answer.output });
     } else if let Some(file) = file {
         used.response = json!({ "filePath": file });
     }
@@ -251,41 +291,4 @@ fn command_line(words: &[Value]) -> String {
         [shell, flag, line] if shell.ends_with("sh") && flag.starts_with('-') => (*line).to_owned(),
         words => words.join(" "),
     }
-}
-
-/// The code a command ended with, wherever its agent says it.
-fn exit_code(response: &Value) -> Option<i64> {
-    const PLACES: [&str; 6] = [
-        "/exit_code",
-        "/exitCode",
-        "/metadata/exit_code",
-        "/metadata/exit",
-        "/metadata/exitCode",
-        "/exit",
-    ];
-    let named = PLACES.iter().find_map(|place| response.pointer(place)?.as_i64());
-    // Gemini CLI says it in a line of what the model is told.
-    named.or_else(|| {
-        let text = told(response)?;
-        let line = text.lines().find_map(|line| line.strip_prefix("Exit Code: "))?;
-        if line.trim() == "(none)" { Some(0) } else { line.trim().parse().ok() }
-    })
-}
-
-fn told(response: &Value) -> Option<&str> {
-    match response {
-        Value::String(text) => Some(text),
-        _ => ["stdout", "output", "llmContent", "returnDisplay"]
-            .iter()
-            .find_map(|name| response.get(*name)?.as_str()),
-    }
-}
-
-fn output(response: &Value) -> String {
-    let text = told(response).unwrap_or_default();
-    // Of Gemini's report the output is one part.
-    let part = text.split_once("\nOutput: ").and_then(|(before, rest)| {
-        before.contains("Command: ").then(|| rest.split("\nError: ").next().unwrap_or(rest))
-    });
-    part.unwrap_or(text).to_owned()
 }

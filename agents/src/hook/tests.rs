@@ -19,18 +19,16 @@ fn field<'f>(facts: &'f [Fact], kind: Kind, name: &str) -> Option<&'f Value> {
 }
 
 #[test]
-fn the_five_dialects_say_the_same() {
+fn those_that_announce_a_compaction_say_the_same() {
     let claude = json!({"session_id":"s","transcript_path":"/t.jsonl","cwd":"/w","trigger":"auto","custom_instructions":""});
     let codex =
         json!({"session_id":"s","turn_id":"7","transcript_path":null,"cwd":"/w","trigger":"auto"});
-    let gemini = json!({"session_id":"s","transcript_path":"/t.json","cwd":"/w","timestamp":"x","trigger":"auto"});
     let cursor =
         json!({"conversation_id":"s","workspace_roots":["/w"],"trigger":"auto","context_tokens":9});
     let opencode = json!({"sessionID":"s","directory":"/w"});
     for (agent, name, input) in [
         (Agent::Claude, "PreCompact", claude),
         (Agent::Codex, "PreCompact", codex),
-        (Agent::Gemini, "PreCompress", gemini),
         (Agent::Cursor, "preCompact", cursor),
         (Agent::OpenCode, "session.compacting", opencode),
     ] {
@@ -46,6 +44,74 @@ fn the_five_dialects_say_the_same() {
             _ => (Some(true), None),
         };
         assert_eq!((automatic, tokens), (wanted, count), "{agent:?}");
+    }
+}
+
+/// Gemini CLI calls it before each request of the model, whether or not it compacts.
+#[test]
+fn the_event_before_each_request_is_no_compaction() {
+    let input = json!({"session_id":"s","transcript_path":"/t.jsonl","cwd":"/w","trigger":"auto"});
+    let event = event(Agent::Gemini, "PreCompress", &input);
+    assert_eq!((event.happening.clone(), room(&event)), (Happening::Other, None));
+}
+
+#[test]
+fn a_prompt_is_a_persons_unless_the_agent_says_otherwise() {
+    for (source, wanted) in [
+        (Some("user"), Some("go on")),
+        (Some("sdk"), Some("go on")),
+        (None, Some("go on")),
+        (Some("system"), None),
+        (Some("schedule_wakeup"), None),
+    ] {
+        let input = json!({"session_id":"s","prompt":"go on","source":source});
+        let event = event(Agent::Claude, "UserPromptSubmit", &input);
+        assert_eq!(event.happening, Happening::Prompt { text: wanted.map(str::to_owned) });
+    }
+}
+
+#[test]
+fn a_prompt_is_kept_where_no_transcript_brings_it() {
+    let kept = |agent, name: &str, input: serde_json::Value| {
+        prompt_fact(&event(agent, name, &input), now()).map(|fact| (fact.id, fact.value))
+    };
+    let cursor = |turn: &str| {
+        let input = json!({"conversation_id":"s","generation_id":turn,"prompt":"fix it"});
+        kept(Agent::Cursor, "beforeSubmitPrompt", input).unwrap()
+    };
+    let (first, value) = cursor("g1");
+    assert_eq!(value.field("text"), Some(&"fix it".into()));
+    assert_eq!(cursor("g1").0, first, "told of twice it is one");
+    assert_ne!(cursor("g2").0, first, "asked again it is another");
+    let input = json!({"sessionID":"s","messageID":"m1","prompt":"/init now"});
+    let (_, value) = kept(Agent::OpenCode, "chat.message", input).unwrap();
+    assert_eq!(value.field("tags"), Some(&vec!["slash"].into()));
+    let input = json!({"sessionID":"s","messageID":"m1"});
+    assert_eq!(kept(Agent::OpenCode, "chat.message", input), None, "a sub-agent was asked");
+    let with = json!({"session_id":"s","transcript_path":"/t.jsonl","prompt":"fix it"});
+    assert_eq!(kept(Agent::Claude, "UserPromptSubmit", with), None);
+    let without = json!({"session_id":"s","transcript_path":null,"prompt":"fix it"});
+    assert!(kept(Agent::Codex, "UserPromptSubmit", without).is_some());
+}
+
+#[test]
+fn what_shells_put_around_an_input_is_taken_off() {
+    let text = r#"{"session_id":"s","prompt":"größer"}"#;
+    let wide = |unit: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(unit).collect::<Vec<u8>>();
+    let (little, big) = (wide(u16::to_le_bytes), wide(u16::to_be_bytes));
+    for input in [
+        [b"\xef\xbb\xbf", text.as_bytes()].concat(),
+        [text.as_bytes(), b"\0\0\r\n\0"].concat(),
+        [b"\0\n", text.as_bytes()].concat(),
+        [b"\xff\xfe".as_slice(), &little].concat(),
+        [b"\xfe\xff".as_slice(), &big, b"\0\0"].concat(),
+        little,
+    ] {
+        let event = Event::read(Agent::Claude, "UserPromptSubmit", &input).unwrap();
+        assert_eq!(event.happening, Happening::Prompt { text: Some("größer".to_owned()) });
+    }
+    for nothing in [b"\xef\xbb\xbf".as_slice(), b"\0\0", b"\xff\xfe", b"\xff\xfe\0\xd8"] {
+        assert!(Event::read(Agent::Claude, "Stop", nothing).is_err());
     }
 }
 
@@ -141,10 +207,38 @@ fn exit_codes_are_found_where_each_agent_says_them() {
         assert_eq!(of("exit_code"), Some(&Value::Int(2)), "{agent:?}: {facts:?}");
         assert_eq!(of("stdout_preview"), Some(&"no rule".into()), "{agent:?}");
     }
+    let told = json!({"tool_name":"exec_command","tool_use_id":"k","tool_input":{"cmd":"make check"},
+        "tool_response":"Wall time: 1.0 seconds\nProcess exited with code 2\nOutput:\nno rule"});
+    let facts_of_told = facts(Agent::Codex, "PostToolUse", &told);
+    assert_eq!(field(&facts_of_told, Kind::Command, "exit_code"), Some(&Value::Int(2)));
+    assert_eq!(field(&facts_of_told, Kind::Verification, "status"), Some(&"failed".into()));
     let cursor = json!({"command":"cargo test","output":"running","duration":5});
     let facts = facts(Agent::Cursor, "afterShellExecution", &cursor);
     assert_eq!(field(&facts, Kind::Command, "exit_code"), None, "Cursor says none");
     assert_eq!(field(&facts, Kind::Verification, "status"), Some(&"unknown".into()));
+}
+
+#[test]
+fn a_call_that_was_denied_ran_nothing_and_checked_nothing() {
+    let input = json!({"session_id":"s","tool_name":"Bash","tool_use_id":"t1",
+        "tool_input":{"command":"cargo test"},"reason":"the classifier says no"});
+    let facts = facts(Agent::Claude, "PermissionDenied", &input);
+    assert_eq!(facts.len(), 1, "{facts:?}");
+    let of = |name| field(&facts, Kind::Command, name);
+    assert_eq!((of("outcome"), of("exit_code")), (Some(&"refused".into()), None));
+    assert_eq!(of("reason"), Some(&"the classifier says no".into()));
+}
+
+#[test]
+fn a_patch_is_read_from_codex() {
+    let patch = "*** Begin Patch\n*** Update File: a.rs\n@@\n-a\n+b\n*** End Patch";
+    let input = |response: &str| {
+        json!({"session_id":"s","tool_name":"apply_patch","tool_use_id":"k1",
+            "tool_input":{"command":patch},"tool_response":response})
+    };
+    let done =
+        facts(Agent::Codex, "PostToolUse", &input("Success. Updated the following files:\nM a.rs"));
+    assert_eq!(field(&done, Kind::Code, "path"), Some(&"a.rs".into()));
 }
 
 #[test]
@@ -180,6 +274,12 @@ fn each_agent_is_answered_in_its_own_form() {
             Agent::Gemini,
             "BeforeAgent",
             "{\"hookSpecificOutput\":{\"additionalContext\":\"known\",\"hookEventName\":\"BeforeAgent\"}}\n",
+            "{}\n",
+        ),
+        (
+            Agent::Gemini,
+            "AfterTool",
+            "{\"hookSpecificOutput\":{\"additionalContext\":\"known\",\"hookEventName\":\"AfterTool\"}}\n",
             "{}\n",
         ),
         (Agent::Gemini, "PreCompress", "{}\n", "{}\n"),
@@ -239,9 +339,9 @@ fn the_page_lists_the_events_that_are_understood() {
                 }
             }
         }
-        // A row is one thing that happens; a sub-agent that is done stands with the agent.
+        // A row is one thing that happens.
         of_row.dedup();
-        assert!(of_row.len() == 1 || row.contains("SubagentStop"), "{row}");
+        assert_eq!(of_row.len(), 1, "{row}");
     }
     assert!(seen > 25, "{seen}");
 }

@@ -1,10 +1,11 @@
 //! Facts of a tool call, as a hook reports it: the same as its transcript will say, until that is read.
 
-use super::event::{Event, Happening, ToolUse};
-use crate::claude_code::{Ending, Options, Reader};
+use super::event::{Agent, Ended, Event, Happening, ToolUse};
+use crate::claude_code::{Dialect, Ending, Options, Reader};
 use crate::text;
 use forge_store::model::{Fact, Kind, Origin, TextRef, Timestamp, Value};
 use serde_json::json;
+use std::time::Duration;
 
 /// A text of a hook's fact is kept up to this many bytes: the transcript brings the whole.
 const TEXT_BYTES: usize = 4000;
@@ -14,12 +15,19 @@ const TEXT_BYTES: usize = 4000;
 pub fn tool_facts(event: &Event, now: Timestamp) -> Vec<Fact> {
     let Happening::ToolUsed(used) = &event.happening else { return Vec::new() };
     let call = used.call.clone().unwrap_or_else(|| made_up(event, used, now));
-    let lines = lines(event, used, &call, now);
-    let mut reader = Reader::new(Options::default());
+    let (lines, dialect) = lines(event, used, &call, now);
+    let mut reader = Reader::new(Options { dialect, ..Options::default() });
     let Ok(piece) = reader.read(lines.as_bytes(), Ending::File, now) else { return Vec::new() };
     let wanted = |kind| matches!(kind, Kind::Command | Kind::Code | Kind::Verification);
     let mut facts = piece.facts;
     facts.retain(|fact| wanted(fact.kind));
+    if let Some(reason) = &used.refused {
+        // What did not run checked nothing and changed nothing.
+        facts.retain(|fact| fact.kind == Kind::Command);
+        for fact in &mut facts {
+            refuse(fact, reason);
+        }
+    }
     for fact in &mut facts {
         fact.origin = Origin::Hook;
         fact.place = 0;
@@ -30,12 +38,27 @@ pub fn tool_facts(event: &Event, now: Timestamp) -> Vec<Fact> {
             }
             // What stood in the file before belongs to the transcript.
             fields.remove("original_file");
-            if used.response.get("exit_code_known").is_some() && used.error.is_none() {
-                forget_exit_code(fields);
+            let description = used.input.get("description").and_then(serde_json::Value::as_str);
+            if let Some(description) = description
+                && fact.kind != Kind::Code
+            {
+                let entry = fields.entry("description".to_owned());
+                entry.or_insert_with(|| kept(description).into());
             }
         }
     }
     facts
+}
+
+fn refuse(fact: &mut Fact, reason: &str) {
+    let Value::Map(fields) = &mut fact.value else { return };
+    for name in ["exit_code", "stdout_preview", "stderr_preview", "streams", "interrupted"] {
+        fields.remove(name);
+    }
+    fields.insert("outcome".to_owned(), "refused".into());
+    if !reason.is_empty() {
+        fields.insert("reason".to_owned(), kept(reason).into());
+    }
 }
 
 /// Without an id the call is named by what it was and when.
@@ -45,17 +68,27 @@ fn made_up(event: &Event, used: &ToolUse, now: Timestamp) -> String {
     format!("{}-{}", event.agent.word(), hash.get(..16).unwrap_or_default())
 }
 
-/// Not every agent says how a command ended.
-fn forget_exit_code(fields: &mut forge_store::model::Map) {
-    fields.remove("exit_code");
-    if fields.get("status").and_then(Value::as_text) == Some("passed") {
-        fields.insert("status".to_owned(), "unknown".into());
+/// The call and its result as lines of a transcript, so that one set of rules says what they mean. Claude Code's form
+/// makes 0 the exit code of a command that is no error; Codex's says the exit code, or says none.
+fn lines(event: &Event, used: &ToolUse, call: &str, now: Timestamp) -> (String, Dialect) {
+    let began = now.plus_micros(-used.duration_ms.unwrap_or(0).clamp(0, 86_400_000) * 1000);
+    let is_codex = match used.tool.as_str() {
+        "Bash" => event.agent != Agent::Claude,
+        tool => tool == "apply_patch",
+    };
+    if is_codex {
+        (codex_lines(event, used, call, (began, now)), Dialect::Codex)
+    } else {
+        (claude_lines(event, used, call, (began, now)), Dialect::ClaudeCode)
     }
 }
 
-/// The call and its result as two lines of a transcript, so that one set of rules says what they mean.
-fn lines(event: &Event, used: &ToolUse, call: &str, now: Timestamp) -> String {
-    let began = now.plus_micros(-used.duration_ms.unwrap_or(0).clamp(0, 86_400_000) * 1000);
+fn claude_lines(
+    event: &Event,
+    used: &ToolUse,
+    call: &str,
+    (began, ended): (Timestamp, Timestamp),
+) -> String {
     let cwd = event.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
     let line = |kind: &str, at: Timestamp| {
         json!({
@@ -70,7 +103,7 @@ fn lines(event: &Event, used: &ToolUse, call: &str, now: Timestamp) -> String {
     asked["message"] = json!({ "role": "assistant", "content": [
         { "type": "tool_use", "id": call, "name": used.tool, "input": used.input }
     ]});
-    let mut answered = line("user", now);
+    let mut answered = line("user", ended);
     let mut result = json!({ "type": "tool_result", "tool_use_id": call });
     match &used.error {
         Some(error) => {
@@ -88,6 +121,48 @@ fn lines(event: &Event, used: &ToolUse, call: &str, now: Timestamp) -> String {
     }
     answered["message"] = json!({ "role": "user", "content": [result] });
     format!("{asked}\n{answered}\n")
+}
+
+fn codex_lines(
+    event: &Event,
+    used: &ToolUse,
+    call: &str,
+    (began, ended): (Timestamp, Timestamp),
+) -> String {
+    let text = |value: &serde_json::Value, name: &str| {
+        value.get(name).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+    };
+    let (name, arguments, output) = if used.tool == "apply_patch" {
+        let patch = match &used.input {
+            serde_json::Value::String(patch) => patch.clone(),
+            input => [text(input, "command"), text(input, "input")].concat(),
+        };
+        let response = used.response.as_str().unwrap_or_default();
+        let done = response.trim_start().starts_with("Success");
+        let code = if done { "Exit code: 0\n" } else { "" };
+        ("apply_patch", json!({ "input": patch }), format!("{code}Output:\n{response}"))
+    } else {
+        let code = match used.ended {
+            Ended::Code(code) => format!("Process exited with code {code}\n"),
+            Ended::Background => "Process running with session ID 0\n".to_owned(),
+            Ended::Unknown => String::new(),
+        };
+        let took = used.duration_ms.map(|took| Duration::from_millis(took.unsigned_abs()));
+        let took = took.map(|took| format!("Wall time: {} seconds\n", took.as_secs_f64()));
+        let output = text(&used.response, "stdout");
+        let output = format!("{}{code}Output:\n{output}", took.unwrap_or_default());
+        ("exec_command", json!({ "cmd": text(&used.input, "command") }), output)
+    };
+    let cwd = event.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
+    let line = |at: Timestamp, kind: &str, payload: serde_json::Value| json!({ "timestamp": at.to_string(), "type": kind, "payload": payload });
+    let begun = line(began, "session_meta", json!({ "id": event.session, "cwd": cwd }));
+    let asked = json!({
+        "type": "function_call", "name": name, "arguments": arguments.to_string(), "call_id": call
+    });
+    let answered = json!({ "type": "function_call_output", "call_id": call, "output": output });
+    let asked = line(began, "response_item", asked);
+    let answered = line(ended, "response_item", answered);
+    format!("{begun}\n{asked}\n{answered}\n")
 }
 
 /// The value with its texts themselves in the place of references into `document`.

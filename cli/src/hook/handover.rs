@@ -1,4 +1,5 @@
-//! When an agent is handed what: once for each compaction, by one hook of those that are called at once.
+//! When an agent is handed what: once for each compaction, by one hook of those that are called at once; OpenCode with
+//! each request.
 //!
 //! Who hands it over says so on the checkpoint first and after the agent was answered; if that process dies in between,
 //! the next one does it again, since an agent takes no answer from a hook that did not end well.
@@ -72,18 +73,19 @@ pub fn remembered(session: &Session, compaction: &Compaction) -> Result<Remember
 /// As every read and write; then nobody has it in hand.
 pub fn take_over(desk: &mut Desk<'_>, event: &Event) -> Result<Option<Handover>, CommandError> {
     let (Some(room), Some(session)) = (room(event), desk.session.clone()) else { return Ok(None) };
-    if let (Agent::OpenCode, Happening::PreCompact { .. }) = (event.agent, &event.happening) {
-        return into_summary(desk, session, room);
+    match (event.agent, &event.happening) {
+        (Agent::OpenCode, Happening::PreCompact { .. }) => {
+            return into_summary(desk, session, room);
+        }
+        (Agent::OpenCode, _) => return into_each_request(desk, session, room),
+        _ => {}
     }
     let known = compaction::newest(&session, Some(RECENT))?;
-    let over = |one: &&Compaction| matches!(one.phase(), Phase::Done | Phase::Recorded);
-    // Where the agent has no event after a compaction, an announcement is all there is; and not each version of it says
-    // in its transcript that one followed.
+    // Cursor has no event after a compaction and no transcript that is read: an announcement is all there is.
     let announced = |one: &&Compaction| {
-        matches!(one.phase(), Phase::Announced | Phase::NotFollowed)
-            && matches!(event.agent, Agent::Gemini | Agent::Cursor)
+        matches!(one.phase(), Phase::Announced | Phase::NotFollowed) && event.agent == Agent::Cursor
     };
-    let Some(newest) = known.iter().find(|one| over(one) || announced(one)) else {
+    let Some(newest) = known.iter().find(|one| is_over(one) || announced(one)) else {
         return Ok(None);
     };
     let age = desk.act.now.micros_since(newest.checkpoint.time);
@@ -166,6 +168,32 @@ fn into_summary(
         session,
         act: desk.act.clone(),
     }))
+}
+
+/// OpenCode builds its system prompt for each request, so that a text is in one request only: what was known at the last
+/// compaction is handed over whenever it asks, in the same words.
+fn into_each_request(
+    desk: &Desk<'_>,
+    session: Session,
+    room: Room,
+) -> Result<Option<Handover>, CommandError> {
+    let known = compaction::newest(&session, Some(RECENT))?;
+    let Some(newest) = known.iter().find(|one| is_over(one)) else { return Ok(None) };
+    let Remembered { knowledge, lost, .. } = remembered(&session, newest)?;
+    let name = session.summary()?.info.name;
+    Ok(Some(Handover {
+        text: handing::brief(&name, newest, &knowledge, lost.as_deref(), room),
+        whole: newest.handed_at().is_none(),
+        with_loss: lost.is_some() && !newest.loss_told(),
+        lost: lost.as_ref().map(Vec::len),
+        checkpoint: newest.checkpoint.clone(),
+        session,
+        act: desk.act.clone(),
+    }))
+}
+
+fn is_over(compaction: &Compaction) -> bool {
+    matches!(compaction.phase(), Phase::Done | Phase::Recorded)
 }
 
 fn release(session: &Session, act: &Act, checkpoint: &Checkpoint) {

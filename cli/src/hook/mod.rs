@@ -16,7 +16,7 @@ use crate::context::{Context, Environment};
 use crate::discovery;
 use crate::error::{CommandError, ErrorKind};
 use crate::workplace;
-use forge_agents::hook::{Agent, Event, Happening, answer};
+use forge_agents::hook::{Agent, Event, Happening, answer, plain};
 use forge_store::redact::{Ending, Form};
 use forge_store::store::Store;
 use handover::Handover;
@@ -110,10 +110,12 @@ fn read(agent: Agent, name: &str, context: &mut Context) -> Result<Heard, Unhear
     let unheard = |reason: String, store| Unheard { reason, store };
     let input = input::read()
         .map_err(|error| unheard(format!("cannot read standard input: {error}"), here(context)))?;
-    let event = Event::read(agent, name, &input)
+    let input = plain(&input).map_err(|error| unheard(error.to_string(), here(context)))?;
+    let input = input.as_bytes();
+    let event = Event::read(agent, name, input)
         .map_err(|error| unheard(error.to_string(), here(context)))?;
     // The settings of the store that is written to hold, wherever the agent called from: what is a secret there, too.
-    let store = store_directory(context, agent, event.cwd.as_deref());
+    let store = store_directory(context, agent, Some(&event));
     if let Ok(store) = &store {
         context
             .take_settings_of(store)
@@ -121,7 +123,7 @@ fn read(agent: Agent, name: &str, context: &mut Context) -> Result<Heard, Unhear
     }
     // Before texts are cut short: half a secret looks like none.
     let redactor = workplace::redactor(context);
-    let clean = redactor.as_ref().map(|it| it.clean_part(&input, Form::Json, Ending::End).bytes);
+    let clean = redactor.as_ref().map(|it| it.clean_part(input, Form::Json, Ending::End).bytes);
     let event = match clean.filter(|clean| **clean != *input) {
         Some(clean) => Event::read(agent, name, &clean)
             .map_err(|error| unheard(error.to_string(), store.as_ref().ok().cloned()))?,
@@ -177,14 +179,17 @@ impl Call<'_> {
         let mut desk = Desk::open(self.context, event, path)?;
         if let Happening::ToolUsed(_) = event.happening {
             desk.tool()?;
-            return desk.conclude(&mut self.line);
+            desk.conclude(&mut self.line)?;
+            return hand_over(&mut desk, event, done);
         }
         self.tell_shell(event, path);
         let looks_at_code = matches!(
             event.happening,
             Happening::PreCompact { .. }
                 | Happening::Stop
+                | Happening::SubAgentStart
                 | Happening::SubAgentStop
+                | Happening::Task
                 | Happening::SessionEnd { .. }
         );
         if looks_at_code {
@@ -209,10 +214,10 @@ impl Call<'_> {
         desk.conclude(&mut self.line)?;
         done.worked = Some(desk.store.clone());
         done.ended = matches!(event.happening, Happening::SessionEnd { .. });
-        if let Some(handover) = handover::take_over(&mut desk, event)? {
-            done.answer = answer(event, Some(&handover.text));
-            done.handover = Some(handover);
-        } else if let Some(greeting) = handover::greeting(&desk, event)? {
+        hand_over(&mut desk, event, done)?;
+        if done.handover.is_none()
+            && let Some(greeting) = handover::greeting(&desk, event)?
+        {
             done.answer = answer(event, Some(&greeting));
             self.line.outcome = Outcome::Handed;
         }
@@ -232,10 +237,12 @@ impl Call<'_> {
             Happening::SessionStart { .. } if follows_compaction(event) => {
                 desk.done(None, None, line).map(|_| ())
             }
-            Happening::Prompt { .. } => desk.begin(),
-            Happening::Stop | Happening::SubAgentStop | Happening::SessionEnd { .. } => {
-                desk.save_code(line)
-            }
+            Happening::Prompt { .. } => desk.prompt(),
+            Happening::Stop
+            | Happening::SubAgentStart
+            | Happening::SubAgentStop
+            | Happening::Task
+            | Happening::SessionEnd { .. } => desk.save_code(line),
             _ => Ok(()),
         }
     }
@@ -266,6 +273,15 @@ impl Call<'_> {
         self.line.micros = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
         note(&self.context.environment, store, &self.line);
     }
+}
+
+/// Puts what the agent is to be handed into the answer.
+fn hand_over(desk: &mut Desk<'_>, event: &Event, done: &mut Done) -> Result<(), CommandError> {
+    if let Some(handover) = handover::take_over(desk, event)? {
+        done.answer = answer(event, Some(&handover.text));
+        done.handover = Some(handover);
+    }
+    Ok(())
 }
 
 /// Writes a line to the log of the store, else to the user's.
@@ -299,25 +315,49 @@ fn described(error: &CommandError) -> String {
     text
 }
 
+/// The variables in which agents name the project to their hooks.
+const PROJECTS: [&str; 3] = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CURSOR_PROJECT_DIR"];
+
+/// The project as this agent names it.
+fn project_of(environment: &Environment, agent: Agent) -> Option<PathBuf> {
+    let name = match agent {
+        Agent::Claude => "CLAUDE_PROJECT_DIR",
+        Agent::Gemini => "GEMINI_PROJECT_DIR",
+        Agent::Cursor => "CURSOR_PROJECT_DIR",
+        Agent::Codex | Agent::OpenCode => return None,
+    };
+    environment.directory(name)
+}
+
+/// Goes to a directory that exists, if the one this process is in was removed: an agent's worktree may be gone while the
+/// agent still runs. Tried are the project as the agent names it, what is left of the path, and the root.
+pub fn leave_removed_directory(environment: &Environment) {
+    if std::env::current_dir().is_ok() {
+        return;
+    }
+    let here = environment.directory("PWD");
+    let projects = PROJECTS.iter().filter_map(|name| environment.directory(name));
+    let above = here.iter().flat_map(|path| path.ancestors()).map(Path::to_owned);
+    let mut places = projects.chain(above).chain([PathBuf::from("/")]);
+    // Where even the root cannot be entered, the call fails with the reason, and is logged.
+    let _ = places.find(|place| std::env::set_current_dir(place).is_ok());
+}
+
 /// The store of the project an agent works in: the one named outright, else that of the project as the agent calls it,
-/// else of the directory it is in.
+/// else of the directory it is in, or of one that is open in its editor.
 fn store_directory(
     context: &Context,
     agent: Agent,
-    cwd: Option<&Path>,
+    event: Option<&Event>,
 ) -> Result<PathBuf, CommandError> {
     if context.global.store.is_some() {
         return context.store_directory();
     }
-    let project = match agent {
-        Agent::Claude => context.environment.directory("CLAUDE_PROJECT_DIR"),
-        Agent::Gemini => context.environment.directory("GEMINI_PROJECT_DIR"),
-        Agent::Cursor => context.environment.directory("CURSOR_PROJECT_DIR"),
-        Agent::Codex | Agent::OpenCode => None,
-    };
-    let cwd = cwd.filter(|path| path.is_absolute()).map(Path::to_owned);
+    let project = project_of(&context.environment, agent);
+    let told = event.into_iter().flat_map(|event| event.cwd.iter().chain(&event.roots));
+    let told = told.filter(|path| path.is_absolute()).cloned();
     let mut first = None;
-    for directory in project.into_iter().chain(cwd).chain([context.cwd.clone()]) {
+    for directory in project.into_iter().chain(told).chain([context.cwd.clone()]) {
         match discovery::find(&directory) {
             Ok(store) => return Ok(store),
             Err(error) => first = first.or(Some(error)),

@@ -10,7 +10,7 @@ use crate::git::{self, Captured};
 use crate::transcript::{How, Importer};
 use crate::workplace::{self, Access};
 use forge_agents::claude_code::Dialect;
-use forge_agents::hook::{Agent, Event, Happening, Start, tool_facts};
+use forge_agents::hook::{Agent, Event, Happening, Start, prompt_fact, tool_facts};
 use forge_store::model::{AutoTrigger, Checkpoint, Fact, Kind, Origin, SessionKind, Value, claim};
 use forge_store::store::{Act, Committed, NewSession, Options, Session, Store, Write};
 use std::path::{Path, PathBuf};
@@ -23,6 +23,8 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 const GIT_PATIENCE: Duration = Duration::from_secs(4);
 /// Between two checkpoints that hooks make by themselves, compactions apart, lies at least so much.
 const THROTTLE_MICROS: i64 = 60_000_000;
+/// At most this many of the newest prompts are searched for one that another installation told of already.
+const PROMPTS: usize = 16;
 /// So many of the newest edits are looked through for the last captured state.
 const EDITS: usize = 64;
 /// Two announcements within this time without a transcript to tell them apart are one.
@@ -175,13 +177,21 @@ impl<'c> Desk<'c> {
         Ok(Some(self.session.insert(session).clone()))
     }
 
-    /// Begins the session if there is none yet.
+    /// Begins the session if there is none yet, and keeps the prompt where no transcript will bring it.
     ///
     /// # Errors
     ///
     /// As every write.
-    pub fn begin(&mut self) -> Result<(), CommandError> {
-        self.begun().map(|_| ())
+    pub fn prompt(&mut self) -> Result<(), CommandError> {
+        let Some(session) = self.begun()? else { return Ok(()) };
+        let Some(fact) = prompt_fact(self.event, self.act.now) else { return Ok(()) };
+        let head = session.head()?;
+        let known = session.recent_facts(&head, Kind::Prompt, PROMPTS)?;
+        if known.iter().any(|known| known.fact.id == fact.id) {
+            return Ok(());
+        }
+        let done = session.write(&self.act).fact(fact).commit()?;
+        self.wrote(&done)
     }
 
     /// Saves a tool call: one append to the journal. Neither the index is opened nor git run.
@@ -194,9 +204,6 @@ impl<'c> Desk<'c> {
     /// As every write.
     pub fn tool(&mut self) -> Result<(), CommandError> {
         let facts = tool_facts(self.event, self.act.now);
-        if facts.is_empty() {
-            return Ok(());
-        }
         let trigger = self.trigger_of(&facts);
         if self.is_unnamed_call() && self.transcripts().next().is_some() {
             self.import()?;
@@ -206,6 +213,9 @@ impl<'c> Desk<'c> {
             {
                 session.write(&self.act).event(trigger).commit()?;
             }
+            return Ok(());
+        }
+        if facts.is_empty() {
             return Ok(());
         }
         let Some(session) = self.begun()? else { return Ok(()) };
@@ -587,7 +597,8 @@ fn open(context: &Context, path: &Path, lock_timeout: Duration) -> Result<Store,
 /// If not even that can be written.
 pub fn keep_aside(context: &Context, event: &Event, path: &Path) -> Result<bool, CommandError> {
     let Some(id) = &event.session else { return Ok(false) };
-    let facts = tool_facts(event, context.now);
+    let mut facts = tool_facts(event, context.now);
+    facts.extend(prompt_fact(event, context.now));
     let announced = matches!(event.happening, Happening::PreCompact { .. });
     if facts.is_empty() && !announced {
         return Ok(false);

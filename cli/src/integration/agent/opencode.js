@@ -4,7 +4,7 @@ import { spawn } from "node:child_process"
 const FORGE = "@FORGE@"
 const PATIENCE_MS = 10000
 
-// The answer of 'forge hook opencode EVENT', or nothing: forge never stops or breaks the agent.
+// The answer of 'forge hook opencode EVENT', or undefined: forge never stops or breaks the agent.
 function ask(event, input) {
   return new Promise((resolve) => {
     let said = ""
@@ -14,44 +14,90 @@ function ask(event, input) {
         stdio: ["pipe", "pipe", "ignore"],
         timeout: PATIENCE_MS,
       })
-      child.on("error", () => resolve({}))
+      child.on("error", () => resolve(undefined))
       child.stdin.on("error", () => {})
       child.stdout.on("data", (part) => (said += part))
       child.on("close", () => {
         try {
-          resolve(JSON.parse(said) ?? {})
+          resolve(JSON.parse(said) ?? undefined)
         } catch {
-          resolve({})
+          resolve(undefined)
         }
       })
       child.stdin.end(JSON.stringify(input))
     } catch {
-      resolve({})
+      resolve(undefined)
     }
   })
 }
 
-export const Forge = async ({ directory, worktree }) => {
+const textsOf = (answer) => (Array.isArray(answer?.context) ? answer.context : [])
+
+export const Forge = async ({ client, directory, worktree }) => {
   const base = (sessionID, more) => ({ sessionID, cwd: directory, worktree, ...more })
-  const put = (list, answer) => {
-    for (const text of Array.isArray(answer.context) ? answer.context : []) list.push(text)
+
+  // What each session's system prompt is to hold since its last compaction. OpenCode builds the prompt for each
+  // request, so the same texts are put in each time; forge is asked once.
+  const briefs = new Map()
+  const askForBrief = (sessionID) => {
+    const brief = ask("chat.system.transform", base(sessionID)).then((answer) => {
+      // Without an answer the next request asks again.
+      if (!answer && briefs.get(sessionID) === brief) briefs.delete(sessionID)
+      return textsOf(answer)
+    })
+    briefs.set(sessionID, brief)
+    return brief
   }
+  const compacted = async (sessionID) => {
+    const noted = ask("session.compacted", base(sessionID))
+    briefs.set(sessionID, noted.then(() => askForBrief(sessionID)))
+    await noted
+  }
+
+  // What is asked in the session of a sub-agent, an agent asks.
+  const parents = new Map()
+  const isOfPerson = async (sessionID) => {
+    if (!parents.has(sessionID)) {
+      const found = await client?.session?.get?.({ path: { id: sessionID } }).catch(() => undefined)
+      parents.set(sessionID, found?.data?.parentID)
+    }
+    return !parents.get(sessionID)
+  }
+
+  // A slash command as it was typed; the message that follows holds the text that it stands for.
+  const typed = new Map()
+
   return {
     event: async ({ event }) => {
       const about = event.properties ?? {}
       const session = about.sessionID ?? about.info?.id
       switch (event.type) {
         case "session.created":
-        case "session.idle":
-        case "session.compacted":
-        case "session.deleted":
+          parents.set(session, about.info?.parentID)
           await ask(event.type, base(session, { parentID: about.info?.parentID }))
+          break
+        case "session.compacted":
+          await compacted(session)
+          break
+        case "session.deleted":
+          briefs.delete(session)
+          await ask(event.type, base(session))
+          break
+        case "session.idle":
+          await ask(event.type, base(session))
       }
     },
+    "command.execute.before": async (input) => {
+      typed.set(input.sessionID, `/${input.command} ${input.arguments ?? ""}`.trim())
+    },
     "chat.message": async (input, output) => {
+      const { sessionID, agent } = input
       const parts = (output?.parts ?? []).filter((part) => part.type === "text" && !part.synthetic)
-      const prompt = parts.map((part) => part.text).join("\n")
-      await ask("chat.message", base(input.sessionID, { prompt, agent: input.agent }))
+      const text = typed.get(sessionID) ?? parts.map((part) => part.text).join("\n")
+      typed.delete(sessionID)
+      const prompt = (await isOfPerson(sessionID)) ? text : undefined
+      const messageID = output?.message?.id ?? input.messageID
+      await ask("chat.message", base(sessionID, { messageID, prompt, agent }))
     },
     "tool.execute.after": async (input, output) => {
       const { tool, sessionID, callID, args } = input
@@ -60,10 +106,15 @@ export const Forge = async ({ directory, worktree }) => {
       await ask("tool.execute.after", base(sessionID, { tool, callID, args, output: { output: text, metadata } }))
     },
     "experimental.session.compacting": async (input, output) => {
-      put(output.context, await ask("session.compacting", base(input.sessionID)))
+      output.context.push(...textsOf(await ask("session.compacting", base(input.sessionID))))
+    },
+    // This comes before the first request after a compaction; the event of it may come after.
+    "experimental.compaction.autocontinue": async (input) => {
+      await compacted(input.sessionID)
     },
     "experimental.chat.system.transform": async (input, output) => {
-      if (input.sessionID) put(output.system, await ask("chat.system.transform", base(input.sessionID)))
+      const { sessionID } = input
+      if (sessionID) output.system.push(...(await (briefs.get(sessionID) ?? askForBrief(sessionID))))
     },
   }
 }

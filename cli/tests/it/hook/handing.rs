@@ -196,24 +196,25 @@ fn agents_without_a_start_after_a_compaction_are_handed_it_before_the_next_turn(
     environment.forge(["init"]).success();
     let project = environment.path("project");
     let project = project.to_str().unwrap();
-    let gemini = |event: &str, more: &str| {
-        let input = format!("{{\"session_id\":\"g1\",\"cwd\":\"{project}\"{more}}}");
-        call(&environment, "gemini", event, &input)
+    let cursor = |event: &str, more: &str| {
+        let input = format!("{{\"conversation_id\":\"g1\",\"cwd\":\"{project}\"{more}}}");
+        call(&environment, "cursor", event, &input)
     };
-    assert_eq!(gemini("BeforeAgent", ",\"prompt\":\"find it\""), "{}\n");
-    assert_eq!(gemini("PreCompress", ",\"trigger\":\"auto\""), "{}\n");
-    let answer = gemini("BeforeAgent", ",\"prompt\":\"go on\"");
+    assert_eq!(cursor("beforeSubmitPrompt", ",\"prompt\":\"find it\""), "{}\n");
+    assert_eq!(cursor("preCompact", ",\"trigger\":\"auto\""), "{}\n");
+    let answer = cursor("sessionStart", "");
     assert!(answer.contains("The context was compacted at"), "{answer}");
-    assert_eq!(gemini("BeforeAgent", ",\"prompt\":\"go on\""), "{}\n");
+    assert_eq!(cursor("sessionStart", ""), "{}\n");
     let opencode = |event: &str| {
         let input = format!("{{\"sessionID\":\"o1\",\"directory\":\"{project}\"}}");
         call(&environment, "opencode", event, &input)
     };
-    // Into the summary's own prompt, and once more to the model after it.
+    // Into the summary's own prompt, and to the model in each request after it.
     assert!(opencode("session.compacting").contains("{\"context\":[\"forge keeps a record"));
     assert_eq!(opencode("session.compacted"), "{}\n");
-    assert!(opencode("chat.system.transform").contains("{\"context\":[\"forge keeps a record"));
-    assert_eq!(opencode("chat.system.transform"), "{}\n");
+    let handed = opencode("chat.system.transform");
+    assert!(handed.contains("{\"context\":[\"forge keeps a record"));
+    assert_eq!(opencode("chat.system.transform"), handed);
     let codex = |event: &str, more: &str| {
         let input = format!(
             "{{\"session_id\":\"c1\",\"turn_id\":\"t\",\"transcript_path\":null,\"cwd\":\"{project}\"{more}}}"

@@ -138,49 +138,81 @@ fn recording() -> Vec<String> {
     ]
 }
 
+/// Gemini CLI calls `PreCompress` before each request, and has no event after a compaction: the recording shows it.
 #[test]
-fn a_recording_is_saved_and_handed_back_before_the_next_turn() {
+fn a_recording_is_saved_and_handed_back_once_it_shows_a_compaction() {
     let lines = recording();
-    for with_summary in [true, false] {
-        let mut player = Player::of("gemini", "9e31");
-        player.append(&lines[..2].concat());
-        player.hook("BeforeAgent", at(1), json!({"prompt": "why is it slow?"}));
-        // The call has no id here, and stands in the recording: it is not to be there twice.
-        player.append(&lines[2]);
-        let call = json!({"tool_name": "run_shell_command", "tool_input": {"command": "cargo test"},
-            "tool_response": {"llmContent": "Output: ok\nExit Code: 0"}});
-        player.hook("AfterTool", at(9), call);
-        let commands = |player: &Player| {
-            let session = player.opened();
-            let state = session.state(&session.head().unwrap()).unwrap();
-            let facts = state.facts_of(Kind::Command).unwrap().into_iter();
-            facts.map(|known| known.fact.id).collect::<Vec<_>>()
-        };
-        assert_eq!(commands(&player), ["t1"]);
-        let points = player.opened().checkpoints(&Default::default()).unwrap();
-        assert_eq!(points[0].message, "a verification finished");
-        player.hook("PreCompress", at(50), json!({"trigger": "auto"}));
-        let mut text = lines[..3].concat();
-        if with_summary {
-            player.append(&lines[3]);
-            text += &lines[3];
-        }
-        // It is said on with before the hooks are called again.
-        player.append(&lines[4]);
-        text += &lines[4];
-        player.hook("AfterAgent", at(100), json!({}));
-        let handed = player.hook("BeforeAgent", at(110), json!({"prompt": "and?"})).unwrap();
-        assert!(handed.contains("keeps a record"), "{handed}");
-        assert_eq!(player.hook("BeforeAgent", at(120), json!({"prompt": "and?"})), None);
-        assert_eq!(commands(&player), ["t1"]);
-        let known = player.compactions();
-        assert_eq!(known.len(), 1);
-        let (phase, time) =
-            if with_summary { (Phase::Recorded, at(60)) } else { (Phase::NotFollowed, at(50)) };
-        assert_eq!((known[0].phase(), known[0].checkpoint.time), (phase, time));
-        if with_summary {
-            assert!(handed.contains("The agent's own summary mentions all of it."), "{handed}");
-            assert_eq!(imported(&player.opened()), reference_of("gemini", &text));
-        }
-    }
+    let mut player = Player::of("gemini", "9e31");
+    player.append(&lines[..2].concat());
+    player.hook("BeforeAgent", at(1), json!({"prompt": "why is it slow?"}));
+    player.hook("PreCompress", at(1), json!({"trigger": "auto"}));
+    // The call has no id here, and stands in the recording: it is not to be there twice.
+    player.append(&lines[2]);
+    let call = json!({"tool_name": "run_shell_command", "tool_input": {"command": "cargo test"},
+        "tool_response": {"llmContent": "Output: ok\nExit Code: 0"}});
+    assert_eq!(player.hook("AfterTool", at(9), call), None);
+    player.hook("PreCompress", at(50), json!({"trigger": "auto"}));
+    let commands = |player: &Player| {
+        let session = player.opened();
+        let state = session.state(&session.head().unwrap()).unwrap();
+        let facts = state.facts_of(Kind::Command).unwrap().into_iter();
+        facts.map(|known| known.fact.id).collect::<Vec<_>>()
+    };
+    assert_eq!(commands(&player), ["t1"]);
+    let points = player.opened().checkpoints(&Default::default()).unwrap();
+    assert_eq!(points[0].message, "a verification finished");
+    assert_eq!(player.compactions(), []);
+    // Then it compacts, and goes on with a tool that is no command.
+    player.append(&lines[3]);
+    let call = json!({"tool_name": "read_file", "tool_input": {"file_path": "a.rs"},
+        "tool_response": {"llmContent": "text"}});
+    let handed = player.hook("AfterTool", at(70), call.clone()).unwrap();
+    assert!(handed.contains("keeps a record"), "{handed}");
+    assert!(handed.contains("The agent's own summary mentions all of it."), "{handed}");
+    assert_eq!(player.hook("AfterTool", at(71), call), None);
+    player.append(&lines[4]);
+    player.hook("PreCompress", at(95), json!({"trigger": "auto"}));
+    player.hook("AfterAgent", at(100), json!({}));
+    assert_eq!(player.hook("BeforeAgent", at(110), json!({"prompt": "and?"})), None);
+    let known = player.compactions();
+    assert_eq!(known.len(), 1);
+    assert_eq!((known[0].phase(), known[0].checkpoint.time), (Phase::Recorded, at(60)));
+    assert_eq!(imported(&player.opened()), reference_of("gemini", &lines.concat()));
+}
+
+/// OpenCode builds its system prompt for each request: what was known is in each of them, in the same words, until the
+/// next compaction.
+#[test]
+fn each_request_after_a_compaction_is_handed_the_same() {
+    let mut player = Player::of("opencode", "ses_1");
+    let prompt = json!({"messageID": "m1", "prompt": "never touch the lexer"});
+    player.hook("chat.message", at(0), prompt.clone());
+    player.hook("chat.message", at(0), prompt);
+    let request = |player: &mut Player, second: i64| {
+        player.hook("chat.system.transform", at(second), json!({}))
+    };
+    assert_eq!(request(&mut player, 1), None);
+    let call = json!({"tool": "bash", "callID": "k1", "args": {"command": "cargo test"},
+        "output": {"output": "test result: FAILED. 1 failed", "metadata": {"exit": 101}}});
+    player.hook("tool.execute.after", at(5), call);
+    player.hook("session.compacting", at(10), json!({}));
+    assert_eq!(request(&mut player, 12), None, "the request for the summary");
+    player.hook("session.compacted", at(15), json!({}));
+    let first = request(&mut player, 16).unwrap();
+    assert!(first.contains("Last prompt (10:00Z): never touch the lexer"), "{first}");
+    assert!(first.contains("cargo test: exit 101"), "{first}");
+    player.hook("chat.message", at(20), json!({"messageID": "m2", "prompt": "go on"}));
+    player.hook("session.compacted", at(21), json!({}));
+    assert_eq!(request(&mut player, 30).as_ref(), Some(&first));
+    assert_eq!(request(&mut player, 200_000).as_ref(), Some(&first), "a day later, too");
+    player.hook("session.compacting", at(200_010), json!({}));
+    player.hook("session.compacted", at(200_020), json!({}));
+    let second = request(&mut player, 200_021).unwrap();
+    assert!(second.contains("): go on"), "{second}");
+    assert_eq!(player.compactions().len(), 2);
+    let session = player.opened();
+    let state = session.state(&session.head().unwrap()).unwrap();
+    let prompts = state.facts_of(Kind::Prompt).unwrap();
+    let prompts: Vec<_> = prompts.iter().map(|known| known.fact.at).collect();
+    assert_eq!(prompts, [at(0), at(20)], "each at its own time, and once");
 }

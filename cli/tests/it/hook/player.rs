@@ -70,8 +70,12 @@ impl Player {
             return None;
         }
         let answer: Value = serde_json::from_str(answer).unwrap();
-        assert_eq!(answer["hookSpecificOutput"]["hookEventName"], event);
-        let text = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned();
+        let text = if self.agent == "opencode" {
+            answer["context"][0].as_str().unwrap().to_owned()
+        } else {
+            assert_eq!(answer["hookSpecificOutput"]["hookEventName"], event);
+            answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned()
+        };
         assert!(text.encode_utf16().count() <= 10_000, "{}", text.len());
         self.handed.push(text.clone());
         Some(text)

@@ -1,0 +1,33 @@
+//! The prompt that a hook tells of, where no transcript will bring it.
+
+use super::event::{Event, Happening};
+use crate::claude_code::scene::fields;
+use forge_store::model::{Fact, Kind, Origin, Timestamp, Value};
+
+/// What a person asked for, as a fact at the time of the hook. `None` where nobody says what was asked, and where the
+/// agent has a transcript that is read: that brings each prompt with an id of its own, and there would be two.
+#[must_use]
+pub fn prompt_fact(event: &Event, now: Timestamp) -> Option<Fact> {
+    let Happening::Prompt { text: Some(text) } = &event.happening else { return None };
+    if event.agent.dialect().is_some() && event.transcript.is_some() {
+        return None;
+    }
+    // Two installations tell of one prompt with one turn, or within one millisecond.
+    let moment = event.turn.clone().unwrap_or_else(|| (now.as_micros() / 1000).to_string());
+    let hash = blake3::hash(format!("{moment}\0{text}").as_bytes()).to_hex();
+    let tags = text.starts_with('/').then(|| Value::from(vec!["slash"]));
+    let cwd = event.cwd.as_ref().map(|cwd| cwd.to_string_lossy().into_owned());
+    Some(Fact {
+        kind: Kind::Prompt,
+        id: format!("{}-{}", event.agent.word(), hash.get(..16).unwrap_or_default()),
+        at: now,
+        origin: Origin::Hook,
+        place: 0,
+        recorded_at: now,
+        value: Value::Map(fields([
+            ("text", text.as_str().into()),
+            ("tags", tags.into()),
+            ("cwd", cwd.into()),
+        ])),
+    })
+}
