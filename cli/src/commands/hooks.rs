@@ -248,6 +248,7 @@ pub fn installed(agent: Agent, place: &Place) -> Vec<ScopeStatus> {
                         .cloned()
                         .collect(),
                     binaries: found.binaries,
+                    faults: found.faults,
                     error: found.error,
                 })
                 .collect();

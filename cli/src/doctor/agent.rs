@@ -62,10 +62,11 @@ fn health(
         lines.iter().filter_map(|line| line.session.as_deref()).collect();
     let before: Vec<&&Line> =
         lines.iter().filter(|line| is_before_compaction(agent, &line.event)).collect();
-    // What was before the log began cannot be told.
+    // What was before the log began cannot be told. Gemini CLI announces none: its recordings show them.
     let first = lines.first().map(|line| line.time);
     let missed = compactions.iter().filter(|compaction| {
-        sessions.contains(compaction.session.as_str())
+        agent != Agent::Gemini
+            && sessions.contains(compaction.session.as_str())
             && first.is_some_and(|first| compaction.time >= first)
             && !before.iter().any(|line| {
                 let after = compaction.time.as_micros() - line.time.as_micros();
@@ -142,6 +143,12 @@ fn judge(
         let again = format!("'forge hooks install {name} --{scope}' puts it right");
         for part in &status.parts {
             let what = format!("{} in {}", part.part.title(), part.file);
+            findings.extend(part.faults.iter().map(|fault| Finding {
+                severity: fault.severity,
+                about: name.to_owned(),
+                what: format!("{what}: {}", fault.what),
+                remedy: again.clone(),
+            }));
             if let Some(error) = &part.error {
                 let remedy = "correct the file, or move it away";
                 findings.push(Finding::problem(name, format!("{what}: {error}"), remedy));
@@ -264,7 +271,6 @@ mod tests {
             ("claude", "PreCompact"),
             ("claude-code", "PreCompact"),
             ("codex", "PreCompact"),
-            ("gemini", "PreCompress"),
             ("cursor", "preCompact"),
             ("opencode", "session.compacting"),
             // Its plugin's own name of it.

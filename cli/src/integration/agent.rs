@@ -104,6 +104,7 @@ impl Agent {
             ],
             (Self::Gemini, Scope::Project) => &[
                 "Gemini CLI warns of new hooks of a project, and reads its settings if you trust it.",
+                "Gemini CLI reads policies of the user only, so no permission rules are written.",
             ],
             (Self::Cursor, Scope::User) => &[
                 "Cursor keeps your own rules in its settings: no section was written for them.",
@@ -191,7 +192,7 @@ impl Wanted {
         match (&self.form, self.part) {
             (Form::Section(text), _) => text.lines().map(str::to_owned).collect(),
             (_, Part::Permissions) => {
-                vec![format!("may run unasked: {}", rule::ALLOWED.join(", "))]
+                vec![format!("may run unasked: {}", rule::short().join(", "))]
             }
             (Form::Json(edits), _) => edits
                 .iter()
@@ -245,6 +246,8 @@ pub struct Place {
     pub word: String,
     /// Where Claude Code keeps the user's settings, if not where it usually does.
     pub claude: Option<PathBuf>,
+    /// The version of Claude Code that is installed, if its files say.
+    pub claude_version: Option<[u32; 3]>,
     /// The same of Codex.
     pub codex: Option<PathBuf>,
     /// Where programs keep the user's settings.
@@ -289,6 +292,7 @@ impl Place {
         Ok(Self {
             config: environment.config_directory().unwrap_or_else(|| home.join(".config")),
             claude: environment.directory("CLAUDE_CONFIG_DIR"),
+            claude_version: super::binary::version_of(environment, "claude"),
             codex: environment.directory("CODEX_HOME"),
             home,
             project,

@@ -1,4 +1,4 @@
-//! Programs: where the path finds them, and what their file says.
+//! Programs: where the path finds them, and what their files say.
 
 use crate::context::Environment;
 use std::os::unix::fs::PermissionsExt;
@@ -18,4 +18,59 @@ pub fn on_path(environment: &Environment, name: &str) -> Option<PathBuf> {
 #[must_use]
 pub fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// The version of a program, told from its files alone: its own name where that is one (`versions/2.1.332`), else the
+/// nearest `package.json` above it.
+#[must_use]
+pub fn version_of(environment: &Environment, name: &str) -> Option<[u32; 3]> {
+    let file = on_path(environment, name)?.canonicalize().ok()?;
+    let named = file.file_name().and_then(|name| version(name.to_str()?));
+    named.or_else(|| file.ancestors().skip(1).find_map(|folder| package_version(folder, name)))
+}
+
+fn package_version(folder: &Path, name: &str) -> Option<[u32; 3]> {
+    let text = std::fs::read_to_string(folder.join("package.json")).ok()?;
+    let package: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let is_it = package.get("name")?.as_str()?.contains(name);
+    is_it.then(|| version(package.get("version")?.as_str()?))?
+}
+
+fn version(text: &str) -> Option<[u32; 3]> {
+    let mut numbers = text.split(['.', '-']).map(str::parse);
+    Some([numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_version_is_told_from_the_files_of_a_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let (bin, package) = (folder.path().join("bin"), folder.path().join("claude-code"));
+        for folder in [&bin, &package.join("bin"), &folder.path().join("versions")] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        let program = |path: &Path| {
+            fs::write(path, "#!/bin/sh\n").unwrap();
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        let environment = Environment::from([("PATH", bin.to_str().unwrap())]);
+        let told = || version_of(&environment, "claude");
+        assert_eq!(told(), None);
+        let (by_npm, by_itself) =
+            (package.join("bin/claude.exe"), folder.path().join("versions/2.1.9"));
+        program(&by_npm);
+        program(&by_itself);
+        std::os::unix::fs::symlink(&by_npm, bin.join("claude")).unwrap();
+        assert_eq!(told(), None);
+        let text = r#"{"name":"@anthropic-ai/claude-code","version":"2.0.64"}"#;
+        fs::write(package.join("package.json"), text).unwrap();
+        assert_eq!(told(), Some([2, 0, 64]));
+        fs::remove_file(bin.join("claude")).unwrap();
+        std::os::unix::fs::symlink(&by_itself, bin.join("claude")).unwrap();
+        assert_eq!(told(), Some([2, 1, 9]));
+    }
 }

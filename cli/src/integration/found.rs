@@ -1,6 +1,7 @@
 //! What of forge is in an agent's files, told from the files alone.
 
 use super::agent::{Agent, Form, Part, Place, Scope};
+use super::fault::{self, Fault};
 use super::json::Edit;
 use super::{OWN_MARK, file, json, rule, section, toml};
 use serde_json::Value;
@@ -48,9 +49,22 @@ pub fn is_ours(agent: Agent, edits: &[Edit], path: &[String], value: &Value) -> 
     }
 }
 
+/// Whether this member was added, as far as its place and its value say.
+#[must_use]
+pub fn is_added(added: &[Vec<String>], edits: &[Edit], path: &[String], value: &Value) -> bool {
+    let is_it = |edit: &Edit| match edit {
+        Edit::Member { path: above, name, value: wanted, keep: true } => {
+            path.split_last().is_some_and(|(last, rest)| last == name && rest == above)
+                && json::of_input(wanted) == *value
+        }
+        _ => false,
+    };
+    added.iter().any(|place| place == path) && edits.iter().any(is_it)
+}
+
 /// Whether this is one of the commands that are allowed: `forge status`, `/opt/forge status`.
 fn is_our_command(line: &str) -> bool {
-    rule::ALLOWED.iter().any(|command| {
+    rule::ALLOWED.iter().chain(&rule::GROUPS).any(|command| {
         let word = line.strip_suffix(command).and_then(|word| word.strip_suffix(' '));
         word.is_some_and(|word| is_forge(&unquoted(word)))
     })
@@ -111,6 +125,8 @@ pub struct Found {
     pub there: bool,
     /// The binaries it calls.
     pub binaries: Vec<String>,
+    /// What is wrong with it.
+    pub faults: Vec<Fault>,
     /// Why that cannot be told.
     pub error: Option<String>,
 }
@@ -127,11 +143,13 @@ pub fn look(agent: Agent, scope: Scope, place: &Place) -> Vec<Found> {
                 file: wanted.file.clone(),
                 there: false,
                 binaries: Vec::new(),
+                faults: Vec::new(),
                 error: None,
             };
             // Only looking: wherever a link leads, it may be read.
             match file::read(&wanted.file, Path::new("/")) {
                 Ok(file::Settings { text: Some(text), .. }) => {
+                    found.faults = fault::faults(agent, wanted.part, &text, &wanted.form);
                     if let Err(error) = look_in(agent, &text, &wanted.form, &mut found) {
                         found.error = Some(error.to_string());
                     }
@@ -184,7 +202,12 @@ fn look_in(agent: Agent, text: &str, form: &Form, found: &mut Found) -> Result<(
     Ok(())
 }
 
-fn walk(value: &Value, path: &mut Vec<String>, visit: &mut dyn FnMut(&[String], &Value)) {
+/// Visits a value and all that is in it; an element of an array has an empty name.
+pub(super) fn walk(
+    value: &Value,
+    path: &mut Vec<String>,
+    visit: &mut dyn FnMut(&[String], &Value),
+) {
     visit(path, value);
     let inside: Vec<(String, &Value)> = match value {
         Value::Object(members) => members.iter().map(|(name, it)| (name.clone(), it)).collect(),

@@ -183,8 +183,52 @@ pub fn values(text: &str) -> Result<serde_json::Value, Unusable> {
     Ok(root.value().and_then(|value| plain(&value)).unwrap_or_default())
 }
 
+/// The places of the objects and arrays in the settings that are empty.
+///
+/// # Errors
+///
+/// If it is no JSON.
+pub fn empty(text: &str) -> Result<Vec<Vec<String>>, Unusable> {
+    let values = values(text)?;
+    let mut places = Vec::new();
+    let mut open = vec![(Vec::new(), &values)];
+    while let Some((path, value)) = open.pop() {
+        match value {
+            serde_json::Value::Object(members) => {
+                open.extend(members.iter().map(|(name, value)| {
+                    ([path.as_slice(), std::slice::from_ref(name)].concat(), value)
+                }));
+                if members.is_empty() {
+                    places.push(path);
+                }
+            }
+            serde_json::Value::Array(elements) if elements.is_empty() => places.push(path),
+            _ => {}
+        }
+    }
+    Ok(places)
+}
+
+/// The places of those members of `edits` that may be another's where they are there already, and that are not there.
+///
+/// # Errors
+///
+/// If it is no JSON.
+pub fn lacking(text: &str, edits: &[Edit]) -> Result<Vec<Vec<String>>, Unusable> {
+    let values = values(text)?;
+    let place = |edit: &Edit| match edit {
+        Edit::Member { path, name, keep: true, .. } => {
+            let above = path.iter().try_fold(&values, |value, name| value.get(name));
+            let is_there = above.is_some_and(|above| above.get(name).is_some());
+            (!is_there).then(|| [path.as_slice(), std::slice::from_ref(name)].concat())
+        }
+        _ => None,
+    };
+    Ok(edits.iter().filter_map(place).collect())
+}
+
 /// The text without what `is_ours` knows: elements of arrays and members of objects. What is empty only since then
-/// goes with it.
+/// goes with it, except what is in one of the places `kept`.
 ///
 /// # Errors
 ///
@@ -192,6 +236,7 @@ pub fn values(text: &str) -> Result<serde_json::Value, Unusable> {
 pub fn without(
     text: &str,
     is_ours: &dyn Fn(&[String], &serde_json::Value) -> bool,
+    kept: &[Vec<String>],
 ) -> Result<String, Unusable> {
     let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => (BYTE_ORDER_MARK, rest),
@@ -199,7 +244,8 @@ pub fn without(
     };
     let root = parse(text)?;
     let Some(top) = root.object_value() else { return Ok([mark, text].concat()) };
-    if clear_object(&top, &mut Vec::new(), is_ours) == Cleared::Nothing {
+    let mut clearing = Clearing { path: Vec::new(), is_ours, kept };
+    if clearing.object(&top) == Cleared::Nothing {
         return Ok([mark, text].concat());
     }
     Ok(format!("{mark}{root}"))
@@ -213,65 +259,65 @@ enum Cleared {
     All,
 }
 
-fn clear(
-    node: &CstNode,
-    path: &mut Vec<String>,
-    is_ours: &dyn Fn(&[String], &serde_json::Value) -> bool,
-) -> Cleared {
-    if let Some(object) = node.as_object() {
-        return clear_object(&object, path, is_ours);
-    }
-    match node.as_array() {
-        Some(array) => clear_array(&array, path, is_ours),
-        None => Cleared::Nothing,
-    }
+/// A walk through settings that takes out what is forge's.
+struct Clearing<'c> {
+    /// The place that is looked at; an element of an array has an empty name.
+    path: Vec<String>,
+    is_ours: &'c dyn Fn(&[String], &serde_json::Value) -> bool,
+    kept: &'c [Vec<String>],
 }
 
-fn clear_object(
-    object: &CstObject,
-    path: &mut Vec<String>,
-    is_ours: &dyn Fn(&[String], &serde_json::Value) -> bool,
-) -> Cleared {
-    let mut cleared = Cleared::Nothing;
-    for member in object.properties() {
-        let (Some(name), Some(value)) = (member.decoded_name(), member.value()) else { continue };
-        path.push(name);
-        let ours = plain(&value).is_some_and(|value| is_ours(path, &value));
-        let inside = if ours { Cleared::All } else { clear(&value, path, is_ours) };
-        path.pop();
-        if inside != Cleared::Nothing {
-            cleared = Cleared::Something;
-        }
-        if inside == Cleared::All {
-            member.remove();
-        }
+impl Clearing<'_> {
+    fn node(&mut self, name: String, node: &CstNode) -> Cleared {
+        self.path.push(name);
+        let cleared = if plain(node).is_some_and(|value| (self.is_ours)(&self.path, &value)) {
+            Cleared::All
+        } else if let Some(object) = node.as_object() {
+            self.object(&object)
+        } else if let Some(array) = node.as_array() {
+            self.array(&array)
+        } else {
+            Cleared::Nothing
+        };
+        self.path.pop();
+        cleared
     }
-    emptied(cleared, object.properties().is_empty())
-}
 
-fn clear_array(
-    array: &CstArray,
-    path: &mut Vec<String>,
-    is_ours: &dyn Fn(&[String], &serde_json::Value) -> bool,
-) -> Cleared {
-    let mut cleared = Cleared::Nothing;
-    for element in array.elements() {
-        path.push(String::new());
-        let ours = plain(&element).is_some_and(|value| is_ours(path, &value));
-        let inside = if ours { Cleared::All } else { clear(&element, path, is_ours) };
-        path.pop();
-        if inside != Cleared::Nothing {
-            cleared = Cleared::Something;
+    fn object(&mut self, object: &CstObject) -> Cleared {
+        let mut cleared = Cleared::Nothing;
+        for member in object.properties() {
+            let (Some(name), Some(value)) = (member.decoded_name(), member.value()) else {
+                continue;
+            };
+            let inside = self.node(name, &value);
+            if inside != Cleared::Nothing {
+                cleared = Cleared::Something;
+            }
+            if inside == Cleared::All {
+                member.remove();
+            }
         }
-        if inside == Cleared::All {
-            element.remove();
-        }
+        self.emptied(cleared, object.properties().is_empty())
     }
-    emptied(cleared, array.elements().is_empty())
-}
 
-fn emptied(cleared: Cleared, empty: bool) -> Cleared {
-    if cleared == Cleared::Something && empty { Cleared::All } else { cleared }
+    fn array(&mut self, array: &CstArray) -> Cleared {
+        let mut cleared = Cleared::Nothing;
+        for element in array.elements() {
+            let inside = self.node(String::new(), &element);
+            if inside != Cleared::Nothing {
+                cleared = Cleared::Something;
+            }
+            if inside == Cleared::All {
+                element.remove();
+            }
+        }
+        self.emptied(cleared, array.elements().is_empty())
+    }
+
+    fn emptied(&self, cleared: Cleared, empty: bool) -> Cleared {
+        let goes = cleared == Cleared::Something && empty && !self.kept.contains(&self.path);
+        if goes { Cleared::All } else { cleared }
+    }
 }
 
 #[cfg(test)]

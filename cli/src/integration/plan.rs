@@ -39,6 +39,10 @@ pub struct Step {
     pub with: Option<String>,
     /// What makes the one the other.
     splices: Vec<Splice>,
+    /// The places in it, without forge, that are empty.
+    empty: Vec<Vec<String>>,
+    /// The places of the members added to it that do not tell by themselves whose they are.
+    added: Vec<Vec<String>>,
     /// What was noted of it before.
     noted: Option<Changed>,
     /// Whether another agent's installation needs what is in it.
@@ -135,7 +139,14 @@ impl Plan {
             splices =
                 Splice::between("", with.as_deref().unwrap_or_default()).into_iter().collect();
         }
-        Ok(Step { file: path, parts, now, without, with, splices, noted, shared })
+        let (mut empty, mut added) = (Vec::new(), Vec::new());
+        for wanted in wanted {
+            let Form::Json(edits) = &wanted.form else { continue };
+            let text = without.as_deref().unwrap_or_default();
+            empty = json::empty(text).map_err(unusable)?;
+            added.extend(json::lacking(text, edits).map_err(unusable)?);
+        }
+        Ok(Step { file: path, parts, now, without, with, splices, empty, added, noted, shared })
     }
 
     /// The text without what is forge's; nothing if the file was forge's alone.
@@ -152,12 +163,16 @@ impl Plan {
             return Ok((!created || !back.is_empty()).then_some(back));
         }
         let mut text = text.to_owned();
+        let empty = noted.map(|noted| noted.empty.as_slice()).unwrap_or_default();
+        let added = noted.map(|noted| noted.added.as_slice()).unwrap_or_default();
         for wanted in wanted {
             match &wanted.form {
                 Form::Json(edits) => {
-                    let ours =
-                        |path: &[String], value: &_| found::is_ours(self.agent, edits, path, value);
-                    text = json::without(&text, &ours)?;
+                    let ours = |path: &[String], value: &_| {
+                        found::is_ours(self.agent, edits, path, value)
+                            || found::is_added(added, edits, path, value)
+                    };
+                    text = json::without(&text, &ours, empty)?;
                 }
                 Form::Toml(table) => {
                     text = toml::without(&text, &table.path, &found::is_our_server)?;
@@ -183,7 +198,7 @@ impl Plan {
             Form::Json(edits) => {
                 let ours =
                     |path: &[String], value: &_| found::is_ours(self.agent, edits, path, value);
-                text.is_empty() || json::without(text, &ours).is_ok_and(|left| left == text)
+                text.is_empty() || json::without(text, &ours, &[]).is_ok_and(|left| left == text)
             }
             Form::Toml(table) => toml::without(text, &table.path, &found::is_our_server)
                 .is_ok_and(|left| left == text),
@@ -265,6 +280,8 @@ impl Step {
             directories,
             after: hash(with),
             splices: self.splices.clone(),
+            empty: self.empty.clone(),
+            added: self.added.clone(),
         })
     }
 }

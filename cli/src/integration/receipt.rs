@@ -44,6 +44,12 @@ pub struct Changed {
     pub after: String,
     /// The changes, in the order they were made.
     pub splices: Vec<Splice>,
+    /// The places of objects and arrays in settings in JSON that were empty before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub empty: Vec<Vec<String>>,
+    /// The places of members that were added to settings in JSON and that do not tell by themselves whose they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<Vec<String>>,
 }
 
 impl Changed {

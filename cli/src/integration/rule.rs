@@ -1,8 +1,35 @@
 //! Which of forge's commands an agent may run without asking: those that read, and those that record. None that goes
 //! back, throws away, changes settings, or runs what it is given.
 
-/// The commands, by the words behind `forge`.
-pub const ALLOWED: [&str; 63] = [
+/// The groups that hold such commands and no others: one rule allows all of a group.
+pub const GROUPS: [&str; 13] = [
+    "hypothesis",
+    "evidence",
+    "belief",
+    "dependency",
+    "gap",
+    "verification",
+    "note",
+    "measurement",
+    "task",
+    "message",
+    "prompt",
+    "agent",
+    "compaction",
+];
+
+/// The rules in their short form, by the words after `forge`: whole groups, then single commands.
+#[must_use]
+pub fn short() -> Vec<&'static str> {
+    let alone = |command: &&str| {
+        let group = command.split(' ').next().unwrap_or_default();
+        !GROUPS.contains(&group)
+    };
+    GROUPS.into_iter().chain(ALLOWED.into_iter().filter(alone)).collect()
+}
+
+/// Each command, by the words after `forge`. Earlier versions of forge wrote a rule for each.
+pub const ALLOWED: [&str; 65] = [
     "status",
     "brief",
     "log",
@@ -66,6 +93,8 @@ pub const ALLOWED: [&str; 63] = [
     "checkpoint at",
     "checkpoint diff",
     "checkpoint timeline",
+    "compaction list",
+    "compaction show",
 ];
 
 /// The tools of forge's MCP server of the same kind.
@@ -98,8 +127,35 @@ mod tests {
                 let found = command.find_subcommand(word).cloned();
                 command = found.unwrap_or_else(|| panic!("there is no 'forge {rule}'"));
             }
-            // A rule for a group would allow whatever is put into it later.
             assert!(!command.has_subcommands(), "'forge {rule}' is a group");
+        }
+    }
+
+    /// A command that is put into such a group later has to be judged first.
+    #[test]
+    fn a_group_holds_nothing_but_what_is_allowed() {
+        let mut command = Args::command();
+        command.build();
+        for group in GROUPS {
+            let found = command.find_subcommand(group).unwrap();
+            for inside in found.get_subcommands().filter(|it| it.get_name() != "help") {
+                let whole = format!("{group} {}", inside.get_name());
+                assert!(ALLOWED.contains(&whole.as_str()), "'forge {whole}'");
+            }
+        }
+    }
+
+    #[test]
+    fn the_short_form_allows_each_command_and_no_other() {
+        let short = short();
+        assert!(short.len() < 40, "{}", short.len());
+        for command in ALLOWED {
+            let allows = |rule: &&&str| {
+                command
+                    .strip_prefix(**rule)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+            };
+            assert_eq!(short.iter().filter(allows).count(), 1, "{command}");
         }
     }
 

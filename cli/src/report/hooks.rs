@@ -1,6 +1,7 @@
 //! What is installed in coding agents.
 
 use crate::integration::agent::{Agent, Part, Scope};
+use crate::integration::fault::Fault;
 use crate::output::{Report, Screen, Tone};
 use serde::Serialize;
 
@@ -188,6 +189,8 @@ pub struct PartStatus {
     pub binaries: Vec<String>,
     /// Those of them that are not there or cannot be run.
     pub missing_binaries: Vec<String>,
+    /// What is wrong with it; installing again puts it right.
+    pub faults: Vec<Fault>,
     /// Why the file cannot be told from.
     pub error: Option<String>,
 }
@@ -236,10 +239,16 @@ impl PartStatus {
                 let binaries = self.binaries.join(", ");
                 (Tone::Warning, format!("calls {binaries}, not this forge"))
             }
+            (None, true) if !self.faults.is_empty() => {
+                (Tone::Warning, "installed by an earlier forge".to_owned())
+            }
             (None, true) => (Tone::Good, "installed".to_owned()),
         };
         screen.put(Tone::Plain, &format!("  {} in {}: ", self.part.title(), self.file));
         screen.line(tone, &state);
+        for fault in &self.faults {
+            screen.paragraph(Tone::Warning, 4, &fault.what);
+        }
     }
 }
 

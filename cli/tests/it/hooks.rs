@@ -110,7 +110,7 @@ fn all_of_it_is_told_as_json() {
     assert!(text.contains("does nothing here: this project has no store"), "{text}");
     let gone = environment.forge(["hooks", "uninstall", "gemini", "--json"]).json();
     assert_eq!(gone["schema"], "forge.hooks.uninstall/1");
-    assert_eq!(gone["files"].as_array().unwrap().len(), 2);
+    assert_eq!(gone["files"].as_array().unwrap().len(), 3);
 }
 
 #[test]

@@ -7,17 +7,32 @@ use crate::integration::section;
 
 /// Event, what it is narrowed to, and how many seconds it may take. A session that ends is waited for that long, at
 /// most 60 seconds.
-const EVENTS: [(&str, Option<&str>, u32); 9] = [
+const EVENTS: [(&str, Option<&str>, u32); 13] = [
     ("SessionStart", None, 10),
     ("UserPromptSubmit", None, 10),
     ("PreCompact", None, 20),
     ("PostCompact", None, 20),
     ("PostToolUse", Some("Edit|MultiEdit|Write|NotebookEdit|Bash"), 10),
     ("PostToolUseFailure", Some("Bash"), 10),
-    ("Stop", None, 10),
+    ("PermissionDenied", None, 10),
+    ("SubagentStart", None, 10),
     ("SubagentStop", None, 10),
+    ("TaskCompleted", None, 10),
+    ("Stop", None, 10),
+    ("StopFailure", None, 10),
     ("SessionEnd", None, 10),
 ];
+
+/// The first version that passes over an event it does not know. Versions before it pass over the whole file, so that they
+/// are given those events only that have been there for long.
+const LENIENT: [u32; 3] = [2, 1, 101];
+const YOUNG: [&str; 4] = ["PostCompact", "PermissionDenied", "TaskCompleted", "StopFailure"];
+
+/// The events that the installed version knows; all of them where it is not known which one that is.
+fn events(version: Option<[u32; 3]>) -> Vec<(&'static str, Option<&'static str>, u32)> {
+    let strict = version.is_some_and(|version| version < LENIENT);
+    EVENTS.into_iter().filter(|(event, ..)| !(strict && YOUNG.contains(event))).collect()
+}
 
 pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
     let usual = place.home.join(".claude");
@@ -56,12 +71,15 @@ pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
         ]),
         keep: false,
     }]);
-    // The agent does not wait for what only takes notes of a tool's result.
-    let hooks = groups(Agent::Claude, place, &EVENTS, |event| match event {
-        "PostToolUse" | "PostToolUseFailure" => vec![("async", true.into())],
+    // The agent does not wait for what only takes notes.
+    let hooks = groups(Agent::Claude, place, &events(place.claude_version), |event| match event {
+        "PostToolUse" | "PostToolUseFailure" | "PermissionDenied" | "TaskCompleted" => {
+            vec![("async", true.into())]
+        }
         _ => Vec::new(),
     });
-    let commands = rule::ALLOWED.map(|command| format!("Bash({} {command} *)", place.word));
+    let commands: Vec<String> =
+        rule::short().iter().map(|command| format!("Bash({} {command} *)", place.word)).collect();
     let tools = rule::ALLOWED_TOOLS.map(|tool| format!("mcp__forge__{tool}"));
     let allow = |rule: &String| Edit::Element {
         path: path(&["permissions", "allow"]),

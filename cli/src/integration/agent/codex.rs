@@ -3,16 +3,20 @@
 use super::{Agent, Form, Part, Place, Scope, Wanted, groups, path};
 use crate::integration::toml::WantedTable;
 use crate::integration::{OWN_MARK, rule, section};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Codex waits for the end of a session at most 3 seconds.
-const EVENTS: [(&str, Option<&str>, u32); 7] = [
+const EVENTS: [(&str, Option<&str>, u32); 10] = [
     ("SessionStart", None, 10),
     ("UserPromptSubmit", None, 10),
     ("PreCompact", None, 20),
     ("PostCompact", None, 20),
     ("PostToolUse", None, 10),
+    ("SubagentStart", None, 10),
+    ("SubagentStop", None, 10),
     ("Stop", None, 10),
+    ("Interrupt", None, 10),
     ("SessionEnd", None, 3),
 ];
 
@@ -45,16 +49,26 @@ pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
     ]
 }
 
-/// A rule for each command, in Codex's own language, with an example that Codex itself tries.
+/// The rules in Codex's own language: one for what `forge` may be followed by, and one for each group of which some
+/// commands are allowed only.
 fn rules(word: &str) -> String {
-    let mut text = format!("# {OWN_MARK}: commands that read and record\n");
+    let mut alone = Vec::new();
+    let mut some: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for command in rule::short() {
+        match command.split_once(' ') {
+            Some((group, inside)) => some.entry(group).or_default().push(inside),
+            None => alone.push(command),
+        }
+    }
     let word = serde_json::Value::from(word.trim_matches('\''));
-    for command in rule::ALLOWED {
-        let words = command.split(' ').fold(String::new(), |mut words, next| {
-            let _ = write!(words, ", \"{next}\"");
-            words
-        });
-        let _ = writeln!(text, "prefix_rule(pattern=[{word}{words}], decision=\"allow\")");
+    let list = |words: &[&str]| serde_json::Value::from(words.to_vec()).to_string();
+    let mut text = format!("# {OWN_MARK}: commands that read and record\n");
+    let mut rule = |rest: String| {
+        let _ = writeln!(text, "prefix_rule(pattern=[{word}, {rest}], decision=\"allow\")");
+    };
+    rule(list(&alone));
+    for (group, inside) in some {
+        rule(format!("\"{group}\", {}", list(&inside)));
     }
     text
 }

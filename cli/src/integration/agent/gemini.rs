@@ -1,39 +1,57 @@
-//! Gemini CLI: `settings.json` and `GEMINI.md`.
+//! Gemini CLI: `settings.json`, `policies/forge.toml` and `GEMINI.md`.
 
-use super::{Agent, Form, Part, Place, Scope, Wanted, groups, path, server};
-use crate::integration::json::Edit;
-use crate::integration::{rule, section};
+use super::{Agent, Form, Part, Place, Scope, Wanted, groups, server};
+use crate::integration::{OWN_MARK, rule, section};
 
-/// Times are milliseconds here.
-const EVENTS: [(&str, Option<&str>, u32); 6] = [
+/// Times are milliseconds here. `PreCompress` comes before every request of the model, compacted or not: it is not among
+/// them. After a compaction the first event that takes a text is the result of a tool, of any tool, or the next prompt.
+const EVENTS: [(&str, Option<&str>, u32); 5] = [
     ("SessionStart", None, 10_000),
     ("BeforeAgent", None, 10_000),
-    ("AfterTool", Some("write_file|replace|run_shell_command"), 10_000),
+    ("AfterTool", None, 10_000),
     ("AfterAgent", None, 10_000),
-    ("PreCompress", None, 20_000),
     ("SessionEnd", None, 10_000),
 ];
 
 pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
+    let own = place.home.join(".gemini");
     let (settings, page) = match scope {
-        Scope::User => {
-            let own = place.home.join(".gemini");
-            (own.join("settings.json"), own.join("GEMINI.md"))
-        }
+        Scope::User => (own.join("settings.json"), own.join("GEMINI.md")),
         _ => (place.project.join(".gemini/settings.json"), place.project.join("GEMINI.md")),
     };
     let hooks = groups(Agent::Gemini, place, &EVENTS, |event| {
         vec![("name", format!("forge-{event}").into())]
     });
-    let allow = |command: &&str| Edit::Element {
-        path: path(&["tools", "allowed"]),
-        value: format!("run_shell_command({} {command})", place.word).into(),
-    };
-    let rules = Form::Json(rule::ALLOWED.iter().map(allow).collect());
-    vec![
+    let mut wanted = vec![
         Wanted { file: settings.clone(), part: Part::Hooks, form: hooks },
-        Wanted { file: settings.clone(), part: Part::Server, form: server(place, &["mcpServers"]) },
+        Wanted { file: settings, part: Part::Server, form: server(place, &["mcpServers"]) },
         Wanted { file: page, part: Part::Section, form: Form::Section(section::text(&place.word)) },
-        Wanted { file: settings, part: Part::Permissions, form: rules },
-    ]
+    ];
+    // It reads the policies of the user only.
+    if scope == Scope::User {
+        wanted.push(Wanted {
+            file: own.join("policies/forge.toml"),
+            part: Part::Permissions,
+            form: Form::Whole(policy(&place.word)),
+        });
+    }
+    wanted
+}
+
+/// Rules that allow and forbid nothing: an entry of `tools.allowed` in the settings would forbid each other command. The
+/// lowest priority lets each rule of the user's own go first.
+fn policy(word: &str) -> String {
+    let list = |items: &mut dyn Iterator<Item = String>| {
+        let lines = items.map(|item| format!("  {},\n", toml_edit::Value::from(item)));
+        lines.collect::<String>()
+    };
+    let commands = list(&mut rule::short().iter().map(|command| format!("{word} {command}")));
+    let tools = list(&mut rule::ALLOWED_TOOLS.iter().map(|tool| (*tool).to_owned()));
+    format!(
+        "# {OWN_MARK}: commands and tools that read and record\n\
+         [[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = [\n{commands}]\n\
+         decision = \"allow\"\npriority = 1\n\n\
+         [[rule]]\nmcpName = \"forge\"\ntoolName = [\n{tools}]\n\
+         decision = \"allow\"\npriority = 1\n"
+    )
 }

@@ -39,13 +39,13 @@ pub(super) fn wanted(scope: Scope, place: &Place) -> Vec<Wanted> {
         ]),
         keep: false,
     };
-    let allow = |command: &&str| Edit::Member {
+    let allow = |command: &str| Edit::Member {
         path: path(&["permission", "bash"]),
         name: format!("{} {command} *", place.word),
         value: "allow".into(),
         keep: true,
     };
-    let rules = rule::ALLOWED.iter().map(allow).collect();
+    let rules = rule::short().into_iter().map(allow).collect();
     let forge = serde_json::Value::from(place.forge.as_str()).to_string();
     let plugin = PLUGIN.replace("@MARK@", OWN_MARK).replace("\"@FORGE@\"", &forge);
     vec![

@@ -65,9 +65,9 @@ fn what_is_no_json_or_another_thing_is_refused() {
 fn what_is_empty_only_since_then_goes_too() {
     let is_x = |_: &[String], value: &serde_json::Value| value == "x";
     let text = "{\n  \"a\": {\"b\": [\"x\"]},\n  \"kept\": [],\n  \"c\": [\"x\", \"y\"]\n}\n";
-    let left = without(text, &is_x).unwrap();
+    let left = without(text, &is_x, &[]).unwrap();
     assert_eq!(values(&left).unwrap(), json!({"kept": [], "c": ["y"]}));
-    assert_eq!(without("{ \"a\": [ ] }", &is_x).unwrap(), "{ \"a\": [ ] }");
+    assert_eq!(without("{ \"a\": [ ] }", &is_x, &[]).unwrap(), "{ \"a\": [ ] }");
 }
 
 /// Settings as people write them: any form, remarks, commas at the end.
@@ -134,7 +134,7 @@ proptest! {
         prop_assert_eq!(&edited(&with, &edit).unwrap(), &with);
         // Nothing of what was there is gone but what stands between two places of one change.
         let after = values(&with).unwrap();
-        let left = without(&with, &|_, value| value == "forge's own").unwrap();
+        let left = without(&with, &|_, value| value == "forge's own", &[]).unwrap();
         let (left, pointer) = (values(&left).unwrap(), format!("/{}", path.join("/")));
         let last = after.pointer(&pointer).unwrap().as_array().unwrap().last().unwrap().clone();
         prop_assert_eq!(last, "forge's own");

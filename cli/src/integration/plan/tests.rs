@@ -23,6 +23,7 @@ impl House {
         let place = Place {
             config: home.join(".config"),
             claude: None,
+            claude_version: None,
             codex: None,
             project,
             forge: format!("{text}/bin dir/forge"),
@@ -140,6 +141,124 @@ fn settings_that_the_agent_rewrote_lose_what_is_forges_alone() {
     assert_eq!(left, json::values(own).unwrap());
 }
 
+/// Clients write their settings anew in a form of their own, with more in them.
+#[test]
+fn rewritten_settings_keep_what_was_empty_before_and_what_came_since() {
+    for (agent, scope) in every() {
+        let house = House::new();
+        let own = r#"{"a":{},"permissions":{"allow":[],"deny":[]},"permission":{"bash":{}},"hooks":{"Stop":[]},"mcpServers":{},"mcp":{},"tools":{"allowed":[]}}"#;
+        let files: Vec<PathBuf> =
+            agent.wanted(scope, &house.place).into_iter().map(|it| it.file).collect();
+        let is_json = |file: &&PathBuf| file.extension().is_some_and(|it| it == "json");
+        for file in files.iter().filter(is_json) {
+            house.write(file, own);
+        }
+        house.install(agent, scope);
+        for file in files.iter().filter(is_json) {
+            let mut values = json::values(&fs::read_to_string(file).unwrap()).unwrap();
+            values["added"] = vec!["since"].into();
+            fs::write(file, serde_json::to_string_pretty(&values).unwrap()).unwrap();
+        }
+        house.uninstall(agent, scope);
+        for file in files.iter().filter(is_json) {
+            let mut values = json::values(own).unwrap();
+            values["added"] = vec!["since"].into();
+            let left = json::values(&fs::read_to_string(file).unwrap()).unwrap();
+            assert_eq!(left, values, "{agent:?} {scope:?} {}", file.display());
+        }
+    }
+}
+
+/// What earlier versions of forge wrote, with entries of a person beside it: installing puts it right.
+#[test]
+fn what_an_earlier_forge_wrote_is_found_and_replaced() {
+    let house = House::new();
+    let faults = |agent, scope| -> Vec<String> {
+        let found = found::look(agent, scope, &house.place).into_iter();
+        found.flat_map(|it| it.faults).map(|it| it.what).collect()
+    };
+    let hook = |agent: &str, event: &str| {
+        format!(
+            r#""{event}":[{{"hooks":[{{"type":"command","command":"/old/forge hook {agent} {event}"}}]}}]"#
+        )
+    };
+    let settings = house.place.home.join(".gemini/settings.json");
+    let hooks = [hook("gemini", "PreCompress"), hook("gemini", "SessionStart")].join(",");
+    house.write(
+        &settings,
+        &format!(
+            r#"{{"hooks":{{{hooks}}},"tools":{{"allowed":["run_shell_command(forge status)","run_shell_command(ls)"]}}}}"#
+        ),
+    );
+    let told = faults(Agent::Gemini, Scope::User);
+    assert!(told.iter().any(|it| it.contains("refuse every other shell command")), "{told:?}");
+    assert!(
+        told.iter().any(|it| it == "these events call forge for nothing: PreCompress"),
+        "{told:?}"
+    );
+    assert!(
+        told.iter().any(|it| it.starts_with("these events do not call forge: BeforeAgent")),
+        "{told:?}"
+    );
+    house.install(Agent::Gemini, Scope::User);
+    assert_eq!(faults(Agent::Gemini, Scope::User), <Vec<String>>::new());
+    let values = json::values(&fs::read_to_string(&settings).unwrap()).unwrap();
+    assert_eq!(values["tools"]["allowed"], serde_json::json!(["run_shell_command(ls)"]));
+    assert!(values["hooks"].get("PreCompress").is_none());
+
+    let settings = house.place.home.join(".claude/settings.json");
+    let rules: Vec<String> = crate::integration::rule::ALLOWED
+        .iter()
+        .map(|it| format!("\"Bash(forge {it} *)\""))
+        .collect();
+    let hooks = hook("claude", "SessionStart");
+    let rules = rules.join(",");
+    house.write(
+        &settings,
+        &format!(r#"{{"hooks":{{{hooks}}},"permissions":{{"allow":["Bash(ls)",{rules}]}}}}"#),
+    );
+    let told = faults(Agent::Claude, Scope::User);
+    assert!(told.iter().any(|it| it.contains("StopFailure")), "{told:?}");
+    assert!(
+        told.iter().any(|it| it.contains("permission rules are of an earlier forge")),
+        "{told:?}"
+    );
+    house.install(Agent::Claude, Scope::User);
+    assert_eq!(faults(Agent::Claude, Scope::User), <Vec<String>>::new());
+    let values = json::values(&fs::read_to_string(&settings).unwrap()).unwrap();
+    let allowed = values["permissions"]["allow"].as_array().unwrap();
+    assert!(allowed.len() < 50 && allowed[0] == "Bash(ls)", "{allowed:?}");
+    assert!(!allowed.contains(&"Bash(forge hypothesis add *)".into()));
+
+    let plugin = house.place.config.join("opencode/plugins/forge.js");
+    house.write(
+        &plugin,
+        &format!("// {OWN_MARK}: passes events on\nconst FORGE = \"/old/forge\"\n"),
+    );
+    let told = faults(Agent::OpenCode, Scope::User);
+    assert!(told[0].starts_with("the plugin is of an earlier forge"), "{told:?}");
+    house.install(Agent::OpenCode, Scope::User);
+    assert_eq!(faults(Agent::OpenCode, Scope::User), <Vec<String>>::new());
+}
+
+#[test]
+fn an_older_claude_code_is_given_no_event_that_it_does_not_know() {
+    let mut house = House::new();
+    for (version, young) in [([2, 0, 64], false), ([2, 1, 101], true)] {
+        house.place.claude_version = Some(version);
+        let wanted = Agent::Claude.wanted(Scope::User, &house.place);
+        let Form::Json(edits) = &wanted[0].form else { unreachable!("hooks are in JSON") };
+        let names = |edit: &json::Edit| match edit {
+            json::Edit::Element { path, .. } => path.last().cloned(),
+            json::Edit::Member { .. } => None,
+        };
+        let events: Vec<String> = edits.iter().filter_map(names).collect();
+        assert!(events.contains(&"PreCompact".to_owned()));
+        assert_eq!(events.contains(&"StopFailure".to_owned()), young, "{events:?}");
+        assert_eq!(events.contains(&"PostCompact".to_owned()), young, "{events:?}");
+    }
+}
+
 #[test]
 fn the_server_of_another_project_is_not_touched() {
     let house = House::new();
@@ -186,8 +305,9 @@ fn a_new_binary_takes_the_place_of_the_old() {
 fn a_broken_file_stops_all_and_changes_nothing() {
     for (agent, scope) in every() {
         let house = House::new();
-        let files: Vec<PathBuf> =
-            agent.wanted(scope, &house.place).into_iter().map(|it| it.file).collect();
+        let shared = |it: &Wanted| !matches!(it.form, Form::Whole(_));
+        let wanted = agent.wanted(scope, &house.place).into_iter().filter(shared);
+        let files: Vec<PathBuf> = wanted.map(|it| it.file).collect();
         for file in files
             .iter()
             .filter(|file| file.extension().is_some_and(|it| it == "json" || it == "toml"))

@@ -1,0 +1,157 @@
+//! What is wrong with an installation that an earlier version of forge made.
+
+use super::agent::{Agent, Form, Part};
+use super::json::{self, Edit};
+use super::{OWN_MARK, found};
+use crate::doctor::Severity;
+use serde::Serialize;
+use serde_json::Value;
+
+/// Something that is wrong with what is installed; installing again puts it right.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What it is.
+    pub what: String,
+}
+
+impl Fault {
+    fn problem(what: impl Into<String>) -> Self {
+        Self { severity: Severity::Problem, what: what.into() }
+    }
+
+    fn advice(what: impl Into<String>) -> Self {
+        Self { severity: Severity::Advice, what: what.into() }
+    }
+}
+
+/// The faults of one part of an installation, as far as it is in this file.
+#[must_use]
+pub fn faults(agent: Agent, part: Part, text: &str, form: &Form) -> Vec<Fault> {
+    match form {
+        Form::Json(edits) => json::values(text)
+            .map(|values| in_settings(agent, part, &values, edits))
+            .unwrap_or_default(),
+        Form::Whole(wanted) if text.contains(OWN_MARK) => in_own_file(part, text, wanted),
+        Form::Toml(_) | Form::Section(_) | Form::Whole(_) => Vec::new(),
+    }
+}
+
+fn in_own_file(part: Part, text: &str, wanted: &str) -> Vec<Fault> {
+    // Which binary is called is another matter.
+    let rest = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.starts_with("const FORGE = "));
+        lines.map(str::to_owned).collect()
+    };
+    match part {
+        _ if rest(text) == rest(wanted) => Vec::new(),
+        Part::Hooks => vec![Fault::problem(
+            "the plugin is of an earlier forge: what is handed back may be in one request only, and prompts are not kept",
+        )],
+        _ => vec![Fault::advice("the rules are of an earlier forge")],
+    }
+}
+
+fn in_settings(agent: Agent, part: Part, values: &Value, edits: &[Edit]) -> Vec<Fault> {
+    let ours = |path: &[String], value: &Value| found::is_ours(agent, edits, path, value);
+    match part {
+        Part::Hooks => {
+            let mut faults = events(values, edits, &ours);
+            let allowed = elements(values, &["tools".to_owned(), "allowed".to_owned()]);
+            let path = ["tools", "allowed", ""].map(str::to_owned);
+            if agent == Agent::Gemini && allowed.iter().any(|rule| ours(&path, rule)) {
+                faults.push(Fault::problem(
+                    "its entries in 'tools.allowed' make Gemini CLI refuse every other shell command",
+                ));
+            }
+            faults
+        }
+        Part::Permissions => {
+            let mut unwanted = 0_usize;
+            found::walk(values, &mut Vec::new(), &mut |path, value| {
+                let is_rule = path.first().is_some_and(|first| first.starts_with("permission"));
+                let is_unwanted = is_rule && ours(path, value) && !is_wanted(edits, path, value);
+                unwanted += usize::from(is_unwanted);
+            });
+            let what =
+                format!("{unwanted} permission rules are of an earlier forge, or for another one");
+            if unwanted > 0 { vec![Fault::advice(what)] } else { Vec::new() }
+        }
+        Part::Server | Part::Section => Vec::new(),
+    }
+}
+
+fn is_wanted(edits: &[Edit], path: &[String], value: &Value) -> bool {
+    edits.iter().any(|edit| match edit {
+        Edit::Element { path: above, value: wanted } => {
+            path.split_last().is_some_and(|(_, rest)| rest == above)
+                && json::of_input(wanted) == *value
+        }
+        Edit::Member { path: above, name, .. } => {
+            path.split_last().is_some_and(|(last, rest)| last == name && rest == above)
+        }
+    })
+}
+
+/// Events that are missing, called otherwise than wanted, or called for nothing.
+fn events(values: &Value, edits: &[Edit], ours: &dyn Fn(&[String], &Value) -> bool) -> Vec<Fault> {
+    let mut missing = Vec::new();
+    let mut other = Vec::new();
+    let mut wanted_events = Vec::new();
+    for edit in edits {
+        let Edit::Element { path, value } = edit else { continue };
+        let Some(event) = path.last() else { continue };
+        wanted_events.push(event.as_str());
+        let element = [path.as_slice(), &[String::new()]].concat();
+        let there: Vec<&Value> =
+            elements(values, path).iter().filter(|it| ours(&element, it)).collect();
+        let wanted = without_command(json::of_input(value));
+        if there.is_empty() {
+            missing.push(event.as_str());
+        } else if !there.iter().any(|it| without_command((*it).clone()) == wanted) {
+            other.push(event.as_str());
+        }
+    }
+    let called = values.get("hooks").and_then(Value::as_object);
+    let useless: Vec<&str> = called
+        .into_iter()
+        .flatten()
+        .filter(|(event, _)| !wanted_events.contains(&event.as_str()))
+        .filter(|(event, list)| {
+            let element = ["hooks".to_owned(), (*event).clone(), String::new()];
+            list.as_array().is_some_and(|list| list.iter().any(|it| ours(&element, it)))
+        })
+        .map(|(event, _)| event.as_str())
+        .collect();
+    // Nothing of forge is there at all: that is no fault of an installation.
+    if missing.len() == wanted_events.len() && useless.is_empty() {
+        return Vec::new();
+    }
+    [
+        (missing, "events do not call forge"),
+        (other, "events call forge in the form of an earlier one"),
+        (useless, "events call forge for nothing"),
+    ]
+    .into_iter()
+    .filter(|(events, _)| !events.is_empty())
+    .map(|(events, what)| Fault::advice(format!("these {what}: {}", events.join(", "))))
+    .collect()
+}
+
+/// The elements of the array at this place.
+fn elements<'v>(values: &'v Value, path: &[String]) -> &'v [Value] {
+    let found = path.iter().try_fold(values, |value, name| value.get(name));
+    found.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// A hook without the command line: which binary is called is another matter.
+fn without_command(mut hook: Value) -> Value {
+    if let Some(handler) = hook.pointer_mut("/hooks/0").and_then(Value::as_object_mut) {
+        handler.remove("command");
+    }
+    if let Some(handler) = hook.as_object_mut() {
+        handler.remove("command");
+    }
+    hook
+}
