@@ -24,6 +24,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 mod tool;
+mod used;
 
 pub use answer::{Room, answer, room};
 pub use event::{Agent, Ended, Event, Happening, Start, ToolUse};

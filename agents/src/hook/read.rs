@@ -2,7 +2,7 @@
 //! not said.
 
 use super::ended;
-use super::event::{Agent, Event, Happening, Start, ToolUse};
+use super::event::{Agent, Ended, Event, Happening, Start, ToolUse};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -222,7 +222,7 @@ fn tool(agent: Agent, name: &str, fields: &Fields<'_>) -> ToolUse {
     match agent {
         Agent::Claude => {}
         Agent::Cursor => cursor(&mut used, fields),
-        _ => like_claude(&mut used),
+        _ => like_claude(&mut used, agent),
     }
     used
 }
@@ -249,11 +249,12 @@ fn cursor(used: &mut ToolUse, fields: &Fields<'_>) {
 }
 
 /// What other agents call the tools and their fields.
-fn like_claude(used: &mut ToolUse) {
+fn like_claude(used: &mut ToolUse, agent: Agent) {
     let known = match used.tool.as_str() {
         "Bash" | "bash" | "shell" | "local_shell" | "exec_command" | "run_shell_command" => "Bash",
         "edit" | "replace" | "Edit" => "Edit",
         "write" | "write_file" | "Write" => "Write",
+        "apply_patch" => return patch(used, agent),
         _ => return,
     };
     used.tool = known.to_owned();
@@ -281,6 +282,22 @@ fn like_claude(used: &mut ToolUse) {
         used.response = json!({ "stdout": answer.output });
     } else if let Some(file) = file {
         used.response = json!({ "filePath": file });
+    }
+}
+
+/// A patch in Codex's form. Codex says in words whether it was applied; OpenCode tells of those only that were.
+fn patch(used: &mut ToolUse, agent: Agent) {
+    let answer = ended::read(&used.response);
+    let applied = agent == Agent::OpenCode
+        || answer.ended == Ended::Code(0)
+        || (answer.ended == Ended::Unknown && answer.output.trim_start().starts_with("Success"));
+    if applied {
+        used.ended = Ended::Code(0);
+    }
+    let names = ["command", "input", "patchText"];
+    let text = names.iter().find_map(|name| used.input.get(*name)?.as_str());
+    if let Some(text) = text {
+        used.input = Value::String(text.to_owned());
     }
 }
 

@@ -215,6 +215,7 @@ fn exit_codes_are_found_where_each_agent_says_them() {
     let cursor = json!({"command":"cargo test","output":"running","duration":5});
     let facts = facts(Agent::Cursor, "afterShellExecution", &cursor);
     assert_eq!(field(&facts, Kind::Command, "exit_code"), None, "Cursor says none");
+    assert_eq!(field(&facts, Kind::Command, "outcome"), Some(&"unknown".into()));
     assert_eq!(field(&facts, Kind::Verification, "status"), Some(&"unknown".into()));
 }
 
@@ -230,6 +231,30 @@ fn a_call_that_was_denied_ran_nothing_and_checked_nothing() {
 }
 
 #[test]
+fn the_use_of_another_tool_is_kept_with_what_it_was_given() {
+    let read = json!({"tool":"read","callID":"r1","args":{"filePath":"/w/a.rs","limit":20},"output":{"output":"text"}});
+    let read = facts(Agent::OpenCode, "tool.execute.after", &read);
+    let of = |name| field(&read, Kind::Tool, name);
+    assert_eq!((of("tool"), of("path")), (Some(&"read".into()), Some(&"/w/a.rs".into())));
+    assert_eq!(of("outcome"), Some(&"finished".into()));
+    assert_eq!(of("input").unwrap().field("limit"), Some(&Value::Int(20)));
+    let search = json!({"session_id":"s","tool_name":"mcp__docs__find","tool_use_id":"m1",
+        "tool_input":{"query":"lexer","within":{"a":{"b":{"c":1}}}},"tool_response":[]});
+    let search = facts(Agent::Codex, "PostToolUse", &search);
+    assert_eq!(field(&search, Kind::Tool, "query"), Some(&"lexer".into()));
+    let input = field(&search, Kind::Tool, "input").unwrap();
+    let deep = input.field("within").and_then(|within| within.field("a"));
+    assert_eq!(deep, Some(&"{\"b\":{\"c\":1}}".into()));
+    let denied = json!({"session_id":"s","tool_name":"Edit","tool_use_id":"e1",
+        "tool_input":{"file_path":"/w/a.rs","old_string":"a","new_string":"b"},"reason":"not this one"});
+    let denied = facts(Agent::Claude, "PermissionDenied", &denied);
+    assert_eq!(field(&denied, Kind::Tool, "outcome"), Some(&"refused".into()));
+    let list =
+        json!({"tool":"todowrite","callID":"w1","args":{"todos":[]},"output":{"output":"ok"}});
+    assert_eq!(facts(Agent::OpenCode, "tool.execute.after", &list), []);
+}
+
+#[test]
 fn a_patch_is_read_from_codex() {
     let patch = "*** Begin Patch\n*** Update File: a.rs\n@@\n-a\n+b\n*** End Patch";
     let input = |response: &str| {
@@ -239,6 +264,12 @@ fn a_patch_is_read_from_codex() {
     let done =
         facts(Agent::Codex, "PostToolUse", &input("Success. Updated the following files:\nM a.rs"));
     assert_eq!(field(&done, Kind::Code, "path"), Some(&"a.rs".into()));
+    let told = "Exit code: 0\nWall time: 0.1 seconds\nOutput:\nSuccess. Updated the following files:\nM a.rs\n";
+    assert_eq!(facts(Agent::Codex, "PostToolUse", &input(told)), done);
+    assert_eq!(facts(Agent::Codex, "PostToolUse", &input("verification failed: no such line")), []);
+    let opencode = json!({"tool":"apply_patch","callID":"k1","args":{"patchText":patch}});
+    let facts = facts(Agent::OpenCode, "tool.execute.after", &opencode);
+    assert_eq!(field(&facts, Kind::Code, "path"), Some(&"a.rs".into()));
 }
 
 #[test]

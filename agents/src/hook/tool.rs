@@ -10,10 +10,14 @@ use std::time::Duration;
 /// A text of a hook's fact is kept up to this many bytes: the transcript brings the whole.
 const TEXT_BYTES: usize = 4000;
 
-/// The command, edit and check that a tool call was, if it was one. `now` is when the hook was called.
+/// The command, edit and check that a tool call was, or the use of another tool. `now` is when the hook was called.
 #[must_use]
 pub fn tool_facts(event: &Event, now: Timestamp) -> Vec<Fact> {
     let Happening::ToolUsed(used) = &event.happening else { return Vec::new() };
+    // Of a patch nobody knows to be applied there is nothing to say.
+    if used.tool == "apply_patch" && used.refused.is_none() && used.ended != Ended::Code(0) {
+        return Vec::new();
+    }
     let call = used.call.clone().unwrap_or_else(|| made_up(event, used, now));
     let (lines, dialect) = lines(event, used, &call, now);
     let mut reader = Reader::new(Options { dialect, ..Options::default() });
@@ -28,7 +32,11 @@ pub fn tool_facts(event: &Event, now: Timestamp) -> Vec<Fact> {
             refuse(fact, reason);
         }
     }
+    if facts.is_empty() {
+        facts.extend(other_tool(used, &call, now));
+    }
     for fact in &mut facts {
+        settle(fact, used, dialect);
         fact.origin = Origin::Hook;
         fact.place = 0;
         fact.value = with_texts(std::mem::take(&mut fact.value), lines.as_bytes());
@@ -40,7 +48,7 @@ pub fn tool_facts(event: &Event, now: Timestamp) -> Vec<Fact> {
             fields.remove("original_file");
             let description = used.input.get("description").and_then(serde_json::Value::as_str);
             if let Some(description) = description
-                && fact.kind != Kind::Code
+                && matches!(fact.kind, Kind::Command | Kind::Verification)
             {
                 let entry = fields.entry("description".to_owned());
                 entry.or_insert_with(|| kept(description).into());
@@ -48,6 +56,36 @@ pub fn tool_facts(event: &Event, now: Timestamp) -> Vec<Fact> {
         }
     }
     facts
+}
+
+/// A command whose agent gives no exit code ended in a way that nobody knows.
+fn settle(fact: &mut Fact, used: &ToolUse, dialect: Dialect) {
+    let unknown = dialect == Dialect::Codex && used.ended == Ended::Unknown;
+    if let (Value::Map(fields), Kind::Command, true) = (&mut fact.value, fact.kind, unknown) {
+        let outcome = match &used.error {
+            Some(_) if used.interrupted => "interrupted",
+            Some(_) => "failed",
+            None => "unknown",
+        };
+        fields.insert("outcome".to_owned(), outcome.into());
+    }
+}
+
+/// The use of a tool that is no command; an edit is one only if it was not let run.
+fn other_tool(used: &ToolUse, call: &str, now: Timestamp) -> Option<Fact> {
+    let known = ["Bash", "Edit", "MultiEdit", "Write", "NotebookEdit", "apply_patch"];
+    if used.refused.is_none() && known.contains(&used.tool.as_str()) {
+        return None;
+    }
+    Some(Fact {
+        kind: Kind::Tool,
+        id: call.to_owned(),
+        at: now,
+        origin: Origin::Hook,
+        place: 0,
+        recorded_at: now,
+        value: Value::Map(super::used::fields_of(used, now)?),
+    })
 }
 
 fn refuse(fact: &mut Fact, reason: &str) {
@@ -133,14 +171,7 @@ fn codex_lines(
         value.get(name).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
     };
     let (name, arguments, output) = if used.tool == "apply_patch" {
-        let patch = match &used.input {
-            serde_json::Value::String(patch) => patch.clone(),
-            input => [text(input, "command"), text(input, "input")].concat(),
-        };
-        let response = used.response.as_str().unwrap_or_default();
-        let done = response.trim_start().starts_with("Success");
-        let code = if done { "Exit code: 0\n" } else { "" };
-        ("apply_patch", json!({ "input": patch }), format!("{code}Output:\n{response}"))
+        ("apply_patch", json!({ "input": used.input }), "Exit code: 0\nOutput:\n".to_owned())
     } else {
         let code = match used.ended {
             Ended::Code(code) => format!("Process exited with code {code}\n"),
@@ -187,7 +218,7 @@ fn with_texts(value: Value, document: &[u8]) -> Value {
 }
 
 /// The beginning and the end of a text.
-fn kept(whole: &str) -> String {
+pub(super) fn kept(whole: &str) -> String {
     if whole.len() <= TEXT_BYTES {
         return whole.to_owned();
     }

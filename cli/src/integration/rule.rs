@@ -2,7 +2,7 @@
 //! back, throws away, changes settings, or runs what it is given.
 
 /// The groups that hold such commands and no others: one rule allows all of a group.
-pub const GROUPS: [&str; 13] = [
+pub const GROUPS: [&str; 15] = [
     "hypothesis",
     "evidence",
     "belief",
@@ -15,6 +15,8 @@ pub const GROUPS: [&str; 13] = [
     "message",
     "prompt",
     "agent",
+    "tool",
+    "notice",
     "compaction",
 ];
 
@@ -29,7 +31,7 @@ pub fn short() -> Vec<&'static str> {
 }
 
 /// Each command, by the words after `forge`. Earlier versions of forge wrote a rule for each.
-pub const ALLOWED: [&str; 65] = [
+pub const ALLOWED: [&str; 69] = [
     "status",
     "brief",
     "log",
@@ -83,6 +85,10 @@ pub const ALLOWED: [&str; 65] = [
     "prompt show",
     "agent list",
     "agent show",
+    "tool list",
+    "tool show",
+    "notice list",
+    "notice show",
     "inference list",
     "inference show",
     "branch list",

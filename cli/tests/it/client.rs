@@ -242,3 +242,58 @@ fn the_plugin_passes_events_on_and_answers_back() {
     std::fs::remove_file(&fake).unwrap();
     assert_eq!(run()[0]["context"], serde_json::json!([]));
 }
+
+/// OpenCode builds its system prompt for each request: the plugin asks forge once for each compaction, and puts the answer
+/// into each of them. What is asked in the session of a sub-agent, no person asks.
+#[test]
+fn the_plugin_hands_the_same_to_each_request_and_passes_prompts_of_people_on() {
+    let Some(node) = program("node") else { return };
+    let environment = Environment::new();
+    environment.forge(["hooks", "install", "opencode", "--project", "--yes"]).success();
+    // A forge that counts its calls and notes what it was told.
+    environment.write(
+        "tmp/forge",
+        "#!/bin/sh\necho \"$3 $(cat)\" >> calls\nprintf '{\"context\":[\"call %s\"]}' $(wc -l < calls)\n",
+    );
+    use std::os::unix::fs::PermissionsExt;
+    let fake = environment.path("tmp/forge");
+    std::fs::set_permissions(&fake, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let plugin = environment.read("project/.opencode/plugins/forge.js");
+    let plugin = plugin.replace(env!("CARGO_BIN_EXE_forge"), fake.to_str().unwrap());
+    environment.write("tmp/plugin.mjs", &plugin);
+    environment.write(
+        "tmp/try.mjs",
+        r#"import { Forge } from "./plugin.mjs"
+        const get = async ({ path }) => ({ data: { parentID: path.id === "child" ? "s1" : undefined } })
+        const hooks = await Forge({ directory: process.cwd(), worktree: "/", client: { session: { get } } })
+        const request = async () => {
+          const output = { system: [] }
+          await hooks["experimental.chat.system.transform"]({ sessionID: "s1" }, output)
+          return output.system.join()
+        }
+        const said = [await request(), await request()]
+        const done = hooks["experimental.compaction.autocontinue"]({ sessionID: "s1" })
+        said.push(await request(), await request())
+        await done
+        const ask = (sessionID, text) =>
+          hooks["chat.message"]({ sessionID }, { message: { id: "m1" }, parts: [{ type: "text", text }] })
+        await ask("s1", "fix it")
+        await ask("child", "look for it")
+        await hooks["command.execute.before"]({ sessionID: "s1", command: "review", arguments: "all" })
+        await ask("s1", "a long template")
+        console.log(JSON.stringify(said))"#,
+    );
+    let mut attempt = command(&environment, &node);
+    attempt.arg(environment.path("tmp/try.mjs"));
+    let done = output(attempt);
+    assert!(done.status.success(), "{}", text(&done));
+    let said: Vec<String> = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(said, ["call 1", "call 1", "call 3", "call 3"]);
+    let calls = environment.read("project/calls");
+    let prompts: Vec<Value> = calls
+        .lines()
+        .filter_map(|line| serde_json::from_str(line.strip_prefix("chat.message ")?).ok())
+        .map(|call: Value| call["prompt"].clone())
+        .collect();
+    assert_eq!(prompts, ["fix it".into(), Value::Null, "/review all".into()]);
+}

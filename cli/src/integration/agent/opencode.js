@@ -101,9 +101,10 @@ export const Forge = async ({ client, directory, worktree }) => {
     },
     "tool.execute.after": async (input, output) => {
       const { tool, sessionID, callID, args } = input
-      if (!["bash", "edit", "write", "patch", "apply_patch"].includes(tool)) return
-      const { output: text, metadata } = output ?? {}
-      await ask("tool.execute.after", base(sessionID, { tool, callID, args, output: { output: text, metadata } }))
+      if (["todoread", "todowrite", "task"].includes(tool)) return
+      // Of other tools only what they were given is kept.
+      const result = tool === "bash" ? { output: output?.output, metadata: { exit: output?.metadata?.exit } } : undefined
+      await ask("tool.execute.after", base(sessionID, { tool, callID, args, output: result }))
     },
     "experimental.session.compacting": async (input, output) => {
       output.context.push(...textsOf(await ask("session.compacting", base(input.sessionID))))
