@@ -1,8 +1,12 @@
 //! The prompt that a hook tells of, where no transcript will bring it.
 
 use super::event::{Event, Happening};
+use super::tool::kept_within;
 use crate::claude_code::scene::fields;
 use forge_store::model::{Fact, Kind, Origin, Timestamp, Value};
+
+/// A prompt is kept up to this many bytes: no transcript brings the whole.
+const PROMPT_BYTES: usize = 64 << 10;
 
 /// What a person asked for, as a fact at the time of the hook. `None` where nobody says what was asked, and where the
 /// agent has a transcript that is read: that brings each prompt with an id of its own, and there would be two.
@@ -25,7 +29,7 @@ pub fn prompt_fact(event: &Event, now: Timestamp) -> Option<Fact> {
         place: 0,
         recorded_at: now,
         value: Value::Map(fields([
-            ("text", text.as_str().into()),
+            ("text", kept_within(text, PROMPT_BYTES).into()),
             ("tags", tags.into()),
             ("cwd", cwd.into()),
         ])),

@@ -219,11 +219,16 @@ fn with_texts(value: Value, document: &[u8]) -> Value {
 
 /// The beginning and the end of a text.
 pub(super) fn kept(whole: &str) -> String {
-    if whole.len() <= TEXT_BYTES {
+    kept_within(whole, TEXT_BYTES)
+}
+
+/// The beginning and the end of a text, of about so many bytes together.
+pub(super) fn kept_within(whole: &str, bytes: usize) -> String {
+    if whole.len() <= bytes {
         return whole.to_owned();
     }
-    let start = text::beginning(whole, TEXT_BYTES / 2);
-    let end = whole.get(whole.ceil_char_boundary(whole.len() - TEXT_BYTES / 2)..);
+    let start = text::beginning(whole, bytes / 2);
+    let end = whole.get(whole.ceil_char_boundary(whole.len() - bytes / 2)..);
     let end = end.unwrap_or_default();
     let left_out = whole.len() - start.len() - end.len();
     format!("{start}\n[{left_out} bytes left out]\n{end}")

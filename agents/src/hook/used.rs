@@ -55,7 +55,7 @@ pub(super) fn fields_of(used: &ToolUse, now: Timestamp) -> Option<Map> {
         ("query", text(&["query"]).into()),
         ("input", kept(&used.input, 0)),
         ("outcome", outcome.into()),
-        ("reason", reason.map(|reason| super::tool::kept(reason)).into()),
+        ("reason", reason.map(super::tool::kept).into()),
         ("called_at", took.map(|took| now.plus_micros(-took * 1000).to_string()).into()),
         ("duration_ms", took.into()),
     ]))

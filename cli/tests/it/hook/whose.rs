@@ -1,7 +1,7 @@
 //! Whose session a command works in that an agent runs, and how an agent's session joins another effort.
 
 use super::player::Player;
-use super::{call, log};
+use super::{call, call_by, log};
 use crate::transcript::small;
 use forge_store::model::{Kind, Timestamp};
 use serde_json::json;
@@ -56,14 +56,14 @@ fn the_shell_of_an_agent_is_told_its_session_once() {
     for source in ["startup", "compact"] {
         let (mut command, input) =
             player.prepared("SessionStart", now(), json!({"source": source}));
-        super::call_by(command.env("CLAUDE_ENV_FILE", &file), &input);
+        call_by(command.env("CLAUDE_ENV_FILE", &file), &input);
     }
     let text = player.environment.read("home/env");
     assert_eq!(text, "export A=1\nexport FORGE_SESSION='cc-1'\n");
     // An id that a shell would read otherwise is not written.
     let wild = json!({"source": "startup", "session_id": "a'; rm -r x"});
     let (mut command, input) = player.prepared("SessionStart", now(), wild);
-    super::call_by(command.env("CLAUDE_ENV_FILE", &file), &input);
+    call_by(command.env("CLAUDE_ENV_FILE", &file), &input);
     assert_eq!(player.environment.read("home/env"), text);
     // The first thing it records begins the session, though no hook has saved anything of it.
     let mut command = player.environment.command(["note", "add", "first"]);
@@ -119,4 +119,35 @@ fn an_event_without_a_session_is_ignored() {
     assert_eq!(call(&player.environment, "claude", "Stop", "{}"), "");
     let log = log(&player.environment, "project/.forge/log/hooks.jsonl");
     assert_eq!(log[0]["outcome"], "ignored");
+}
+
+/// A worktree may be removed while the agent in it still runs.
+#[test]
+fn where_the_directory_is_gone_the_store_of_the_project_is_written() {
+    let player = Player::new("cc-1");
+    player.append(&small().concat());
+    let project = player.environment.path("project");
+    let calls = [
+        ("PreCompact", project.join("gone"), Some(project.clone())),
+        // What is left of the path leads to the store, too.
+        ("Stop", project.join("gone/deeper"), None),
+    ];
+    for (event, cwd, named) in calls {
+        let forge = env!("CARGO_BIN_EXE_forge");
+        let line =
+            format!("mkdir gone && cd gone && rmdir ../gone && exec '{forge}' hook claude {event}");
+        let mut command = player.environment.shell(&line);
+        if let Some(named) = named {
+            command.env("CLAUDE_PROJECT_DIR", named);
+        }
+        let input = json!({"session_id": "cc-1", "transcript_path": player.transcript, "cwd": cwd,
+            "hook_event_name": event, "trigger": "auto"});
+        call_by(&mut command, &input.to_string());
+    }
+    let known = player.compactions();
+    assert!(known.iter().any(|one| one.announced_at().is_some()), "{known:#?}");
+    let log = log(&player.environment, super::LOG);
+    let outcomes: Vec<&str> = log.iter().map(|line| line["outcome"].as_str().unwrap()).collect();
+    assert_eq!(outcomes.len(), 2, "{log:?}");
+    assert!(!outcomes.contains(&"failed"), "{log:?}");
 }
