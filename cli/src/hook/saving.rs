@@ -456,7 +456,9 @@ impl<'c> Desk<'c> {
         let same_turn = self.event.turn.is_some() && turn == self.event.turn.as_deref();
         let Some(tail) = &self.tail else {
             let close = self.act.now.micros_since(at).abs() < SAME_MICROS;
-            return same_turn || (self.event.turn.is_none() && close);
+            // After one that is done another is announced, however soon.
+            let open = one.phase() == Phase::Announced;
+            return same_turn || (self.event.turn.is_none() && close && open);
         };
         if one.tail() == Some(tail.name.as_str()) {
             return true;
