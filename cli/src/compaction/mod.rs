@@ -13,7 +13,7 @@ pub use adopt::{adopt, is_compaction, is_said};
 use crate::error::CommandError;
 use crate::text::{Length, Texts};
 use forge_store::error::ErrorKind;
-use forge_store::model::{AutoTrigger, Checkpoint, Kind, Timestamp, Trigger, Value};
+use forge_store::model::{AutoTrigger, Checkpoint, Timestamp, Trigger, Value};
 use forge_store::store::{Act, CheckpointFilter, NewCheckpoint, Session};
 
 /// The tag of their checkpoints.

@@ -4,7 +4,6 @@ use crate::error::CommandError;
 use forge_agents::claude_code::{Ending, Options, Reader, session_of};
 use forge_agents::{Form, is_document};
 use forge_store::model::Timestamp;
-use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};

@@ -272,7 +272,10 @@ fn a_transcript_of_bad_lines_alone_names_them_and_strict_refuses_it() {
     environment.write("project/nested.jsonl", &format!("{nested}\n{{\n"));
     let output = environment.forge(["import", "claude-code", "nested.jsonl"]);
     assert_eq!(output.code, 2, "{output}");
-    assert!(output.stderr.contains("'nested.jsonl' is not a transcript of Claude Code"), "{output}");
+    assert!(
+        output.stderr.contains("'nested.jsonl' is not a transcript of Claude Code"),
+        "{output}"
+    );
     assert!(output.stderr.contains("line 1 is not a JSON object"), "{output}");
     let output = environment.forge(["import", "claude-code", "nested.jsonl", "--strict"]);
     assert_eq!(output.code, 2, "{output}");
