@@ -75,6 +75,35 @@ fn what_does_not_work_ends_with_one_and_says_what_to_do() {
     assert!(told.stdout.contains("'forge hooks install cursor --user' puts it right"), "{told}");
 }
 
+/// An earlier forge made Gemini CLI refuse every shell command that was not on its list, and said that all is well.
+#[test]
+fn what_an_earlier_forge_installed_is_told_until_it_is_installed_again() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let forge = env!("CARGO_BIN_EXE_forge");
+    environment.write(
+        "home/.gemini/settings.json",
+        &format!(
+            r#"{{"tools":{{"allowed":["run_shell_command(forge status)"]}},"hooks":{{"PreCompress":[{{"hooks":[
+                {{"type":"command","command":"{forge} hook gemini PreCompress","timeout":20000}}]}}]}}}}"#
+        ),
+    );
+    let told = environment.forge(["doctor"]);
+    assert_eq!(told.code, 1, "{told}");
+    let words = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "make Gemini CLI refuse every other shell command",
+        "these events call forge for nothing: PreCompress",
+        "'forge hooks install gemini --user' puts it right",
+    ] {
+        assert!(words.contains(part), "{part}: {told}");
+    }
+    environment.forge(["hooks", "install", "gemini", "--yes"]).success();
+    let found = environment.forge(["doctor", "--json"]).json();
+    let never = "its hooks have never been called here".to_owned();
+    assert_eq!(findings(&found), [("advice".to_owned(), never)]);
+}
+
 #[test]
 fn a_store_that_cannot_be_used_is_told_with_its_reason() {
     let environment = Environment::new();
