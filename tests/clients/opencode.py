@@ -1,6 +1,7 @@
 """OpenCode, run as its server with HTTP."""
 
 import json
+import time
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,7 @@ from scratch import FIXED
 from stand_in import SUMMARY, TURN, Call, Step
 
 OVER_LIMIT = 99_500
+ASK = '"permission": {"bash": {"*": "ask"}}'
 LAST = "Is anything left?"
 PERSONS_SETTINGS = """{
   "$schema": "https://opencode.ai/config.json",
@@ -128,6 +130,26 @@ class OpenCode(Client):
         handed = [has_brief(request) for request in after if request.kind == TURN]
         self.checks.equal(f"{what}: the brief is in every request after it", handed, [True] * count)
 
+    def more(self):
+        """Runs it for a person who wants to be asked about commands."""
+        self.scratch.run("forge", "hooks", "uninstall", self.name)
+        settings = self.scratch.home / ".config/opencode/opencode.jsonc"
+        settings.write_text(settings.read_text().replace("  // Mine\n", f"  // Mine\n  {ASK},\n"))
+        self.install(None)
+        year = "date +%Y > year.txt"
+        self.stand_in.play(
+            Step(calls=[shell("forge status")]),
+            Step(calls=[shell(year)]),
+            Step("Asked and answered."),
+        )
+        server = Server(self)
+        try:
+            session = server.ask("POST", "/session", {})["id"]
+            asked = server.say_and_permit(session, "What is known?")
+        finally:
+            server.kill()
+        self.checks.equal("only what is on no list is asked about", asked, [year])
+
     def rewrite(self):
         """Has the client write its settings: it adds a server, which its command line cannot remove again."""
         self.scratch.run("opencode", "mcp", "add", "other", "--", "true")
@@ -135,7 +157,7 @@ class OpenCode(Client):
     def after_rewrite(self, before):
         settings = self.settings()
         name = "home/.config/opencode/opencode.jsonc"
-        wanted = without_comments(before[name])
+        wanted = without_comments(before[name]) | json.loads(f"{{{ASK}}}")
         wanted["mcp"] = {"other": {"type": "local", "command": ["true"]}}
         self.checks.equal(
             "the person's settings are whole", without_comments(settings.get(name, b"{}")), wanted
@@ -175,6 +197,19 @@ class Server:
     def say_later(self, session: str, text: str):
         """Types a prompt without waiting for the answer."""
         self.ask("POST", f"/session/{session}/prompt_async", {"parts": [{"type": "text", "text": text}]})
+
+    def say_and_permit(self, session: str, text: str) -> list[str]:
+        """Permits each command that it asks about, and tells which those were."""
+        asked = []
+        with ThreadPoolExecutor() as pool:
+            turn = pool.submit(self.say, session, text)
+            while not turn.done():
+                for question in self.ask("GET", "/permission"):
+                    asked += question["patterns"]
+                    self.ask("POST", f"/permission/{question['id']}/reply", {"reply": "once"})
+                time.sleep(0.1)
+            turn.result()
+        return asked
 
     def kill(self):
         self._child.kill()
