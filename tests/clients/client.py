@@ -39,7 +39,6 @@ class Client:
     """The person's settings of this client."""
     page: str
     """The person's page of instructions."""
-    scope: list[str] = []
     events: set[str]
     """The events whose hooks must have been called by the end of the story."""
     prompts: list[str]
@@ -94,12 +93,12 @@ class Client:
             (self.scratch.root / "requests.jsonl").write_text("".join(lines))
 
     def install(self, before):
-        self.scratch.run("forge", "hooks", "install", self.name, *self.scope, "--yes")
+        self.scratch.run("forge", "hooks", "install", self.name, "--yes")
         if before is not None:
             self.checks.that("installing changes the client's files", self.settings() != before)
 
     def uninstall(self, what: str, before):
-        self.scratch.run("forge", "hooks", "uninstall", self.name, *self.scope)
+        self.scratch.run("forge", "hooks", "uninstall", self.name)
         after = self.settings()
         if before is not None:
             changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
