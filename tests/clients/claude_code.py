@@ -2,17 +2,8 @@
 
 import json
 
-from client import (
-    ADD_HYPOTHESIS,
-    BACKGROUND,
-    CHECK,
-    FURTHER,
-    GO_ON,
-    PROMPT,
-    TYPED,
-    UNLISTED,
-    Client,
-)
+import story
+from client import Client
 from process import Child
 from protocols import SUB_AGENT_PROMPT, Messages
 from scratch import FIXED
@@ -34,6 +25,8 @@ OVER_LIMIT = 120_000
 class ClaudeCode(Client):
     name = "claude"
     service = Messages
+    file = "project/.claude/settings.local.json"
+    page = "project/CLAUDE.local.md"
     events = {
         "SessionStart",
         "UserPromptSubmit",
@@ -44,22 +37,19 @@ class ClaudeCode(Client):
         "Stop",
         "SessionEnd",
     }
-    prompts = [PROMPT, TYPED, GO_ON, "/compact", FURTHER]
+    prompts = [story.PROMPT, story.TYPED, story.GO_ON, "/compact", story.FURTHER]
     compactions = 2
 
     def furnish(self):
         self.scratch.env.update(
-            ANTHROPIC_BASE_URL=self.stand_in.address,
+            ANTHROPIC_BASE_URL=self.stand_in.server.url,
             ANTHROPIC_API_KEY="sk-ant-api03-stand-in",
             CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
             DISABLE_AUTOUPDATER="1",
             # It refuses to skip permissions for root otherwise.
             IS_SANDBOX="1",
         )
-        folder = self.scratch.project / ".claude"
-        folder.mkdir()
-        (folder / "settings.local.json").write_text(PERSONS_SETTINGS)
-        (self.scratch.project / "CLAUDE.local.md").write_text("# Mine\n\nShort answers.\n")
+        self.scratch.write(self.file, PERSONS_SETTINGS)
 
     def is_setting(self, name):
         return name in (
@@ -92,19 +82,19 @@ class ClaudeCode(Client):
     def first_turn(self, client):
         calc = str(self.scratch.project / "calc.py")
         self.stand_in.play(
-            Step("I suspect that the rounding is done twice.", [shell(CHECK)]),
-            Step(calls=[shell(ADD_HYPOTHESIS)]),
+            Step("I suspect that the rounding is done twice.", [shell(story.CHECK)]),
+            Step(calls=[shell(story.ADD_HYPOTHESIS)]),
             Step(calls=[Call("Read", {"file_path": calc})]),
             Step(calls=[Call("Write", {"file_path": calc, "content": FIXED})]),
-            Step(calls=[shell(BACKGROUND, run_in_background=True)]),
-            Step(calls=[shell(UNLISTED)]),
+            Step(calls=[shell(story.BACKGROUND, run_in_background=True)]),
+            Step(calls=[shell(story.UNLISTED)]),
             Step(calls=[shell("sleep 3")]),
             Step("calc.py is fixed."),
         )
-        say(client, PROMPT)
+        say(client, story.PROMPT)
         # Typed while the last command runs.
         client.next_json(lambda line: "sleep 3" in json.dumps(line), 60)
-        say(client, TYPED)
+        say(client, story.TYPED)
         client.next_json(is_result, 60)
 
     def compacted_by_tokens(self, client):
@@ -112,7 +102,7 @@ class ClaudeCode(Client):
             Step("The next part.", [shell("true")], tokens=OVER_LIMIT),
             Step("That part is done."),
         )
-        say(client, GO_ON)
+        say(client, story.GO_ON)
         client.next_json(is_result, 60)
         self.look_at_brief("a compaction by the number of tokens", 1)
 
@@ -120,7 +110,7 @@ class ClaudeCode(Client):
         say(client, "/compact")
         client.next_json(is_result, 60)
         self.stand_in.play(Step("All is done."))
-        say(client, FURTHER)
+        say(client, story.FURTHER)
         client.next_json(is_result, 60)
         self.look_at_brief("a compaction by command", 2)
 
@@ -209,14 +199,11 @@ class ClaudeCode(Client):
         }
         return {"behavior": "allow", "updatedInput": arguments, "updatedPermissions": [update]}
 
-    def after_rewrite(self, before):
-        name = "project/.claude/settings.local.json"
-        wanted = json.loads(before[name])
-        wanted["permissions"]["allow"].append(PERSONS_RULE)
-        settings = self.settings()
-        self.checks.equal("the person's settings are whole", json.loads(settings.get(name, b"{}")), wanted)
-        page = "project/CLAUDE.local.md"
-        self.checks.equal("the person's page is as it was", settings.get(page), before[page])
+    def parsed(self, settings):
+        return json.loads(settings)
+
+    def rewritten(self, settings):
+        settings["permissions"]["allow"].append(PERSONS_RULE)
 
 
 def shell(command: str, **more) -> Call:

@@ -1,19 +1,11 @@
 """What every client is tried for, and the story it is taken through."""
 
 import json
+import re
 
+import story
 from process import Stuck
 from stand_in import SUMMARY, TURN, StandIn
-
-PROMPT = "Fix the rounding in calc.py"
-TYPED = "Never touch test_calc.py"
-GO_ON = "Go on with the rest"
-FURTHER = "And now the last part"
-HYPOTHESIS = "halves are rounded before the sum"
-ADD_HYPOTHESIS = f"forge hypothesis add '{HYPOTHESIS}' --id H1"
-CHECK = "python3 -B -m unittest -q"
-UNLISTED = "echo checked > proof.txt; exit 3"
-BACKGROUND = "sleep 1; echo late; exit 7"
 
 
 class Checks:
@@ -43,13 +35,14 @@ class Client:
 
     name: str
     service: type[StandIn]
-    scope: list[str] = []
+    file: str
+    """The person's settings of this client."""
+    page: str
+    """The person's page of instructions."""
     events: set[str]
     """The events whose hooks must have been called by the end of the story."""
     prompts: list[str]
     """All prompts of the story, in their order."""
-    own_files: tuple[str, ...]
-    """The files that the person has before forge comes, and that installing changes or adds to."""
     compactions: int
 
     def __init__(self, scratch, checks: Checks):
@@ -75,6 +68,7 @@ class Client:
     def test(self):
         try:
             self.furnish()
+            self.scratch.write(self.page, "# Mine\n\nShort answers.\n")
             self.scratch.run("forge", "init")
             before = self.settings()
             self.install(before)
@@ -87,22 +81,24 @@ class Client:
             self.rewrite()
             self.checks.that("the client writes its settings", self.settings() != installed)
             self.uninstall("uninstalling after the client wrote its settings leaves nothing of forge's", None)
-            self.after_rewrite(before)
+            after = self.settings()
+            self.checks.equal("the person's page is as it was", after.get(self.page), before[self.page])
+            self.look_at_settings(before[self.file], after.get(self.file, b""))
             self.checks.equal("nothing is asked of any other host", self.scratch.outside.asked, [])
         except Stuck as stuck:
             self.checks.that("the client comes to its end", False, stuck)
         finally:
-            self.stand_in.close()
+            self.stand_in.server.close()
             lines = [json.dumps([one.kind, one.path, one.body]) + "\n" for one in self.stand_in.requests]
             (self.scratch.root / "requests.jsonl").write_text("".join(lines))
 
     def install(self, before):
-        self.scratch.run("forge", "hooks", "install", self.name, *self.scope, "--yes")
+        self.scratch.run("forge", "hooks", "install", self.name, "--yes")
         if before is not None:
             self.checks.that("installing changes the client's files", self.settings() != before)
 
     def uninstall(self, what: str, before):
-        self.scratch.run("forge", "hooks", "uninstall", self.name, *self.scope)
+        self.scratch.run("forge", "hooks", "uninstall", self.name)
         after = self.settings()
         if before is not None:
             changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
@@ -119,9 +115,20 @@ class Client:
     def is_setting(self, name: str) -> bool:
         raise NotImplementedError
 
-    def after_rewrite(self, before):
-        """Holds the settings that the client rewrote against those that the person had."""
+    def parsed(self, settings: bytes) -> dict:
+        """The values of a file of settings, without what the client notes for itself."""
         raise NotImplementedError
+
+    def rewritten(self, settings: dict):
+        """Changes the values as the story does."""
+
+    def look_at_settings(self, before: bytes, after: bytes):
+        """Holds the settings after all against those that the person had."""
+        wanted = self.parsed(before)
+        self.rewritten(wanted)
+        self.checks.equal("the person's settings are whole", self.parsed(after), wanted)
+        lost = [comment for comment in re.findall(rb"(?://|#) .*", before) if comment not in after]
+        self.checks.equal("the person's comments are whole", lost, [])
 
     def look(self):
         """Checks what forge has of the story."""
@@ -139,7 +146,7 @@ class Client:
         self.look_at_commands(commands)
         self.look_at_edit("the edit is kept", session)
         hypotheses = [one["description"] for one in self.listed(session, "hypothesis", "hypotheses")]
-        self.checks.equal("the agent's own command recorded in its session", hypotheses, [HYPOTHESIS])
+        self.checks.equal("the agent's own command recorded in its session", hypotheses, [story.HYPOTHESIS])
         found = self.compactions_of(session)
         self.checks.equal("each compaction is one checkpoint", len(found), self.compactions)
         phases = {one["phase"] for one in found}
@@ -169,16 +176,18 @@ class Client:
 
     def look_at_commands(self, commands: dict[str, dict]):
         proof = self.scratch.project / "proof.txt"
-        self.checks.that("a command on no list runs", proof.exists(), commands.get(UNLISTED))
-        ends = {command: commands.get(command, {}).get("exit_code") for command in (CHECK, UNLISTED)}
-        self.checks.equal("commands have their exit codes", ends, {CHECK: 1, UNLISTED: 3})
+        self.checks.that("a command on no list runs", proof.exists(), commands.get(story.UNLISTED))
+        ends = {
+            command: commands.get(command, {}).get("exit_code") for command in (story.CHECK, story.UNLISTED)
+        }
+        self.checks.equal("commands have their exit codes", ends, {story.CHECK: 1, story.UNLISTED: 3})
 
     def look_at_edit(self, what: str, session: str):
         changed = [one["path"] or "" for one in self.listed(session, "code", "code")]
         self.checks.that(what, any(path.endswith("calc.py") for path in changed), changed)
 
     def look_at_background(self, commands: dict[str, dict]):
-        end = commands.get(BACKGROUND, {})
+        end = commands.get(story.BACKGROUND, {})
         self.checks.equal("a background command has its own end", end.get("exit_code"), 7)
 
     def session_of(self, what: str, thread: str) -> str | None:
@@ -202,7 +211,7 @@ class Client:
 
 def has_brief(request) -> bool:
     """Whether a request hands the hypothesis over otherwise than by the command that recorded it."""
-    return HYPOTHESIS in request.text.replace(ADD_HYPOTHESIS, "")
+    return story.HYPOTHESIS in request.text.replace(story.ADD_HYPOTHESIS, "")
 
 
 def without_comments(text: bytes) -> dict:

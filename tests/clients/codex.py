@@ -4,17 +4,8 @@ import json
 import re
 import tomllib
 
-from client import (
-    ADD_HYPOTHESIS,
-    BACKGROUND,
-    CHECK,
-    FURTHER,
-    GO_ON,
-    PROMPT,
-    TYPED,
-    UNLISTED,
-    Client,
-)
+import story
+from client import Client
 from process import Child
 from protocols import Responses
 from stand_in import Call, Step
@@ -51,6 +42,8 @@ PATCH = """*** Begin Patch
 class Codex(Client):
     name = "codex"
     service = Responses
+    file = "home/.codex/config.toml"
+    page = "home/.codex/AGENTS.md"
     events = {
         "SessionStart",
         "UserPromptSubmit",
@@ -60,15 +53,12 @@ class Codex(Client):
         "Stop",
         "SessionEnd",
     }
-    prompts = [PROMPT, TYPED, GO_ON, FURTHER]
+    prompts = [story.PROMPT, story.TYPED, story.GO_ON, story.FURTHER]
     compactions = 2
 
     def furnish(self):
         self.scratch.env["STAND_IN_KEY"] = "none"
-        folder = self.scratch.home / ".codex"
-        folder.mkdir()
-        (folder / "config.toml").write_text(PERSONS_SETTINGS % (LIMIT, self.stand_in.address))
-        (folder / "AGENTS.md").write_text("# Mine\n\nShort answers.\n")
+        self.scratch.write(self.file, PERSONS_SETTINGS % (LIMIT, self.stand_in.server.url))
 
     def is_setting(self, name):
         return name in (
@@ -88,7 +78,7 @@ class Codex(Client):
             server.ask("thread/compact/start", threadId=thread)
             server.until("turn/completed")
             self.stand_in.play(Step("All is done."))
-            server.say(thread, FURTHER)
+            server.say(thread, story.FURTHER)
             self.look_at_brief("a compaction by command", 2)
             server.end()
         finally:
@@ -96,19 +86,19 @@ class Codex(Client):
 
     def first_turn(self, server, thread):
         self.stand_in.play(
-            Step("I suspect that the rounding is done twice.", [shell(CHECK)]),
-            Step(calls=[shell(ADD_HYPOTHESIS)]),
+            Step("I suspect that the rounding is done twice.", [shell(story.CHECK)]),
+            Step(calls=[shell(story.ADD_HYPOTHESIS)]),
             Step(calls=[Call("apply_patch", PATCH)]),
-            Step(calls=[shell(BACKGROUND, yield_time_ms=300)]),
+            Step(calls=[shell(story.BACKGROUND, yield_time_ms=300)]),
             lambda request: Step(calls=[wait_for_background(request.text)]),
-            Step(calls=[shell(UNLISTED)]),
+            Step(calls=[shell(story.UNLISTED)]),
             Step(calls=[shell("sleep 2", yield_time_ms=5000)]),
             Step("calc.py is fixed."),
         )
-        turn = server.start_turn(thread, PROMPT)
+        turn = server.start_turn(thread, story.PROMPT)
         # Typed while the last command runs.
         server.until("item/started", lambda params: "sleep 2" in json.dumps(params["item"]))
-        typed = [{"type": "text", "text": TYPED}]
+        typed = [{"type": "text", "text": story.TYPED}]
         server.ask("turn/steer", threadId=thread, expectedTurnId=turn, input=typed)
         server.until("turn/completed")
 
@@ -117,7 +107,7 @@ class Codex(Client):
             Step("The next part.", [shell("true")], tokens=OVER_LIMIT),
             Step("That part is done."),
         )
-        server.say(thread, GO_ON)
+        server.say(thread, story.GO_ON)
         self.look_at_brief("a compaction by the number of tokens", 1)
 
     def look_at_commands(self, commands):
@@ -133,9 +123,9 @@ class Codex(Client):
             settings = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
             thread = server.start_thread(model=CODE_MODEL, **settings)
             self.stand_in.play(
-                Step(calls=[code(in_code(CHECK))]),
-                Step(calls=[code(in_code(UNLISTED))]),
-                Step(calls=[code(f"const begun = {in_code(BACKGROUND, yield_time_ms=300)} {poll}")]),
+                Step(calls=[code(in_code(story.CHECK))]),
+                Step(calls=[code(in_code(story.UNLISTED))]),
+                Step(calls=[code(f"const begun = {in_code(story.BACKGROUND, yield_time_ms=300)} {poll}")]),
                 Step(calls=[code(f"await tools.apply_patch({patch});")]),
                 Step("That is undone."),
             )
@@ -148,9 +138,14 @@ class Codex(Client):
             return
         commands = {one["command"]: one for one in self.listed(session, "command", "commands")}
         ends = {
-            command: commands.get(command, {}).get("exit_code") for command in (CHECK, UNLISTED, BACKGROUND)
+            command: commands.get(command, {}).get("exit_code")
+            for command in (story.CHECK, story.UNLISTED, story.BACKGROUND)
         }
-        self.checks.equal("code mode: commands have their ends", ends, {CHECK: 0, UNLISTED: 3, BACKGROUND: 7})
+        self.checks.equal(
+            "code mode: commands have their ends",
+            ends,
+            {story.CHECK: 0, story.UNLISTED: 3, story.BACKGROUND: 7},
+        )
         self.look_at_edit("code mode: the edit is kept", session)
 
     def rewrite(self):
@@ -172,20 +167,10 @@ class Codex(Client):
         self.scratch.run("codex", "mcp", "add", "other", "--", "true")
         self.scratch.run("codex", "mcp", "remove", "other")
 
-    def after_rewrite(self, before):
-        name = "home/.codex/config.toml"
-        settings = self.settings()
-        wanted = tomllib.loads(before[name].decode())
-        found = tomllib.loads(settings.get(name, b"").decode())
-        # What the client noted of the project and of trust is its own.
-        found.pop("projects", None)
-        found.pop("hooks", None)
-        self.checks.equal("the person's settings are whole", found, wanted)
-        comments = [line for line in before[name].splitlines() if b"#" in line]
-        lost = [line for line in comments if line not in settings.get(name, b"")]
-        self.checks.equal("the person's comments are whole", lost, [])
-        page = "home/.codex/AGENTS.md"
-        self.checks.equal("the person's page is as it was", settings.get(page), before[page])
+    def parsed(self, settings):
+        values = tomllib.loads(settings.decode())
+        # What the client noted of projects and of trust in hooks is its own.
+        return {name: value for name, value in values.items() if name not in ("projects", "hooks")}
 
 
 class Server:

@@ -2,18 +2,8 @@
 
 import json
 
-from client import (
-    ADD_HYPOTHESIS,
-    BACKGROUND,
-    CHECK,
-    FURTHER,
-    GO_ON,
-    PROMPT,
-    UNLISTED,
-    Client,
-    has_brief,
-    without_comments,
-)
+import story
+from client import Client, has_brief, without_comments
 from process import run
 from protocols import GenerateContent
 from scratch import FIXED
@@ -33,20 +23,19 @@ OVER_LIMIT = 700_000
 class GeminiCli(Client):
     name = "gemini"
     service = GenerateContent
+    file = "home/.gemini/settings.json"
+    page = "home/.gemini/GEMINI.md"
     events = {"SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "PreCompress", "SessionEnd"}
-    prompts = [PROMPT, GO_ON, FURTHER]
+    prompts = [story.PROMPT, story.GO_ON, story.FURTHER]
     compactions = 1
 
     def furnish(self):
         self.scratch.env.update(
-            GOOGLE_GEMINI_BASE_URL=self.stand_in.address,
+            GOOGLE_GEMINI_BASE_URL=self.stand_in.server.url,
             GEMINI_API_KEY="none",
             GEMINI_CLI_TRUST_WORKSPACE="true",
         )
-        folder = self.scratch.home / ".gemini"
-        folder.mkdir()
-        (folder / "settings.json").write_text(PERSONS_SETTINGS)
-        (folder / "GEMINI.md").write_text("# Mine\n\nShort answers.\n")
+        self.scratch.write(self.file, PERSONS_SETTINGS)
 
     def is_setting(self, name):
         if name in ("home/.gemini/settings.json", "home/.gemini/GEMINI.md", "project/GEMINI.md"):
@@ -61,22 +50,22 @@ class GeminiCli(Client):
 
     def work(self):
         self.stand_in.play(
-            Step("I suspect that the rounding is done twice.", [shell(CHECK)]),
-            Step(calls=[shell(ADD_HYPOTHESIS)]),
+            Step("I suspect that the rounding is done twice.", [shell(story.CHECK)]),
+            Step(calls=[shell(story.ADD_HYPOTHESIS)]),
             Step(
                 calls=[
                     Call("write_file", {"file_path": str(self.scratch.project / "calc.py"), "content": FIXED})
                 ]
             ),
-            Step(calls=[shell(BACKGROUND, is_background=True)]),
-            Step(calls=[shell(UNLISTED)]),
+            Step(calls=[shell(story.BACKGROUND, is_background=True)]),
+            Step(calls=[shell(story.UNLISTED)]),
             Step(calls=[shell("sleep 2")]),
             # The only place in which the client tells how it ended.
             Step(calls=[Call("list_background_processes", {})]),
             Step("calc.py is fixed."),
         )
         self.add_precompress()
-        self.say(PROMPT, "--approval-mode", "yolo")
+        self.say(story.PROMPT, "--approval-mode", "yolo")
         # PreCompress was called before each of these requests.
         found = self.compactions_so_far()
         self.checks.equal("where nothing was compacted there is no compaction", len(found), 0)
@@ -85,7 +74,7 @@ class GeminiCli(Client):
             Step("More of it.", [shell("pwd")]),
             Step("That part is done."),
         )
-        self.say(GO_ON, "--approval-mode", "yolo", "--resume", "latest")
+        self.say(story.GO_ON, "--approval-mode", "yolo", "--resume", "latest")
         requests = self.stand_in.requests
         # It has a summary made, and then looked over once more.
         summaries = [at for at, request in enumerate(requests) if request.kind == SUMMARY]
@@ -96,11 +85,11 @@ class GeminiCli(Client):
         after = [has_brief(request) for request in requests[summaries[-1] + 1 :]] if summaries else []
         self.checks.equal("the brief is in the request after the next tool", after, [False, True])
         self.stand_in.play(Step("All is done."))
-        self.say(FURTHER, "--approval-mode", "yolo", "--resume", "latest")
+        self.say(story.FURTHER, "--approval-mode", "yolo", "--resume", "latest")
 
     def add_precompress(self):
-        """Adds the hook that an earlier forge installed: the client calls it before every request of the model."""
-        path = self.scratch.home / ".gemini/settings.json"
+        """Adds the hook that an earlier forge installed. It is called before every request of the model."""
+        path = self.scratch.root / self.file
         text = path.read_text()
         if "PreCompress" not in text:
             command = f"{self.scratch.root}/bin/forge hook gemini PreCompress"
@@ -131,14 +120,8 @@ class GeminiCli(Client):
         self.scratch.run("gemini", "mcp", "add", "--scope", "user", "other", "true")
         self.scratch.run("gemini", "mcp", "remove", "--scope", "user", "other")
 
-    def after_rewrite(self, before):
-        settings = self.settings()
-        name = "home/.gemini/settings.json"
-        found = without_comments(settings.get(name, b"{}"))
-        self.checks.equal("the person's settings are whole", found, without_comments(before[name]))
-        self.checks.that("the person's comments are whole", b"// Mine" in settings.get(name, b""))
-        page = "home/.gemini/GEMINI.md"
-        self.checks.equal("the person's page is as it was", settings.get(page), before[page])
+    def parsed(self, settings):
+        return without_comments(settings)
 
 
 def shell(command: str, **more) -> Call:

@@ -1,28 +1,20 @@
 """OpenCode, run as its server with HTTP."""
 
 import json
+import time
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
-from client import (
-    ADD_HYPOTHESIS,
-    CHECK,
-    FURTHER,
-    GO_ON,
-    PROMPT,
-    TYPED,
-    UNLISTED,
-    Client,
-    has_brief,
-    without_comments,
-)
+import story
+from client import Client, has_brief, without_comments
 from process import Child, Stuck
 from protocols import ChatCompletions
 from scratch import FIXED
 from stand_in import SUMMARY, TURN, Call, Step
 
 OVER_LIMIT = 99_500
+ASK = '"permission": {"bash": {"*": "ask"}}'
 LAST = "Is anything left?"
 PERSONS_SETTINGS = """{
   "$schema": "https://opencode.ai/config.json",
@@ -44,6 +36,8 @@ PERSONS_SETTINGS = """{
 class OpenCode(Client):
     name = "opencode"
     service = ChatCompletions
+    file = "home/.config/opencode/opencode.jsonc"
+    page = "home/.config/opencode/AGENTS.md"
     events = {
         "session.created",
         "chat.message",
@@ -53,7 +47,7 @@ class OpenCode(Client):
         "session.compacted",
         "session.idle",
     }
-    prompts = [PROMPT, TYPED, GO_ON, FURTHER, LAST]
+    prompts = [story.PROMPT, story.TYPED, story.GO_ON, story.FURTHER, LAST]
     compactions = 2
 
     def furnish(self):
@@ -65,10 +59,7 @@ class OpenCode(Client):
             # Beside a plugin it installs a package of its own, which forge's does not need.
             npm_config_offline="true",
         )
-        folder = self.scratch.home / ".config/opencode"
-        folder.mkdir(parents=True)
-        (folder / "opencode.jsonc").write_text(PERSONS_SETTINGS % self.stand_in.address)
-        (folder / "AGENTS.md").write_text("# Mine\n\nShort answers.\n")
+        self.scratch.write(self.file, PERSONS_SETTINGS % self.stand_in.server.url)
 
     def is_setting(self, name):
         ours = name.startswith(("home/.config/opencode/", "project/.opencode/", "project/opencode.json"))
@@ -87,18 +78,18 @@ class OpenCode(Client):
     def first_turn(self, server, session):
         path = str(self.scratch.project / "calc.py")
         self.stand_in.play(
-            Step("I suspect that the rounding is done twice.", [shell(CHECK)]),
-            Step(calls=[shell(ADD_HYPOTHESIS)]),
+            Step("I suspect that the rounding is done twice.", [shell(story.CHECK)]),
+            Step(calls=[shell(story.ADD_HYPOTHESIS)]),
             Step(calls=[Call("read", {"filePath": path})]),
             Step(calls=[Call("write", {"filePath": path, "content": FIXED})]),
-            Step(calls=[shell(UNLISTED)]),
+            Step(calls=[shell(story.UNLISTED)]),
             Step(calls=[shell("touch started; sleep 2")]),
             Step("calc.py is fixed."),
         )
         with ThreadPoolExecutor() as pool:
-            turn = pool.submit(server.say, session, PROMPT)
+            turn = pool.submit(server.say, session, story.PROMPT)
             self.scratch.wait_for("started")
-            server.say_later(session, TYPED)
+            server.say_later(session, story.TYPED)
             turn.result()
 
     def compacted_by_tokens(self, server, session):
@@ -108,8 +99,8 @@ class OpenCode(Client):
             Step("That part is done."),
             Step("All is done."),
         )
-        server.say(session, GO_ON)
-        server.say(session, FURTHER)
+        server.say(session, story.GO_ON)
+        server.say(session, story.FURTHER)
         self.look_at_brief("a compaction by the number of tokens", 1)
         self.look_at_every_brief("a compaction by the number of tokens", 3)
 
@@ -128,21 +119,36 @@ class OpenCode(Client):
         handed = [has_brief(request) for request in after if request.kind == TURN]
         self.checks.equal(f"{what}: the brief is in every request after it", handed, [True] * count)
 
+    def more(self):
+        """Runs it for a person who wants to be asked about commands."""
+        self.scratch.run("forge", "hooks", "uninstall", self.name)
+        settings = self.scratch.root / self.file
+        settings.write_text(settings.read_text().replace("  // Mine\n", f"  // Mine\n  {ASK},\n"))
+        self.install(None)
+        year = "date +%Y > year.txt"
+        self.stand_in.play(
+            Step(calls=[shell("forge status")]),
+            Step(calls=[shell(year)]),
+            Step("Asked and answered."),
+        )
+        server = Server(self)
+        try:
+            session = server.ask("POST", "/session", {})["id"]
+            asked = server.say_and_permit(session, "What is known?")
+        finally:
+            server.kill()
+        self.checks.equal("only what is on no list is asked about", asked, [year])
+
     def rewrite(self):
         """Has the client write its settings: it adds a server, which its command line cannot remove again."""
         self.scratch.run("opencode", "mcp", "add", "other", "--", "true")
 
-    def after_rewrite(self, before):
-        settings = self.settings()
-        name = "home/.config/opencode/opencode.jsonc"
-        wanted = without_comments(before[name])
-        wanted["mcp"] = {"other": {"type": "local", "command": ["true"]}}
-        self.checks.equal(
-            "the person's settings are whole", without_comments(settings.get(name, b"{}")), wanted
-        )
-        self.checks.that("the person's comments are whole", b"// Mine" in settings.get(name, b""))
-        page = "home/.config/opencode/AGENTS.md"
-        self.checks.equal("the person's page is as it was", settings.get(page), before[page])
+    def parsed(self, settings):
+        return without_comments(settings)
+
+    def rewritten(self, settings):
+        settings |= json.loads(f"{{{ASK}}}")
+        settings["mcp"] = {"other": {"type": "local", "command": ["true"]}}
 
 
 class Server:
@@ -175,6 +181,19 @@ class Server:
     def say_later(self, session: str, text: str):
         """Types a prompt without waiting for the answer."""
         self.ask("POST", f"/session/{session}/prompt_async", {"parts": [{"type": "text", "text": text}]})
+
+    def say_and_permit(self, session: str, text: str) -> list[str]:
+        """Permits each command that it asks about, and tells which those were."""
+        asked = []
+        with ThreadPoolExecutor() as pool:
+            turn = pool.submit(self.say, session, text)
+            while not turn.done():
+                for question in self.ask("GET", "/permission"):
+                    asked += question["patterns"]
+                    self.ask("POST", f"/permission/{question['id']}/reply", {"reply": "once"})
+                time.sleep(0.1)
+            turn.result()
+        return asked
 
     def kill(self):
         self._child.kill()

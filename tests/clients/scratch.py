@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import process
-from stand_in import Outside
+from loopback import Outside
 
 CALC = "def total(xs):\n    return sum(round(x, 2) for x in xs)\n"
 FIXED = "def total(xs):\n    return round(sum(xs), 2)\n"
@@ -34,7 +34,7 @@ class Scratch:
             folder.mkdir(parents=True)
         (binaries / "forge").symlink_to(forge)
         # A login shell has its own path, and some clients run commands in one.
-        (self.home / ".profile").write_text(f"PATH={binaries}:$PATH\n")
+        self.write("home/.profile", f"PATH={binaries}:$PATH\n")
         self.env = {
             "HOME": str(self.home),
             "TMPDIR": str(root / "tmp"),
@@ -49,12 +49,12 @@ class Scratch:
             "GIT_CONFIG_NOSYSTEM": "1",
         }
         for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-            self.env[name] = self.env[name.lower()] = self.outside.address
+            self.env[name] = self.env[name.lower()] = self.outside.server.url
         self._make_project()
 
     def _make_project(self):
-        (self.project / "calc.py").write_text(CALC)
-        (self.project / "test_calc.py").write_text(TEST)
+        self.write("project/calc.py", CALC)
+        self.write("project/test_calc.py", TEST)
         for arguments in (
             ["config", "--global", "user.name", "A Person"],
             ["config", "--global", "user.email", "person@example.com"],
@@ -72,7 +72,13 @@ class Scratch:
             with contextlib.suppress(OSError):
                 if own in environment.read_bytes():
                     os.kill(int(environment.parent.name), signal.SIGKILL)
-        self.outside.close()
+        self.outside.server.close()
+
+    def write(self, name: str, text: str):
+        """Writes a file below the root, in a directory that is made if need be."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
 
     def run(self, *command: str, limit: float = 60) -> str:
         """What a command printed that must end with 0."""

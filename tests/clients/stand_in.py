@@ -4,7 +4,9 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from loopback import Server
 
 FEW_TOKENS = 1000
 
@@ -57,17 +59,7 @@ class StandIn:
         self.steps: list[Step | Callable[[Request], Step]] = []
         self.steps_of_sub_agent: list[Step] = []
         self._lock = threading.Lock()
-        self._server = Server(("127.0.0.1", 0), Handler)
-        self._server.stand_in = self
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    @property
-    def address(self) -> str:
-        return "http://127.0.0.1:%d" % self._server.server_address[1]
-
-    def close(self):
-        self._server.shutdown()
-        self._server.server_close()
+        self.server = Server(Handler, self)
 
     def play(self, *steps: Step | Callable[[Request], Step]):
         """Adds steps to the script. A step that depends on the request before it is a function."""
@@ -102,25 +94,12 @@ class StandIn:
         raise NotImplementedError
 
     def is_of_sub_agent(self, body: dict) -> bool:
-        """Whether a request is of a sub-agent, whose steps come between those of the agent in no certain order."""
+        """Whether a request is of a sub-agent, whose steps come at any time between those of the agent."""
         return False
 
     def answer(self, kind: str, path: str, body: dict, step: Step, number: int) -> tuple[str, bytes]:
         """The step in the protocol of the provider, as the answer to the request with this number."""
         raise NotImplementedError
-
-
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def server_bind(self):
-        # Without the look-up of the host's name that HTTPServer does.
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = self.server_address
-
-    def handle_error(self, request, client_address):
-        pass  # A client that ends breaks its connections.
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -143,7 +122,7 @@ class Handler(BaseHTTPRequestHandler):
             body = {
                 "unreadable": self.headers.get("content-encoding") or raw[:200].decode("utf-8", "replace")
             }
-        self.send(*self.server.stand_in.respond(self.path, body))
+        self.send(*self.server.owner.respond(self.path, body))
 
     def send(self, content_type: str, body: bytes):
         self.send_response(200)
@@ -151,35 +130,6 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-
-
-class Outside:
-    """A proxy that lets nothing out: it refuses every request and keeps the addresses that were asked for."""
-
-    def __init__(self):
-        self.asked: list[str] = []
-        self._server = Server(("127.0.0.1", 0), Refusal)
-        self._server.asked = self.asked
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    @property
-    def address(self) -> str:
-        return "http://127.0.0.1:%d" % self._server.server_address[1]
-
-    def close(self):
-        self._server.shutdown()
-        self._server.server_close()
-
-
-class Refusal(BaseHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-    def refuse(self):
-        self.server.asked.append(f"{self.command} {self.path}")
-        self.send_error(403, "this test reaches nothing outside")
-
-    do_CONNECT = do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_OPTIONS = do_PATCH = refuse
 
 
 def plain(value) -> tuple[str, bytes]:

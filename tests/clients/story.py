@@ -1,0 +1,11 @@
+"""What the person types and the agent does, in every client."""
+
+PROMPT = "Fix the rounding in calc.py"
+TYPED = "Never touch test_calc.py"
+GO_ON = "Go on with the rest"
+FURTHER = "And now the last part"
+HYPOTHESIS = "halves are rounded before the sum"
+ADD_HYPOTHESIS = f"forge hypothesis add '{HYPOTHESIS}' --id H1"
+CHECK = "python3 -B -m unittest -q"
+UNLISTED = "echo checked > proof.txt; exit 3"
+BACKGROUND = "sleep 1; echo late; exit 7"
