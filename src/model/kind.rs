@@ -90,7 +90,7 @@ kinds! {
     Inference = 40, "inference", "inferences";
     /// A use of a tool that is no command, edit, task or sub-agent: a file read, a search, a page fetched.
     Tool = 41, "tool", "tools";
-    /// Something the session was told that no person typed and no tool answered: a diagnostic, a link, a limit.
+    /// Something the session received that no person typed and no tool returned: a diagnostic, a link, a limit.
     Notice = 42, "notice", "notices";
 }
 

@@ -111,7 +111,7 @@ pub enum Command {
     /// List and show what an agent read, searched and fetched
     #[command(subcommand)]
     Tool(Later<FactCommand>),
-    /// List and show what the session was told: diagnostics, links, limits
+    /// List and show what the session received beside messages: diagnostics, links, limits
     #[command(subcommand)]
     Notice(Later<FactCommand>),
     /// List and show what rules read in messages, agree with it or put it aside

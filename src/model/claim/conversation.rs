@@ -115,7 +115,7 @@ words! {
 }
 
 record! {
-    /// Something the session was told that no person typed and no tool answered.
+    /// Something the session received that no person typed and no tool returned.
     Notice, Notice {
         /// What sort of notice: diagnostics, goal, link, mode, model, limit.
         "type" => notice_type: Text,
@@ -125,7 +125,7 @@ record! {
         "path" => path: Text,
         /// The address it names.
         "address" => address: Text,
-        /// The sub-agent that was told.
+        /// The sub-agent that received it.
         "agent" => agent: String,
     }
 }
