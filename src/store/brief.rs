@@ -359,6 +359,7 @@ pub fn title(kind: Kind, value: &Value) -> String {
         Kind::Verification | Kind::Measurement => &["name", "command", "description"],
         Kind::Task => &["subject", "description"],
         Kind::Dependency => &["reason", "description"],
+        Kind::Notice => &["text", "address", "path"],
         _ => &["description", "name", "title", "text", "content"],
     };
     let text = |name: &&str| -> Option<String> {
@@ -370,7 +371,7 @@ pub fn title(kind: Kind, value: &Value) -> String {
         Some(cut(preview))
     };
     if kind == Kind::Tool {
-        let subject = ["path", "pattern", "address", "query"].iter().filter_map(text);
+        let subject = ["pattern", "query", "address", "path"].iter().filter_map(text);
         let words: Vec<String> = text(&"tool").into_iter().chain(subject).collect();
         return cut(&words.join(" "));
     }
@@ -394,7 +395,7 @@ mod tests {
             ("pattern", "deadline".into()),
             ("path", "src".into()),
         ]);
-        assert_eq!(title(Kind::Tool, &grep), "Grep src deadline");
+        assert_eq!(title(Kind::Tool, &grep), "Grep deadline src");
         assert_eq!(title(Kind::Tool, &Value::from([("tool", "Skill".into())])), "Skill");
     }
 

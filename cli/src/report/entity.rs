@@ -169,7 +169,7 @@ const fn columns(kind: Kind) -> &'static [&'static str] {
         Kind::Task => &["status", "owner"],
         Kind::Agent => &["type", "status"],
         Kind::Inference => &["rule", "promoted"],
-        Kind::Tool => &["tool", "outcome"],
+        Kind::Tool => &["outcome"],
         Kind::Notice => &["type"],
         Kind::Code => &["lines_added", "lines_removed"],
         _ => &[],

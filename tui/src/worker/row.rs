@@ -40,7 +40,7 @@ pub(super) fn says(kind: Kind, value: &Value) -> String {
         let part = |name| value.field(name).map(text_of).unwrap_or_default();
         said = format!("{said} = {} {}", part("value"), part("unit"));
     }
-    if kind == Kind::Tool {
+    if matches!(kind, Kind::Tool | Kind::Notice) {
         said = forge_store::store::title(kind, value);
     }
     if kind == Kind::Dependency {
