@@ -1,7 +1,7 @@
 //! Credentials that their surroundings give away.
 
 use super::rule::URL_PASSWORD;
-use super::{Finding, Form, MAX_SECRET_BYTES, judge, scan};
+use super::{Finding, Form, MAX_SECRET_BYTES, judge, scan, work};
 
 /// What surrounds a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,9 @@ pub(super) fn find(text: &[u8], start: usize, end: usize, kind: Kind, form: Form
 
 fn run(text: &[u8], at: usize, max: usize, inside: impl Fn(u8) -> bool) -> usize {
     let rest = text.get(at..text.len().min(at + max)).unwrap_or_default();
-    rest.iter().take_while(|byte| inside(**byte)).count()
+    let length = rest.iter().take_while(|byte| inside(**byte)).count();
+    work::add(length);
+    length
 }
 
 fn is_base64(byte: u8) -> bool {
@@ -188,6 +190,7 @@ fn private_key(text: &[u8], start: usize, end: usize, form: Form) -> Found {
         return Found::Nothing;
     }
     let limit = text.len().min(start + MAX_SECRET_BYTES);
+    work::add(limit - body.min(limit));
     let mut at = body;
     // Bytes of the key itself, without what only lays it out.
     let mut key = 0;

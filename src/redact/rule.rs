@@ -1,6 +1,6 @@
 //! Shapes of well-known tokens, as data. `docs/redaction.md` lists them; a test holds it to this table.
 
-use regex::bytes::Regex;
+use super::shape::{Runs, Shape, Token};
 use std::sync::OnceLock;
 
 /// The shape of a token.
@@ -15,7 +15,7 @@ pub struct Rule {
     pub shape: &'static str,
     /// Whether the hint stands in the middle: then the token begins where the word around it does.
     pub inner: bool,
-    compiled: OnceLock<Regex>,
+    compiled: OnceLock<Shape>,
 }
 
 const fn rule(kind: &'static str, hints: &'static [&'static str], shape: &'static str) -> Rule {
@@ -197,15 +197,11 @@ pub fn kinds() -> Vec<(&'static str, String)> {
 }
 
 impl Rule {
-    /// Where the secret stands in `text`, which begins with the token: offset and end.
-    pub(super) fn find(&self, text: &[u8]) -> Option<(usize, usize, usize)> {
-        let shape = self.compiled.get_or_init(|| {
-            Regex::new(&format!(r"(?-u)\A(?:{})", self.shape))
-                .expect("every shape is compiled by a test")
-        });
-        let found = shape.captures(text)?;
-        let whole = found.get(0)?;
-        let secret = found.get(1).unwrap_or(whole);
-        Some((secret.start(), secret.end(), whole.end()))
+    /// The token that begins at a place of a text.
+    pub(super) fn find(&self, text: &[u8], start: usize, runs: &mut Runs) -> Option<Token> {
+        let shape = self
+            .compiled
+            .get_or_init(|| Shape::new(self.shape).expect("every shape is compiled by a test"));
+        shape.find(text, start, runs)
     }
 }
