@@ -130,7 +130,10 @@ fn address(text: &[u8], start: usize, end: usize) -> Option<Finding> {
     }
     let password = text.get(from..from + length)?;
     let name = text.get(end..end + user)?;
-    let is_variable = password.iter().any(|byte| b"$*%".contains(byte)) && password.len() < 20;
+    // `$PASSWORD`, `%PASSWORD%`, `%s`, `***`.
+    let is_variable = password.starts_with(b"$")
+        || password.starts_with(b"%") && (password.len() < 8 || password.ends_with(b"%"))
+        || password.iter().all(|byte| *byte == b'*');
     let counts = password.len() >= 6 && password != name && !is_variable;
     (counts && !judge::is_known_password(password))
         .then_some(Finding { range: from..from + length, kind: URL_PASSWORD.0 })
@@ -190,7 +193,6 @@ fn private_key(text: &[u8], start: usize, end: usize, form: Form) -> Found {
         return Found::Nothing;
     }
     let limit = text.len().min(start + MAX_SECRET_BYTES);
-    work::add(limit - body.min(limit));
     let mut at = body;
     // Bytes of the key itself, without what only lays it out.
     let mut key = 0;
@@ -205,6 +207,7 @@ fn private_key(text: &[u8], start: usize, end: usize, form: Form) -> Found {
             at += 9 + label + if closes { 5 } else { 0 };
             return long_enough(key, start..at);
         }
+        work::add(1);
         match rest.first() {
             Some(byte) if is_base64(*byte) => {
                 key += 1;

@@ -2,8 +2,8 @@
 //!
 //! Three kinds of rules, all of them read in one pass over the text: token shapes (`rule`), credentials whose
 //! surroundings give them away (private keys, addresses with a password, `Bearer` and `Basic`), and values behind a
-//! telling name, which count only if they look like a secret themselves (`judge`). Everything here only computes, in
-//! time linear in the text. What the rules do not know they do not find: this is a net, not a guarantee.
+//! telling name, which count only if they look like a secret themselves (`judge`). What is written with escapes is looked
+//! at once more without them (`view`). Everything here only computes, in time linear in the text. What the rules do not know they do not find: this is a net, not a guarantee.
 
 mod credential;
 mod judge;
@@ -17,6 +17,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 mod value;
+mod view;
 mod work;
 
 pub(crate) use known::Masking;

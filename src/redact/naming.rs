@@ -279,6 +279,8 @@ impl Cursor<'_> {
         while end > self.at && matches!(self.text.get(end - 1), Some(b'.' | b':' | b'!' | b'?')) {
             end -= 1;
         }
-        (!is_expression && end > self.at).then_some(self.at..end)
+        // `eyJ2IjoiMSIs...` shows that there is more.
+        let is_cut = self.text.get(end..).is_some_and(|rest| rest.starts_with(b"..."));
+        (!is_expression && !is_cut && end > self.at).then_some(self.at..end)
     }
 }

@@ -1,8 +1,8 @@
 //! One pass over a text: where a hint stands, the rules it stands for are tried.
 
-use super::rule::{Rule, rules};
+use super::rule::{Place, Rule, rules};
 use super::shape::Runs;
-use super::{Finding, Form, credential, judge, naming, work};
+use super::{Finding, Form, credential, judge, naming, view, work};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -80,6 +80,15 @@ const NAMED: usize = usize::MAX;
 /// What the words tell that stand in a share of a text; all of the text may be looked at around them. A share ends
 /// with a line, as no name does: then all shares together tell what the whole does.
 pub(crate) fn scan(text: &[u8], share: Range<usize>, form: Form) -> Found {
+    let mut all = scan_as_written(text, share.clone(), form);
+    for view in view::views(text, &share) {
+        let found = scan_as_written(&view.bytes, 0..view.bytes.len(), form);
+        view.found(found, &share, &mut all);
+    }
+    all
+}
+
+fn scan_as_written(text: &[u8], share: Range<usize>, form: Form) -> Found {
     let table = &*TABLE;
     let mut scan = Scan { text, form, runs: Runs::default(), names_until: 0, key: 0..0 };
     let mut all = Found::default();
@@ -117,7 +126,7 @@ impl Scan<'_> {
         let mut told_from = word_start(self.text, word.start);
         let found = match hint {
             Hint::Shape(number) => {
-                rules().get(number).and_then(|rule| self.shape(number, rule, word.start))
+                rules().get(number).and_then(|rule| self.shape(number, rule, &word))
             }
             Hint::Name(kind) => self.named(kind, &word).map(|(finding, name)| {
                 told_from = told_from.min(name.start);
@@ -137,9 +146,35 @@ impl Scan<'_> {
         }
     }
 
-    fn shape(&mut self, number: usize, rule: &Rule, hint: usize) -> Option<Finding> {
+    /// A token of a rule whose hint is this word.
+    fn shape(&mut self, number: usize, rule: &Rule, word: &Range<usize>) -> Option<Finding> {
         let text = self.text;
-        let start = if rule.inner { word_start(text, hint) } else { hint };
+        match rule.place {
+            Place::Hint => self.token(number, rule, word.start),
+            Place::Word => {
+                let from = word_start(text, word.start);
+                // A word may also begin after what joins words: the `-` of a removed line, the `.` of a member.
+                // A place that was tried for an earlier hint need not be tried again.
+                let from = from.max(self.runs.tried(number, word.start + 1));
+                (from..=word.start).find_map(|at| self.token(number, rule, at))
+            }
+            Place::Value => {
+                let named = naming::value_behind(text, word.clone(), self.form, &mut self.runs)?;
+                let token = rule.find(text, named.value.start, &mut self.runs)?;
+                let is_whole = token.end == named.value.end;
+                let is_id = rule.kind.ends_with("-id");
+                let value = text.get(named.value.clone())?;
+                (is_whole
+                    && (is_id || naming::tells(text.get(named.name)?))
+                    && judge::is_key_of_service(value))
+                .then_some(Finding { range: named.value, kind: rule.kind })
+            }
+        }
+    }
+
+    /// A token that begins at this place.
+    fn token(&mut self, number: usize, rule: &Rule, start: usize) -> Option<Finding> {
+        let text = self.text;
         if !begins_word(text, start) {
             return None;
         }
@@ -154,7 +189,11 @@ impl Scan<'_> {
         is_secret.then_some(Finding { range: token.secret, kind: rule.kind })
     }
 
-    fn named(&mut self, kind: &'static str, word: &Range<usize>) -> Option<(Finding, Range<usize>)> {
+    fn named(
+        &mut self,
+        kind: &'static str,
+        word: &Range<usize>,
+    ) -> Option<(Finding, Range<usize>)> {
         let text = self.text;
         if word.start < self.names_until || is_in_mark(text, word.start) {
             return None;
@@ -224,20 +263,32 @@ fn word_start(text: &[u8], at: usize) -> usize {
     start
 }
 
-/// Whether a word can begin here: nothing before it belongs to it, but for the letter of an escape.
+/// Whether a word can begin here: nothing before it belongs to it, but for the letter of an escape or of a flag.
 pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
-    let before = text.get(at.saturating_sub(8)..at).unwrap_or_default();
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let before = text.get(at.saturating_sub(32)..at).unwrap_or_default();
     let Some(last) = before.last() else { return true };
-    if !last.is_ascii_alphanumeric() && *last != b'_' {
+    if !is_word(*last) || text.get(at).is_some_and(|byte| !is_word(*byte)) {
         return true;
     }
     match before {
-        // An escape of JSON, of an address, of a terminal.
+        // An escape of a string, of an address, of a terminal.
         [.., b'\\', b'n' | b'r' | b't' | b'f' | b'b'] => true,
         [.., b'\\', b'u', a, b, c, d] => [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()),
-        [.., b'%', a, b] => a.is_ascii_hexdigit() && b.is_ascii_hexdigit(),
-        [rest @ .., b'm'] => {
-            let rest = rest.iter().rev().find(|byte| !byte.is_ascii_digit() && **byte != b';');
+        [.., b'\\', b'x', a, b] | [.., b'%', a, b] => {
+            a.is_ascii_hexdigit() && b.is_ascii_hexdigit()
+        }
+        [.., b'\\', a @ b'0'..=b'3', b, c] => {
+            [a, b, c].iter().all(|digit| (b'0'..=b'7').contains(*digit))
+        }
+        [.., b'(', b'B'] => true,
+        // A flag of one letter: `-pSECRET`.
+        [b'-', letter] | [.., b' ' | b'"' | b'\'' | b'=' | b',' | b'\n' | b'\t', b'-', letter] => {
+            letter.is_ascii_alphabetic()
+        }
+        [rest @ .., b'm' | b'K'] => {
+            let rest =
+                rest.iter().rev().find(|byte| !byte.is_ascii_digit() && !b";:".contains(byte));
             rest == Some(&b'[')
         }
         _ => false,

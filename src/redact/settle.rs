@@ -8,6 +8,9 @@ use std::ops::Range;
 
 /// What precedes a mark may tell of what stands at most this many bytes after it: a name of a password in `.netrc`.
 const BEHIND: usize = 512;
+/// After so many rounds of looking again the whole word goes that a secret is found in: else each round could bring one
+/// more to light, and a long word take as many rounds as it has tokens.
+const ROUNDS: usize = 4;
 /// No rule looks further back than this from what tells of a secret, in bytes.
 const CONTEXT: usize = 256;
 
@@ -17,7 +20,7 @@ struct Apart(BTreeMap<usize, (usize, &'static str)>);
 
 impl Apart {
     /// Adds a finding; returns what it became a part of, if that is new.
-    fn add(&mut self, found: Finding) -> Option<Finding> {
+    fn add(&mut self, found: &Finding) -> Option<Finding> {
         let Range { mut start, mut end } = found.range;
         let (begin, mut kind) = (start, found.kind);
         while let Some((&at, &(until, other))) = self.0.range(..end).next_back()
@@ -82,11 +85,14 @@ impl Redactor {
         let mut findings = self.keep_known(text, findings);
         findings.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
         let mut all = Apart::default();
-        for found in findings {
+        for found in &findings {
             all.add(found);
         }
         let mut fresh: Vec<Finding> = all.within(&(0..text.len())).collect();
-        while !fresh.is_empty() {
+        for round in 0.. {
+            if fresh.is_empty() {
+                break;
+            }
             let mut more = Vec::new();
             for share in around(text, &all, &fresh) {
                 let clean = Clean::of(text, &share, &all);
@@ -97,11 +103,29 @@ impl Redactor {
                 open = open.or(found.open.map(|at| clean.place(&(at..at)).start));
             }
             let more = self.keep_known(text, more);
-            fresh = more.into_iter().filter_map(|found| all.add(found)).collect();
+            let mut add = |found: Finding| {
+                let is_new = all.add(&found);
+                if round < ROUNDS || is_new.is_none() {
+                    return is_new;
+                }
+                all.add(&Finding { range: word_around(text, &found.range), ..found }).or(is_new)
+            };
+            fresh = more.into_iter().filter_map(&mut add).collect();
             fresh.sort_by_key(|found| found.range.start);
         }
         Found { findings: all.within(&(0..text.len())).collect(), stretches, open }
     }
+}
+
+/// The word that holds these bytes.
+fn word_around(text: &[u8], range: &Range<usize>) -> Range<usize> {
+    let inside = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_~.-+/=:@%".contains(byte);
+    let before = text.get(..range.start).unwrap_or_default().iter().rev();
+    let after = text.get(range.end..).unwrap_or_default().iter();
+    let start = range.start - before.take_while(inside).count();
+    // The letter of an escape stays with its backslash.
+    let is_escape = start > 0 && start < range.start && text.get(start - 1) == Some(&b'\\');
+    start + usize::from(is_escape)..range.end + after.take_while(inside).count()
 }
 
 /// The places around these findings whose meaning their marks may have changed, in order and apart.

@@ -49,6 +49,8 @@ pub(super) struct Runs {
     pub(super) value: Range<usize>,
     /// What was judged last under each key.
     judged: Vec<Judged>,
+    /// Up to where each rule was tried at every place.
+    tried: Vec<(usize, usize)>,
 }
 
 struct Judged {
@@ -87,6 +89,17 @@ impl Runs {
         run.end
     }
 
+    /// Up to where this rule was tried, which from now on is `until`.
+    pub(super) fn tried(&mut self, rule: usize, until: usize) -> usize {
+        match self.tried.iter_mut().find(|tried| tried.0 == rule) {
+            Some(tried) => std::mem::replace(&mut tried.1, until),
+            None => {
+                self.tried.push((rule, until));
+                0
+            }
+        }
+    }
+
     /// Whether a candidate has to be judged, under this key. Of many candidates from one run, as in
     /// `token=token=token=...`, the long ones are judged only where they are at most half as long as the last, so that
     /// judging stays linear; what is part of a secret is not judged again.
@@ -100,7 +113,13 @@ impl Runs {
     }
 
     /// Remembers how a candidate was judged.
-    pub(super) fn judged(&mut self, key: usize, range: &Range<usize>, run_end: usize, is_secret: bool) {
+    pub(super) fn judged(
+        &mut self,
+        key: usize,
+        range: &Range<usize>,
+        run_end: usize,
+        is_secret: bool,
+    ) {
         work::add(range.len());
         let length = run_end - range.start;
         let now = Judged { key, run_end, length, secret_end: is_secret.then_some(range.end) };
@@ -140,7 +159,8 @@ impl Shape {
     /// # Errors
     /// What of it is not allowed.
     pub(super) fn new(shape: &str) -> Result<Self, String> {
-        let parsed = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build().parse(shape);
+        let parsed =
+            regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build().parse(shape);
         let hir = parsed.map_err(|error| error.to_string())?;
         Ok(Self(alternatives(&hir)?))
     }
@@ -200,8 +220,9 @@ fn follow(steps: &[Step], text: &[u8], start: usize, runs: &mut Runs) -> Option<
                 at += 1;
             }
             Step::Run(class, min, max) => {
-                run_end = runs.end(text, at, class);
-                let end = run_end.min(limit);
+                let whole = runs.end(text, at, class);
+                run_end = run_end.max(whole);
+                let end = whole.min(limit);
                 if end < at + min {
                     return None;
                 }
@@ -233,18 +254,18 @@ fn alternatives(hir: &Hir) -> Result<Vec<Vec<Step>>, String> {
             let mut all = Vec::new();
             for count in (min..=max).rev() {
                 let times = std::iter::repeat_n(once.clone(), count);
-                all.extend(times.fold(vec![Vec::new()], joined));
+                all.extend(times.fold(vec![Vec::new()], |all, once| joined(&all, &once)));
             }
             all
         }
         HirKind::Capture(capture) => {
             let open = vec![vec![Step::Open]];
-            joined(joined(open, alternatives(&capture.sub)?), vec![vec![Step::Close]])
+            joined(&joined(&open, &alternatives(&capture.sub)?), &[vec![Step::Close]])
         }
         HirKind::Concat(parts) => {
             let mut all = vec![Vec::new()];
             for part in parts {
-                all = joined(all, alternatives(part)?);
+                all = joined(&all, &alternatives(part)?);
             }
             all
         }
@@ -256,7 +277,7 @@ fn alternatives(hir: &Hir) -> Result<Vec<Vec<Step>>, String> {
     })
 }
 
-fn joined(fronts: Vec<Vec<Step>>, backs: Vec<Vec<Step>>) -> Vec<Vec<Step>> {
+fn joined(fronts: &[Vec<Step>], backs: &[Vec<Step>]) -> Vec<Vec<Step>> {
     let pairs = fronts.iter().flat_map(|front| backs.iter().map(move |back| (front, back)));
     pairs.map(|(front, back)| [front.as_slice(), back.as_slice()].concat()).collect()
 }
