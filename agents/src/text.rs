@@ -49,9 +49,31 @@ pub(crate) fn part(
     })
 }
 
-/// The longest beginning of at most so many bytes that does not cut a character.
+/// The longest beginning of at most so many bytes that cuts neither a character nor the mark of a secret.
 pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
+    let place = text.floor_char_boundary(bytes);
+    text.get(..mark_around(text, place).map_or(place, |mark| mark.start)).unwrap_or(text)
+}
+
+/// The longest end of at most so many bytes that cuts neither a character nor the mark of a secret.
+pub(crate) fn ending(text: &str, bytes: usize) -> &str {
+    let place = text.ceil_char_boundary(text.len().saturating_sub(bytes));
+    text.get(mark_around(text, place).map_or(place, |mark| mark.end)..).unwrap_or(text)
+}
+
+/// The mark of a secret (`[redacted:KIND]`) that a cut at this place would split.
+fn mark_around(text: &str, place: usize) -> Option<Range<usize>> {
+    const LONGEST: usize = 64;
+    const BEGIN: &str = "[redacted:";
+    let from = text.floor_char_boundary(place.saturating_sub(LONGEST));
+    let to = text.floor_char_boundary(place.saturating_add(LONGEST).min(text.len()));
+    let around = text.get(from..to)?;
+    let is_kind = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    around.match_indices(BEGIN).find_map(|(at, _)| {
+        let kind = around.get(at + BEGIN.len()..)?.split_once(']')?.0;
+        let mark = from + at..from + at + BEGIN.len() + kind.len() + 1;
+        (kind.bytes().all(is_kind) && mark.start < place && place < mark.end).then_some(mark)
+    })
 }
 
 /// The first line that says something, cut to about 80 characters.

@@ -1,6 +1,7 @@
 //! Running a command so that nobody notices: its output passes through as it comes, and is kept.
 
 use forge_store::model::claim::CommandOutcome;
+use forge_store::redact::{Form, MAX_SECRET_BYTES, Redactor, mark};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -13,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// How many bytes of the beginning, and of the end, of an output are kept.
 const KEPT_BYTES: usize = 4096;
+/// How many are held until the secrets are taken out: one that reaches over the cut is seen whole.
+const HELD_BYTES: usize = KEPT_BYTES + MAX_SECRET_BYTES;
 /// What shells answer for a command that is not there, and for one that cannot be run.
 const NOT_FOUND: u8 = 127;
 const NOT_RUN: u8 = 126;
@@ -48,7 +51,7 @@ impl Ran {
     }
 }
 
-/// The beginning and the end of a text.
+/// The beginning and the end of an output.
 #[derive(Debug, Default)]
 pub struct Kept {
     start: Vec<u8>,
@@ -59,30 +62,80 @@ pub struct Kept {
 impl Kept {
     fn add(&mut self, bytes: &[u8]) {
         self.all += bytes.len() as u64;
-        let (start, rest) = bytes.split_at(bytes.len().min(KEPT_BYTES - self.start.len()));
+        let (start, rest) = bytes.split_at(bytes.len().min(HELD_BYTES - self.start.len()));
         self.start.extend_from_slice(start);
-        self.end.extend(&rest[rest.len().saturating_sub(KEPT_BYTES)..]);
-        self.end.drain(..self.end.len().saturating_sub(KEPT_BYTES));
+        self.end.extend(&rest[rest.len().saturating_sub(HELD_BYTES)..]);
+        self.end.drain(..self.end.len().saturating_sub(HELD_BYTES));
     }
 
-    /// What was kept, with a line that says how much was left out; nothing if there was nothing.
+    /// The beginning and the end without their secrets, with a line between them that says how much was left out;
+    /// nothing if there was no output. A secret at the cut is taken out before the text is cut.
     #[must_use]
-    pub fn text(&self) -> Option<String> {
-        let left_out = self.all - (self.start.len() + self.end.len()) as u64;
+    pub fn text(&self, redactor: Option<&Redactor>) -> Option<String> {
+        if self.all == 0 {
+            return None;
+        }
         let (front, back) = self.end.as_slices();
         let end = [front, back].concat();
-        match (self.all, left_out) {
-            (0, _) => None,
-            (_, 0) => {
-                let whole = [self.start.as_slice(), end.as_slice()].concat();
-                Some(String::from_utf8_lossy(&whole).into_owned())
-            }
-            _ => {
-                let start = String::from_utf8_lossy(&self.start);
-                let end = String::from_utf8_lossy(&end);
-                Some(format!("{start}\n[{left_out} bytes left out]\n{end}"))
-            }
+        let held = (self.start.len() + end.len()) as u64;
+        if self.all > held {
+            let from = end.len().saturating_sub(KEPT_BYTES);
+            let (start, end) =
+                (Excerpt::of(&self.start, redactor), Excerpt::of(&end, redactor).end_from(from));
+            let (start, taken) = start.start_to(KEPT_BYTES);
+            return Some(joined(&start, self.all - (taken + end.1) as u64, &end.0));
         }
+        let whole = [self.start.as_slice(), &end].concat();
+        let excerpt = Excerpt::of(&whole, redactor);
+        if whole.len() <= 2 * KEPT_BYTES {
+            return Some(excerpt.start_to(whole.len()).0);
+        }
+        let (start, taken) = excerpt.start_to(KEPT_BYTES);
+        let (end, rest) = excerpt.end_from((whole.len() - KEPT_BYTES).max(taken));
+        Some(joined(&start, (whole.len() - taken - rest) as u64, &end))
+    }
+}
+
+fn joined(start: &str, left_out: u64, end: &str) -> String {
+    format!("{start}\n[{left_out} bytes left out]\n{end}")
+}
+
+/// A text whose secrets are known, of which a part is kept.
+struct Excerpt<'t> {
+    text: &'t [u8],
+    secrets: Vec<(std::ops::Range<usize>, &'static str)>,
+}
+
+impl<'t> Excerpt<'t> {
+    fn of(text: &'t [u8], redactor: Option<&Redactor>) -> Self {
+        let found = redactor.map(|redactor| redactor.find(text, Form::Plain)).unwrap_or_default();
+        Self { text, secrets: found.into_iter().map(|one| (one.range, one.kind)).collect() }
+    }
+
+    /// The text up to a place, or up to the end of the secret there; and how many of its bytes that is.
+    fn start_to(&self, place: usize) -> (String, usize) {
+        let over = self.secrets.iter().find(|(at, _)| at.start < place && place < at.end);
+        let to = over.map_or(place, |(at, _)| at.end).min(self.text.len());
+        (self.clean(0, to), to)
+    }
+
+    /// The text from a place on, or from the beginning of the secret there; and how many of its bytes that is.
+    fn end_from(&self, place: usize) -> (String, usize) {
+        let over = self.secrets.iter().find(|(at, _)| at.start < place && place < at.end);
+        let from = over.map_or(place, |(at, _)| at.start);
+        (self.clean(from, self.text.len()), self.text.len() - from)
+    }
+
+    fn clean(&self, mut from: usize, to: usize) -> String {
+        let mut clean = Vec::new();
+        let inside = self.secrets.iter().filter(|(at, _)| from <= at.start && at.end <= to);
+        for (at, kind) in inside.collect::<Vec<_>>() {
+            clean.extend_from_slice(self.text.get(from..at.start).unwrap_or_default());
+            clean.extend_from_slice(mark(kind).as_bytes());
+            from = at.end;
+        }
+        clean.extend_from_slice(self.text.get(from..to).unwrap_or_default());
+        String::from_utf8_lossy(&clean).into_owned()
     }
 }
 
@@ -210,18 +263,43 @@ mod tests {
 
     #[test]
     fn beginning_and_end_of_long_output_are_kept() {
-        let mut kept = Kept::default();
-        assert_eq!(kept.text(), None);
-        kept.add(b"begin ");
-        assert_eq!(kept.text().as_deref(), Some("begin "));
-        for _ in 0..5 {
-            kept.add(&[b'x'; 3000]);
+        for parts in [5, 50] {
+            let mut kept = Kept::default();
+            assert_eq!(kept.text(None), None);
+            kept.add(b"begin ");
+            assert_eq!(kept.text(None).as_deref(), Some("begin "));
+            for _ in 0..parts {
+                kept.add(&[b'x'; 3000]);
+            }
+            kept.add(b" end");
+            let text = kept.text(None).unwrap();
+            assert!(text.starts_with("begin x") && text.ends_with("x end"), "{text}");
+            let left_out = 6 + 3_000 * parts + 4 - 2 * KEPT_BYTES;
+            assert!(text.contains(&format!("\n[{left_out} bytes left out]\n")), "{text}");
         }
-        kept.add(b" end");
-        let text = kept.text().unwrap();
-        assert!(text.starts_with("begin x") && text.ends_with("x end"), "{text}");
-        let left_out = 6 + 15_000 + 4 - 2 * KEPT_BYTES;
-        assert!(text.contains(&format!("\n[{left_out} bytes left out]\n")), "{text}");
+    }
+
+    /// Wherever the cut falls in a secret, no part of it is kept, and no part of its mark.
+    #[test]
+    fn a_secret_at_the_cut_is_taken_out_whole() {
+        let secret = format!("gh{}_{}", "p", "0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R");
+        let redactor = Redactor::new();
+        for total in [KEPT_BYTES * 3, HELD_BYTES * 3] {
+            for edge in [KEPT_BYTES, total - KEPT_BYTES] {
+                for place in edge - secret.len() - 1..=edge + 1 {
+                    let mut kept = Kept::default();
+                    let before = "z".repeat(place - 1);
+                    let after = "y".repeat(total - place - secret.len() - 1);
+                    kept.add(format!("{before} {secret} {after}").as_bytes());
+                    let text = kept.text(Some(&redactor)).unwrap();
+                    assert!(!text.contains("gh") && !text.contains("6q7R"), "{place}: {text}");
+                    let marks = text.matches("[redacted:").count();
+                    assert_eq!(marks, text.matches("[redacted:github-token]").count(), "{place}");
+                    let whole = kept.text(None).unwrap();
+                    assert!(!whole.contains("redacted"));
+                }
+            }
+        }
     }
 
     #[test]
@@ -229,7 +307,7 @@ mod tests {
         let mut kept = Kept::default();
         let all: Vec<u8> = (0..2 * KEPT_BYTES).map(|place| b'a' + (place % 26) as u8).collect();
         all.chunks(1000).for_each(|part| kept.add(part));
-        assert_eq!(kept.text().unwrap().into_bytes(), all);
+        assert_eq!(kept.text(None).unwrap().into_bytes(), all);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use forge_agents::hook::Agent;
 use forge_store::error::Error;
 use forge_store::model::when::{self, MomentBase, parse_time};
 use forge_store::model::{Kind, claim};
-use forge_store::redact::Redactor;
+use forge_store::redact::{Form, Redactor};
 use forge_store::store::{
     APPLY_BYTES, Act, CheckpointFilter, NewSession, Options, Point, Session, Standing, StateAt,
     Store,
@@ -109,6 +109,28 @@ pub fn redactor(context: &Context) -> Option<Redactor> {
             .allow(&context.global.redact_allow)
             .keep_variables(config.words(key::REDACT_VARIABLES).iter().cloned())
     })
+}
+
+/// Refuses a text that cannot be stored without what looks like a secret in it.
+///
+/// # Errors
+/// What kind of secret it looks like.
+pub fn refuse_secret(context: &Context, what: &str, text: &str) -> Result<(), CommandError> {
+    match redactor(context).and_then(|redactor| redactor.secret_in_name(text)) {
+        None => Ok(()),
+        Some(kind) => {
+            let message = format!("the {what} holds what looks like a secret ({kind})");
+            Err(CommandError::invalid(message)
+                .hinted("choose another, or let it through with '--redact-allow'"))
+        }
+    }
+}
+
+/// The text without what looks like a secret in it.
+#[must_use]
+pub fn without_secrets(context: &Context, text: String) -> String {
+    redactor(context)
+        .map_or(text.clone(), |redactor| redactor.clean(&text, Form::Plain).into_owned())
 }
 
 /// What is to be said and done after the answer was printed: brings the index up to date if much was written since.

@@ -1,7 +1,7 @@
 //! Credentials that their surroundings give away.
 
 use super::rule::URL_PASSWORD;
-use super::{Finding, Form, MAX_SECRET_BYTES, judge, scan};
+use super::{Finding, Form, MAX_SECRET_BYTES, judge, scan, work};
 
 /// What surrounds a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,9 @@ pub(super) fn find(text: &[u8], start: usize, end: usize, kind: Kind, form: Form
 
 fn run(text: &[u8], at: usize, max: usize, inside: impl Fn(u8) -> bool) -> usize {
     let rest = text.get(at..text.len().min(at + max)).unwrap_or_default();
-    rest.iter().take_while(|byte| inside(**byte)).count()
+    let length = rest.iter().take_while(|byte| inside(**byte)).count();
+    work::add(length);
+    length
 }
 
 fn is_base64(byte: u8) -> bool {
@@ -128,7 +130,10 @@ fn address(text: &[u8], start: usize, end: usize) -> Option<Finding> {
     }
     let password = text.get(from..from + length)?;
     let name = text.get(end..end + user)?;
-    let is_variable = password.iter().any(|byte| b"$*%".contains(byte)) && password.len() < 20;
+    // `$PASSWORD`, `%PASSWORD%`, `%s`, `***`.
+    let is_variable = password.starts_with(b"$")
+        || password.starts_with(b"%") && (password.len() < 8 || password.ends_with(b"%"))
+        || password.iter().all(|byte| *byte == b'*');
     let counts = password.len() >= 6 && password != name && !is_variable;
     (counts && !judge::is_known_password(password))
         .then_some(Finding { range: from..from + length, kind: URL_PASSWORD.0 })
@@ -202,6 +207,7 @@ fn private_key(text: &[u8], start: usize, end: usize, form: Form) -> Found {
             at += 9 + label + if closes { 5 } else { 0 };
             return long_enough(key, start..at);
         }
+        work::add(1);
         match rest.first() {
             Some(byte) if is_base64(*byte) => {
                 key += 1;

@@ -57,6 +57,15 @@ pub(super) fn is_credential(value: &[u8]) -> bool {
         && !is_dated_name(value)
 }
 
+/// Whether a value in the shape of a service's keys, behind the name of the service, is one: no placeholder, and either
+/// a number or digits and letters that make no words.
+pub(super) fn is_key_of_service(value: &[u8]) -> bool {
+    let is_number = value.iter().all(u8::is_ascii_digit);
+    is_dense(value, 2.0)
+        && !is_placeholder(value)
+        && (is_number || has_letters_and_digits(value) && !is_words(value) && !is_dated_name(value))
+}
+
 /// Whether something in the shape of a token is one that manuals show.
 pub(super) fn is_example(token: &[u8]) -> bool {
     let lower = token.to_ascii_lowercase();
@@ -71,7 +80,8 @@ pub(super) fn is_example(token: &[u8]) -> bool {
 
 /// Whether a password is one that nobody keeps secret.
 pub(super) fn is_known_password(password: &[u8]) -> bool {
-    const KNOWN: [&str; 22] = [
+    const KNOWN: [&str; 23] = [
+        "opensesame",
         "password",
         "passwd",
         "pass",
@@ -97,7 +107,8 @@ pub(super) fn is_known_password(password: &[u8]) -> bool {
     ];
     let lower = password.to_ascii_lowercase();
     let text = std::str::from_utf8(&lower).unwrap_or_default();
-    KNOWN.contains(&text) || is_placeholder(password)
+    let word = text.trim_end_matches(|next: char| next.is_ascii_digit());
+    KNOWN.contains(&text) || KNOWN.contains(&word) || is_placeholder(password)
 }
 
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
@@ -152,7 +163,47 @@ fn is_structured(value: &[u8]) -> bool {
             .strip_prefix(name.as_bytes())
             .is_some_and(|rest| matches!(rest.first(), Some(b':' | b'-' | b'=')))
     });
-    is_uuid || is_path || is_checksum
+    is_uuid
+        || is_path
+        || is_checksum
+        || is_parameters(value)
+        || is_code_path(value)
+        || is_snake_case(value)
+}
+
+/// Whether the value is made of words and numbers between slashes and colons: `20/key_len_avg:100/entry_num:1024`.
+fn is_parameters(value: &[u8]) -> bool {
+    let is_word = |part: &[u8]| part.iter().all(|byte| byte.is_ascii_lowercase() || *byte == b'_');
+    let is_number = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
+    let mut parts = value.split(|byte| b"/:".contains(byte));
+    value.contains(&b':') && parts.all(|part| is_word(part) || is_number(part))
+}
+
+/// Whether the value is a path of identifiers of a program: `key_kinds::KEY_2_DEFAULT`.
+fn is_code_path(value: &[u8]) -> bool {
+    let text = std::str::from_utf8(value).unwrap_or_default();
+    let path = text.trim_start_matches(':');
+    let is_identifier = |part: &str| {
+        part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && part.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+    };
+    (path.len() < text.len() || path.contains("::")) && path.split("::").all(is_identifier)
+}
+
+/// Whether the value is an identifier of at least three words, of which at most half have digits:
+/// `nl80211_key_attributes`.
+fn is_snake_case(value: &[u8]) -> bool {
+    let is_word = |part: &[u8]| {
+        part.iter().all(u8::is_ascii_alphabetic) && (part.len() <= 4 || is_pronounceable(part))
+    };
+    let is_short = |part: &[u8]| part.len() <= 8 && part.iter().all(u8::is_ascii_alphanumeric);
+    let parts: Vec<&[u8]> = value.split(|byte| *byte == b'_').collect();
+    let words = parts.iter().filter(|part| is_word(part)).count();
+    let is_one_case = |is_other: fn(&u8) -> bool| !value.iter().any(is_other);
+    parts.len() >= 3
+        && words * 2 >= parts.len()
+        && parts.iter().all(|part| is_word(part) || is_short(part))
+        && (is_one_case(u8::is_ascii_lowercase) || is_one_case(u8::is_ascii_uppercase))
 }
 
 /// Whether most of the value is made of words, as names and expressions are.
@@ -240,5 +291,5 @@ fn is_pronounceable(word: &[u8]) -> bool {
         |byte: &u8| matches!(byte.to_ascii_lowercase(), b'a' | b'e' | b'i' | b'o' | b'u' | b'y');
     let vowels = word.iter().filter(|byte| vowel(byte)).count();
     let longest_cluster = word.split(|byte| vowel(byte)).map(<[u8]>::len).max().unwrap_or_default();
-    vowels * 5 >= word.len() && longest_cluster <= 4
+    vowels * 6 >= word.len() && longest_cluster <= 4
 }

@@ -2,8 +2,8 @@
 //!
 //! Three kinds of rules, all of them read in one pass over the text: token shapes (`rule`), credentials whose
 //! surroundings give them away (private keys, addresses with a password, `Bearer` and `Basic`), and values behind a
-//! telling name, which count only if they look like a secret themselves (`judge`). Everything here only computes, in
-//! time linear in the text. What the rules do not know they do not find: this is a net, not a guarantee.
+//! telling name, which count only if they look like a secret themselves (`judge`). What is written with escapes is looked
+//! at once more without them (`view`). Everything here only computes, in time linear in the text. What the rules do not know they do not find: this is a net, not a guarantee.
 
 mod credential;
 mod judge;
@@ -13,9 +13,12 @@ mod rule;
 mod scan;
 mod seek;
 mod settle;
+mod shape;
 #[cfg(test)]
 mod tests;
 mod value;
+mod view;
+mod work;
 
 pub(crate) use known::Masking;
 pub use known::{Known, MIN_SECRET_BYTES, Sighting, Unfit};
@@ -174,10 +177,8 @@ impl Redactor {
             Ending::More => text.len().saturating_sub(MAX_SECRET_BYTES),
         };
         // A secret stays with what tells of it: a value without its name is taken for no secret.
-        while ending != Ending::End
-            && let Some(over) = stretches.iter().find(|one| one.start < taken && taken < one.end)
-        {
-            taken = over.start;
+        if ending != Ending::End {
+            taken = before_stretches(stretches, taken);
         }
         findings.retain(|found| found.range.end <= taken);
         let text = text.get(..taken).unwrap_or_default();
@@ -194,6 +195,16 @@ impl Redactor {
     pub fn secret_in_name(&self, name: &str) -> Option<&'static str> {
         self.find(name.as_bytes(), Form::Plain).first().map(|found| found.kind)
     }
+}
+
+/// The last place up to this one that is inside of no stretch.
+fn before_stretches(mut stretches: Vec<Range<usize>>, place: usize) -> usize {
+    stretches.sort_unstable_by_key(|one| std::cmp::Reverse(one.end));
+    // A stretch that ends before the place cannot hold it, nor a place before it.
+    stretches.into_iter().fold(place, |place, one| match one.start < place && place < one.end {
+        true => one.start,
+        false => place,
+    })
 }
 
 /// What stands where a secret of this kind was.

@@ -1,6 +1,8 @@
 //! Names that tell what stands behind them: `API_KEY=`, `"password": "`, `--token `, `X-Auth-Token: `.
 
 use super::Form;
+use super::shape::{Class, Runs};
+use super::work;
 use std::ops::Range;
 
 /// Words (in lower case) that tell, as parts of names, with the kind of what stands behind.
@@ -80,6 +82,8 @@ const MAX_VALUE_BYTES: usize = 4096;
 pub(super) struct Named {
     pub(super) name: Range<usize>,
     pub(super) value: Range<usize>,
+    /// Where the text ends that the value is the beginning of.
+    pub(super) run_end: usize,
 }
 
 /// Whether this name tells that what it stands for is a secret, and of which kind.
@@ -136,7 +140,13 @@ fn parts(name: &str) -> Vec<String> {
 }
 
 /// The value behind the name in which a telling word stands, if there is one.
-pub(super) fn value_behind(text: &[u8], start: usize, end: usize, form: Form) -> Option<Named> {
+pub(super) fn value_behind(
+    text: &[u8],
+    word: Range<usize>,
+    form: Form,
+    runs: &mut Runs,
+) -> Option<Named> {
+    let Range { start, end } = word;
     let before = text.get(start.saturating_sub(MAX_NAME_BYTES)..start)?;
     let name_start = start - before.iter().rev().take_while(|byte| is_name(**byte)).count();
     // The hint may hold the sign behind the name.
@@ -157,8 +167,10 @@ pub(super) fn value_behind(text: &[u8], start: usize, end: usize, form: Form) ->
     // A type may stand between the name and its value: `token: &str = "..."`.
     cursor.declared_type();
     let quoted = cursor.quote();
-    let value = cursor.value(quoted)?;
-    Some(Named { name: name_start..end_of_name, value })
+    work::add(cursor.at - name_start);
+    let run_end = cursor.run_end(runs);
+    let value = cursor.value(quoted, run_end)?;
+    Some(Named { name: name_start..end_of_name, value, run_end })
 }
 
 struct Cursor<'a> {
@@ -235,30 +247,40 @@ impl Cursor<'_> {
         }
     }
 
-    /// The value that begins here, if what ends it can end one.
-    fn value(&self, quoted: bool) -> Option<Range<usize>> {
-        let rest = self.text.get(self.at..self.text.len().min(self.at + MAX_VALUE_BYTES))?;
-        let inside =
-            |byte: &&u8| byte.is_ascii_alphanumeric() || b"+/=_.-~%!@#^*:$?".contains(byte);
-        let mut length = rest.iter().take_while(inside).count();
-        // A slash may be escaped, and an address goes on behind `&` and `#`.
-        while rest.get(length..length + 2) == Some(b"\\/") && self.form == Form::Json {
-            let more = rest.get(length + 2..).unwrap_or_default();
-            length += 2 + more.iter().take_while(inside).count();
+    /// Where what a value may be made of ends.
+    fn run_end(&self, runs: &mut Runs) -> usize {
+        const VALUE: Class = Class::of(
+            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_.-~%!@#^*:$?",
+        );
+        if runs.value.contains(&self.at) {
+            return runs.value.end;
         }
-        let next = rest.get(length);
+        let mut end = runs.end(self.text, self.at, &VALUE);
+        // A slash may be escaped, and an address goes on behind `&` and `#`.
+        while self.form == Form::Json && self.text.get(end..end + 2) == Some(b"\\/") {
+            end = runs.end(self.text, end + 2, &VALUE);
+        }
+        runs.value = self.at..end;
+        end
+    }
+
+    /// The value that begins here, if what ends it can end one.
+    fn value(&self, quoted: bool, run_end: usize) -> Option<Range<usize>> {
+        let mut end = run_end.min(self.at + MAX_VALUE_BYTES);
+        let next = self.text.get(end);
         let is_expression = match next {
             Some(b'(' | b'[' | b'{') => true,
             // The end of an element is none.
-            Some(b'<') => rest.get(length + 1) != Some(&b'/'),
+            Some(b'<') => self.text.get(end + 1) != Some(&b'/'),
             // A quoted text with a space in it is prose.
             Some(b' ' | b'\t') => quoted,
             _ => false,
         };
-        let mut end = length;
-        while end > 0 && matches!(rest.get(end - 1), Some(b'.' | b':' | b'!' | b'?')) {
+        while end > self.at && matches!(self.text.get(end - 1), Some(b'.' | b':' | b'!' | b'?')) {
             end -= 1;
         }
-        (!is_expression && end > 0).then_some(self.at..self.at + end)
+        // `eyJ2IjoiMSIs...` shows that there is more.
+        let is_cut = self.text.get(end..).is_some_and(|rest| rest.starts_with(b"..."));
+        (!is_expression && !is_cut && end > self.at).then_some(self.at..end)
     }
 }

@@ -1,7 +1,8 @@
 //! One pass over a text: where a hint stands, the rules it stands for are tried.
 
-use super::rule::{Rule, rules};
-use super::{Finding, Form, MAX_SECRET_BYTES, credential, judge, naming};
+use super::rule::{Place, Rule, rules};
+use super::shape::Runs;
+use super::{Finding, Form, credential, judge, naming, view, work};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -73,16 +74,26 @@ impl Found {
     }
 }
 
-/// What the words tell that stand in a share of a text; all of the text may be looked at around them. A share ends with a line, as
-/// no name does: then all shares together tell what the whole does.
+/// The key under which values of telling names are judged; shapes have their numbers.
+const NAMED: usize = usize::MAX;
+
+/// What the words tell that stand in a share of a text; all of the text may be looked at around them. A share ends
+/// with a line, as no name does: then all shares together tell what the whole does.
 pub(crate) fn scan(text: &[u8], share: Range<usize>, form: Form) -> Found {
+    let mut all = scan_as_written(text, share.clone(), form);
+    for view in view::views(text, &share) {
+        let found = scan_as_written(&view.bytes, 0..view.bytes.len(), form);
+        view.found(found, &share, &mut all);
+    }
+    all
+}
+
+fn scan_as_written(text: &[u8], share: Range<usize>, form: Form) -> Found {
     let table = &*TABLE;
-    let mut findings: Vec<Finding> = Vec::new();
-    let mut stretches = Vec::new();
-    let mut open = None;
-    // A name is looked at once, whatever words it holds.
-    let mut names_until = 0;
+    let mut scan = Scan { text, form, runs: Runs::default(), names_until: 0, key: 0..0 };
+    let mut all = Found::default();
     let mut from = share.start;
+    work::add(share.len());
     while let Some(hit) = table.search.find(Input::new(text).span(from..text.len())) {
         if hit.start() >= share.end {
             break;
@@ -90,58 +101,137 @@ pub(crate) fn scan(text: &[u8], share: Range<usize>, form: Form) -> Found {
         // Words may overlap, so the next one is looked for behind the first byte of this one.
         from = hit.start() + 1;
         for hint in table.hints.get(hit.pattern().as_usize()).into_iter().flatten() {
-            // The scheme of an address stands before what is searched for, as the beginning of a name does.
-            let mut told_from = word_start(text, hit.start());
-            let found = match *hint {
-                Hint::Shape(number) => {
-                    rules().get(number).and_then(|rule| shape(text, rule, hit.start()))
+            work::add(hit.len());
+            scan.hint(*hint, hit.start()..hit.end(), &mut all);
+        }
+    }
+    all
+}
+
+/// A text that is scanned from its beginning to its end.
+struct Scan<'a> {
+    text: &'a [u8],
+    form: Form,
+    runs: Runs,
+    /// A name is looked at once, whatever words it holds.
+    names_until: usize,
+    /// What was looked at as a private key: another that begins in it is part of it.
+    key: Range<usize>,
+}
+
+impl Scan<'_> {
+    /// Looks for what a hint stands for.
+    fn hint(&mut self, hint: Hint, word: Range<usize>, all: &mut Found) {
+        // The scheme of an address stands before what is searched for, as the beginning of a name does.
+        let mut told_from = word_start(self.text, word.start);
+        let found = match hint {
+            Hint::Shape(number) => {
+                rules().get(number).and_then(|rule| self.shape(number, rule, &word))
+            }
+            Hint::Name(kind) => self.named(kind, &word).map(|(finding, name)| {
+                told_from = told_from.min(name.start);
+                finding
+            }),
+            Hint::Surroundings(kind) => {
+                if kind == credential::Kind::Netrc {
+                    let login = credential::login(self.text, word.start, self.form);
+                    told_from = login.unwrap_or(told_from);
                 }
-                Hint::Name(_) if hit.start() < names_until || is_in_mark(text, hit.start()) => None,
-                Hint::Name(kind) => naming::value_behind(text, hit.start(), hit.end(), form)
-                    .and_then(|named| {
-                        names_until = named.name.end;
-                        told_from = told_from.min(named.name.start);
-                        (judge::is_secret(text.get(named.value.clone())?)
-                            && naming::tells(text.get(named.name)?))
-                        .then_some(Finding { range: named.value, kind })
-                    }),
-                Hint::Surroundings(kind) => {
-                    if kind == credential::Kind::Netrc {
-                        let login = credential::login(text, hit.start(), form);
-                        told_from = login.unwrap_or(told_from);
-                    }
-                    match credential::find(text, hit.start(), hit.end(), kind, form) {
-                        credential::Found::Nothing => None,
-                        credential::Found::Secret(finding) => Some(finding),
-                        credential::Found::Open(at, finding) => {
-                            open = open.or(Some(at));
-                            finding
-                        }
-                    }
-                }
-            };
-            if let Some(found) = found {
-                stretches.push(told_from.min(found.range.start)..found.range.end);
-                findings.push(found);
+                self.surrounded(kind, &word, all)
+            }
+        };
+        if let Some(found) = found {
+            all.stretches.push(told_from.min(found.range.start)..found.range.end);
+            all.findings.push(found);
+        }
+    }
+
+    /// A token of a rule whose hint is this word.
+    fn shape(&mut self, number: usize, rule: &Rule, word: &Range<usize>) -> Option<Finding> {
+        let text = self.text;
+        match rule.place {
+            Place::Hint => self.token(number, rule, word.start),
+            Place::Word => {
+                let from = word_start(text, word.start);
+                // A word may also begin after what joins words: the `-` of a removed line, the `.` of a member.
+                // A place that was tried for an earlier hint need not be tried again.
+                let from = from.max(self.runs.tried(number, word.start + 1));
+                (from..=word.start).find_map(|at| self.token(number, rule, at))
+            }
+            Place::Value => {
+                let named = naming::value_behind(text, word.clone(), self.form, &mut self.runs)?;
+                let token = rule.find(text, named.value.start, &mut self.runs)?;
+                let is_whole = token.end == named.value.end;
+                let is_id = rule.kind.ends_with("-id");
+                let value = text.get(named.value.clone())?;
+                (is_whole
+                    && (is_id || naming::tells(text.get(named.name)?))
+                    && judge::is_key_of_service(value))
+                .then_some(Finding { range: named.value, kind: rule.kind })
             }
         }
     }
-    Found { findings, stretches, open }
-}
 
-fn shape(text: &[u8], rule: &Rule, hint: usize) -> Option<Finding> {
-    let start = if rule.inner { word_start(text, hint) } else { hint };
-    if !begins_word(text, start) {
-        return None;
+    /// A token that begins at this place.
+    fn token(&mut self, number: usize, rule: &Rule, start: usize) -> Option<Finding> {
+        let text = self.text;
+        if !begins_word(text, start) {
+            return None;
+        }
+        let token = rule.find(text, start, &mut self.runs)?;
+        if text.get(token.end).is_some_and(u8::is_ascii_alphanumeric)
+            || !self.runs.is_worth(number, start, token.run_end)
+        {
+            return None;
+        }
+        let is_secret = !judge::is_example(text.get(token.secret.clone())?);
+        self.runs.judged(number, &(start..token.secret.end), token.run_end, is_secret);
+        is_secret.then_some(Finding { range: token.secret, kind: rule.kind })
     }
-    let end = text.len().min(start + MAX_SECRET_BYTES);
-    let (from, to, whole) = rule.find(text.get(start..end)?)?;
-    if text.get(start + whole).is_some_and(u8::is_ascii_alphanumeric) {
-        return None;
+
+    fn named(
+        &mut self,
+        kind: &'static str,
+        word: &Range<usize>,
+    ) -> Option<(Finding, Range<usize>)> {
+        let text = self.text;
+        if word.start < self.names_until || is_in_mark(text, word.start) {
+            return None;
+        }
+        let named = naming::value_behind(text, word.clone(), self.form, &mut self.runs)?;
+        self.names_until = named.name.end;
+        if !self.runs.is_worth(NAMED, named.value.start, named.run_end) {
+            return None;
+        }
+        let is_secret = judge::is_secret(text.get(named.value.clone())?)
+            && naming::tells(text.get(named.name.clone())?);
+        self.runs.judged(NAMED, &named.value, named.run_end, is_secret);
+        is_secret.then_some((Finding { range: named.value, kind }, named.name))
     }
-    let secret = text.get(start + from..start + to)?;
-    (!judge::is_example(secret))
-        .then_some(Finding { range: start + from..start + to, kind: rule.kind })
+
+    fn surrounded(
+        &mut self,
+        kind: credential::Kind,
+        word: &Range<usize>,
+        all: &mut Found,
+    ) -> Option<Finding> {
+        let is_key = kind == credential::Kind::PrivateKey;
+        if is_key && self.key.contains(&word.start) {
+            return None;
+        }
+        let (open, finding) =
+            match credential::find(self.text, word.start, word.end, kind, self.form) {
+                credential::Found::Nothing => return None,
+                credential::Found::Secret(finding) => (None, Some(finding)),
+                credential::Found::Open(at, finding) => (Some(at), finding),
+            };
+        all.open = all.open.or(open);
+        if is_key {
+            let end = finding.as_ref().map_or(self.text.len(), |finding| finding.range.end);
+            self.key = word.start..end;
+        }
+        finding
+    }
 }
 
 /// Whether this place is inside of what stands where a secret was: its kind is no name of what follows.
@@ -173,20 +263,32 @@ fn word_start(text: &[u8], at: usize) -> usize {
     start
 }
 
-/// Whether a word can begin here: nothing before it belongs to it, but for the letter of an escape.
+/// Whether a word can begin here: nothing before it belongs to it, but for the letter of an escape or of a flag.
 pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
-    let before = text.get(at.saturating_sub(8)..at).unwrap_or_default();
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let before = text.get(at.saturating_sub(32)..at).unwrap_or_default();
     let Some(last) = before.last() else { return true };
-    if !last.is_ascii_alphanumeric() && *last != b'_' {
+    if !is_word(*last) || text.get(at).is_some_and(|byte| !is_word(*byte)) {
         return true;
     }
     match before {
-        // An escape of JSON, of an address, of a terminal.
+        // An escape of a string, of an address, of a terminal.
         [.., b'\\', b'n' | b'r' | b't' | b'f' | b'b'] => true,
         [.., b'\\', b'u', a, b, c, d] => [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()),
-        [.., b'%', a, b] => a.is_ascii_hexdigit() && b.is_ascii_hexdigit(),
-        [rest @ .., b'm'] => {
-            let rest = rest.iter().rev().find(|byte| !byte.is_ascii_digit() && **byte != b';');
+        [.., b'\\', b'x', a, b] | [.., b'%', a, b] => {
+            a.is_ascii_hexdigit() && b.is_ascii_hexdigit()
+        }
+        [.., b'\\', a @ b'0'..=b'3', b, c] => {
+            [a, b, c].iter().all(|digit| (b'0'..=b'7').contains(*digit))
+        }
+        [.., b'(', b'B'] => true,
+        // A flag of one letter: `-pSECRET`.
+        [b'-', letter] | [.., b' ' | b'"' | b'\'' | b'=' | b',' | b'\n' | b'\t', b'-', letter] => {
+            letter.is_ascii_alphabetic()
+        }
+        [rest @ .., b'm' | b'K'] => {
+            let rest =
+                rest.iter().rev().find(|byte| !byte.is_ascii_digit() && !b";:".contains(byte));
             rest == Some(&b'[')
         }
         _ => false,

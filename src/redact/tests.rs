@@ -3,6 +3,9 @@ use crate::model::Value;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
+#[path = "kinds_tests.rs"]
+mod kinds_tests;
+
 fn kinds_in(text: &str, form: Form) -> Vec<&'static str> {
     Redactor::new().find(text.as_bytes(), form).into_iter().map(|found| found.kind).collect()
 }
@@ -28,13 +31,72 @@ fn github(seed: u64) -> String {
 fn every_shape_is_a_regular_expression_and_its_hints_are_small_letters() {
     let mut seen = BTreeSet::new();
     for rule in rules() {
-        assert_eq!(rule.find(b"nothing of the kind"), None, "{}", rule.kind);
+        let shape =
+            shape::Shape::new(rule.shape).unwrap_or_else(|why| panic!("{}: {why}", rule.kind));
+        assert!(!shape.goes_back(), "{}: a repetition and what follows share a byte", rule.kind);
         assert!(seen.insert(rule.kind), "{} stands twice", rule.kind);
-        for hint in rule.hints {
-            assert_eq!(*hint, hint.to_ascii_lowercase(), "{}", rule.kind);
+        for hint in &rule.hints {
+            assert_eq!(**hint, hint.to_ascii_lowercase(), "{}", rule.kind);
         }
     }
     assert!(seen.len() >= 40);
+}
+
+/// How much work redaction does with a text, in bytes looked at.
+fn work_of(text: &str, form: Form) -> u64 {
+    work::of(|| drop(Redactor::new().find(text.as_bytes(), form)))
+}
+
+/// The work grows as the text does, whatever it repeats: ten times the text is at most twelve times the work. Each hint
+/// of each rule is repeated, with each byte between that may join tokens, and so is what tokens of the rule begin with.
+#[test]
+fn ten_times_the_text_is_at_most_twelve_times_the_work() {
+    const SMALL: usize = 5_000;
+    /// So many times the text may be looked at: what a rule looks at around a hint is short.
+    const MOST: u64 = 1_500;
+    let hints = rules().iter().flat_map(|rule| rule.hints.iter().map(|hint| (*hint).to_owned()));
+    let tokens = rules().iter().flat_map(|rule| {
+        let token = shape::Shape::new(rule.shape).unwrap().example(&mut |bytes| bytes[0]);
+        [3, 8, token.len() - 1, token.len()]
+            .map(|most| token.chars().take(most).collect::<String>())
+    });
+    let names = naming::TELLING.iter().map(|(word, _)| (*word).to_owned());
+    let around = credential::HINTS.iter().map(|(word, _)| (*word).to_owned());
+    let dashes = "-".repeat(5);
+    let others = [
+        format!("{dashes}BEGIN {} KEY{dashes}\n", "PRIVATE"),
+        "token=password=secret=api_key=".to_owned(),
+        "login password ".to_owned(),
+        "secret=a\\/".to_owned(),
+        "https://me:pass".to_owned(),
+        "[redacted:key]=".to_owned(),
+        format!("token=[redacted:key]{}", noise(5, 20)),
+        format!("password={} ", noise(5, 30)),
+        format!("token={}", noise(5, 4096 - 6)),
+        format!("https://me:{}@", noise(6, 512)),
+    ];
+    const JOINTS: [&str; 14] =
+        ["", "-", " ", ".", "_", "=", ":", "/", "+", "~", "\"", "\\", "\n", "aaaaaaaaaaaaaaaa."];
+    let hints: BTreeSet<String> = hints.chain(names).chain(around).collect();
+    let longer: BTreeSet<String> = tokens.chain(others).collect();
+    let with = |words: BTreeSet<String>, joints: &'static [&'static str]| {
+        words.into_iter().map(move |word| (word, joints))
+    };
+    for (word, joints) in with(hints, &JOINTS).chain(with(longer, &JOINTS[..3])) {
+        for joint in joints {
+            let unit = format!("{joint}{word}");
+            let text = unit.repeat(10 * SMALL / unit.len());
+            let (small, large) = text.split_at(SMALL / unit.len() * unit.len());
+            let once = work_of(small, Form::Json);
+            // What is looked at seldom need not be measured at ten times the size.
+            if once < 40 * SMALL as u64 {
+                continue;
+            }
+            let tenfold = work_of(&format!("{small}{large}"), Form::Json);
+            assert!(tenfold <= 12 * once, "{unit:?}: {once}, then {tenfold}");
+            assert!(once <= MOST * SMALL as u64, "{unit:?}: {} a byte", once / SMALL as u64);
+        }
+    }
 }
 
 #[test]

@@ -228,8 +228,7 @@ pub(super) fn kept_within(whole: &str, bytes: usize) -> String {
         return whole.to_owned();
     }
     let start = text::beginning(whole, bytes / 2);
-    let end = whole.get(whole.ceil_char_boundary(whole.len() - bytes / 2)..);
-    let end = end.unwrap_or_default();
+    let end = text::ending(whole, bytes / 2);
     let left_out = whole.len() - start.len() - end.len();
     format!("{start}\n[{left_out} bytes left out]\n{end}")
 }

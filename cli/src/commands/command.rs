@@ -57,13 +57,14 @@ fn record(args: &RecordArgs, context: &mut Context) -> Result<(), CommandError> 
     let ran = run_child(&args.command, &context.cwd, context.global.json);
     let after = |micros: u128| context.now.plus_micros(i64::try_from(micros).unwrap_or(i64::MAX));
     let end = after(ran.took.as_micros());
+    let redactor = crate::workplace::redactor(context);
     let value = Value::from([
         ("command", command_line(&args.command).into()),
         ("working_dir", context.cwd.to_string_lossy().as_ref().into()),
         ("exit_code", ran.exit_code.map(i64::from).into()),
         ("outcome", ran.outcome.word().into()),
-        ("stdout_preview", ran.stdout.text().into()),
-        ("stderr_preview", ran.stderr.text().into()),
+        ("stdout_preview", ran.stdout.text(redactor.as_ref()).into()),
+        ("stderr_preview", ran.stderr.text(redactor.as_ref()).into()),
         ("reason", ran.reason.clone().into()),
         ("called_at", context.now.to_string().into()),
         ("duration_ms", u64::try_from(ran.took.as_millis()).unwrap_or(u64::MAX).into()),

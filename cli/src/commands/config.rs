@@ -1,9 +1,11 @@
 //! `forge config`.
 
+use crate::config::key::REDACT_ALLOW;
 use crate::config::{Key, Layer, edit};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::config::{Changed, Setting, Settings};
+use crate::workplace::refuse_secret;
 
 /// Read and change settings.
 #[derive(Debug, clap::Subcommand)]
@@ -63,6 +65,10 @@ fn setting(key: &Key, context: &Context) -> Setting {
 fn set(args: &SetArgs, context: &mut Context) -> Result<(), CommandError> {
     let key = Key::named(&args.key)?;
     let value = key.parse(&args.value)?;
+    // What is let through has to be named.
+    if key.name != REDACT_ALLOW {
+        refuse_secret(context, "value", &args.value)?;
+    }
     let layer = if args.user { Layer::User } else { Layer::Project };
     if layer == Layer::Project && key.user_only {
         return Err(key.refused_in_project());

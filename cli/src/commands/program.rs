@@ -178,6 +178,8 @@ fn message(args: &MessageArgs, context: &mut Context) -> Result<(), CommandError
     let store = workplace::open(context, Access::Write)?;
     let act = workplace::act(context, "program message");
     let (name, id) = (args.program.as_str(), args.id.as_str());
+    // Others refer to a message by its id, so the id cannot be changed.
+    workplace::refuse_secret(context, "id of the message", id)?;
     let program = match (&args.from, &args.to) {
         (Some(from), Some(to)) => {
             let (from, to) = (from.as_str(), to.as_str());

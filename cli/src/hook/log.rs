@@ -5,7 +5,9 @@
 use crate::private;
 use forge_agents::hook::Agent;
 use forge_store::model::Timestamp;
+use forge_store::redact::{Form, Redactor};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -87,6 +89,26 @@ impl Line {
     pub fn failed(&mut self, error: &str) {
         self.outcome = Outcome::Failed;
         self.say(error);
+    }
+
+    /// Without the secrets in the texts that come from outside.
+    pub fn clean(&mut self, redactor: &Redactor) {
+        let texts = [
+            Some(&mut self.agent),
+            Some(&mut self.event),
+            self.session.as_mut(),
+            self.error.as_mut(),
+        ];
+        for text in texts.into_iter().flatten() {
+            if let Cow::Owned(clean) = redactor.clean(text, Form::Plain) {
+                *text = clean;
+            }
+        }
+        if let Some(directory) = &mut self.directory
+            && let Cow::Owned(clean) = redactor.clean(&directory.to_string_lossy(), Form::Plain)
+        {
+            *directory = clean.into();
+        }
     }
 
     /// With a reason.

@@ -17,7 +17,7 @@ use crate::discovery;
 use crate::error::{CommandError, ErrorKind};
 use crate::workplace;
 use forge_agents::hook::{Agent, Event, Happening, answer, plain};
-use forge_store::redact::{Ending, Form};
+use forge_store::redact::{Ending, Form, Redactor};
 use forge_store::store::Store;
 use handover::Handover;
 use log::{Line, Outcome};
@@ -271,6 +271,9 @@ impl Call<'_> {
     /// Writes the line of the log.
     fn end(mut self, store: Option<&Path>) {
         self.line.micros = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        if let Some(redactor) = workplace::redactor(self.context) {
+            self.line.clean(&redactor);
+        }
         note(&self.context.environment, store, &self.line);
     }
 }
@@ -300,6 +303,8 @@ pub fn note_failure(environment: &Environment, words: &[String], error: &Command
     let word = |place: usize| words.get(place).map(String::as_str).unwrap_or_default();
     let mut line = Line::new(now, word(0), word(1));
     line.failed(error.message());
+    // What the settings are was not found out.
+    line.clean(&Redactor::new());
     let store = std::env::current_dir().ok().and_then(|cwd| discovery::find(&cwd).ok());
     note(environment, store.as_deref(), &line);
 }

@@ -1,0 +1,184 @@
+//! Made-up secrets of every kind in every surrounding: what is found is written into `docs/redaction.md`.
+
+use super::*;
+use crate::redact::rule::Place;
+use std::fmt::Write as _;
+
+/// Where secrets are written: what it is, the text with `{}` in the place of the secret, how the text is written.
+const SURROUNDINGS: [(&str, &str, Form); 58] = [
+    ("alone", "{}", Form::Plain),
+    ("in a sentence", "use {} for now", Form::Plain),
+    ("at the end of a sentence", "The token is {}.", Form::Plain),
+    ("in double quotes", "key = \"{}\"", Form::Plain),
+    ("in single quotes", "key = '{}'", Form::Plain),
+    ("in backticks", "use `{}` here", Form::Plain),
+    ("in parentheses", "login({})", Form::Plain),
+    ("in angle brackets", "<{}>", Form::Plain),
+    ("in a list", "[a, {}, b]", Form::Plain),
+    ("between commas", "a,{},b", Form::Plain),
+    ("between pipes", "| a |{}| b |", Form::Plain),
+    ("an environment variable", "export MY_VALUE={}", Form::Plain),
+    ("a line of .env", "MY_VALUE=\"{}\"\nOTHER=1\n", Form::Plain),
+    ("JSON", "{\"value\":\"{}\"}", Form::Json),
+    ("JSON in JSON", "{\"a\":\"{\\\"value\\\":\\\"{}\\\"}\"}", Form::Json),
+    ("a JSON string after a newline", "{\"a\":\"line\\n{}\\nline\"}", Form::Json),
+    ("a JSON string after a tab", "{\"a\":\"x\\t{}\"}", Form::Json),
+    ("JSON with \\u003d", "{\"a\":\"value\\u003d{}\\u0026b\"}", Form::Json),
+    ("YAML", "value: {}\n", Form::Plain),
+    ("a YAML list", "  - {}\n", Form::Plain),
+    ("TOML", "value = \"{}\"\n", Form::Plain),
+    ("INI", "value={}\r\n", Form::Plain),
+    ("XML element", "<value>{}</value>", Form::Plain),
+    ("XML attribute", "<add value=\"{}\"/>", Form::Plain),
+    ("HCL of Terraform", "  value = \"{}\"\n", Form::Plain),
+    ("a Terraform plan", "  + value = \"{}\" -> null", Form::Plain),
+    ("Terraform variable", "terraform apply -var=value={}", Form::Plain),
+    ("kubeconfig", "users:\n- name: me\n  user:\n    token: {}\n", Form::Plain),
+    ("netrc", "machine host login me password {}\n", Form::Plain),
+    ("npmrc", "//registry.test/:_authToken={}\n", Form::Plain),
+    ("a Docker build argument", "docker build --build-arg VALUE={} .", Form::Plain),
+    ("a flag with a space", "tool --value {} --fast", Form::Plain),
+    ("a flag with =", "tool --value={} --fast", Form::Plain),
+    ("a flag of one letter, glued", "tool -p{} x", Form::Plain),
+    ("a flag of one letter", "tool -p {} x", Form::Plain),
+    ("curl -u", "curl -u me:{} https://host.test", Form::Plain),
+    ("an HTTP header", "X-Value: {}\r\nHost: a\r\n", Form::Plain),
+    ("Bearer", "Authorization: Bearer {}\r\n", Form::Plain),
+    ("a cookie", "Cookie: a=1; session={}; b=2", Form::Plain),
+    ("a query", "https://host.test/path?value={}&x=1", Form::Plain),
+    ("a fragment", "https://host.test/#value={}", Form::Plain),
+    ("a percent escape before it", "https://host.test/?a=value%3D{}%26b", Form::Plain),
+    ("user information of an address", "https://me:{}@host.test/x", Form::Plain),
+    ("an added line of a diff", "+{}\n", Form::Plain),
+    ("a removed line of a diff", "-{}\n", Form::Plain),
+    ("a value in a removed line", "-value={}\n", Form::Plain),
+    ("grep", "file.env:12:VALUE={}", Form::Plain),
+    (
+        "grep --color",
+        "\u{1b}[35m\u{1b}[K.env\u{1b}[m\u{1b}[K:T=\u{1b}[01;31m\u{1b}[K{}\u{1b}[m\u{1b}[K",
+        Form::Plain,
+    ),
+    ("16 colours", "\u{1b}[31m{}\u{1b}[0m", Form::Plain),
+    ("256 colours", "\u{1b}[38;5;208m{}\u{1b}[0m", Form::Plain),
+    ("true colours", "\u{1b}[38;2;255;100;0m{}\u{1b}[39m", Form::Plain),
+    ("tput sgr0", "\u{1b}(B\u{1b}[m{}\u{1b}(B", Form::Plain),
+    ("colours in JSON", "{\"a\":\"\\u001b[01;31m\\u001b[K{}\\u001b[m\"}", Form::Json),
+    ("\\x escapes around it", "\"\\x22{}\\x22\"", Form::Plain),
+    ("octal escapes around it", "\"\\042{}\\042\"", Form::Plain),
+    ("a log line", "2026-01-01T00:00:00Z INFO [main] value={} ok", Form::Plain),
+    ("a Python bytes literal", "b'{}'", Form::Plain),
+    ("Markdown emphasis", "**{}**", Form::Plain),
+];
+
+/// How a secret itself may be written.
+fn written(secret: &str) -> Vec<(&'static str, String)> {
+    let (first, rest) = secret.split_at(1);
+    let byte = first.as_bytes()[0];
+    let middle = secret.len() / 2;
+    let at = secret.as_bytes()[middle];
+    let mut all = vec![
+        ("first letter as \\u", format!("\"\\u{byte:04x}{rest}\"")),
+        ("first letter as \\x", format!("\"\\x{byte:02x}{rest}\"")),
+    ];
+    if at.is_ascii_alphanumeric() {
+        let (before, after) = (&secret[..middle], &secret[middle + 1..]);
+        all.push(("a letter in it as \\u", format!("\"{before}\\u{at:04X}{after}\"")));
+        all.push(("a letter in it as %", format!("\"{before}%{at:02X}{after}\"")));
+    }
+    all.push(("slashes as \\/", format!("\"{}\"", secret.replace('/', "\\/"))));
+    all
+}
+
+/// A made-up token of each rule, and the secret in it.
+fn fakes() -> Vec<(&'static Rule, String, String)> {
+    let mut seed = 1_u64;
+    let mut choose = |bytes: &[u8]| {
+        seed += 1;
+        let plain: Vec<u8> = bytes.iter().copied().filter(u8::is_ascii_alphanumeric).collect();
+        let from = if plain.is_empty() { bytes } else { &plain };
+        let mut state: u64 = seed * 0x9e37_79b9;
+        state ^= state >> 15;
+        state = state.wrapping_mul(0x2545_f491_4f6c_dd1d);
+        from[(state >> 17) as usize % from.len()]
+    };
+    let all = rules().iter().map(|rule| {
+        let shape = shape::Shape::new(rule.shape).unwrap();
+        let token = shape.example(&mut choose);
+        let found = shape.find(token.as_bytes(), 0, &mut shape::Runs::default()).unwrap();
+        let secret = token[found.secret].to_owned();
+        (rule, token, secret)
+    });
+    all.collect()
+}
+
+#[test]
+fn a_made_up_secret_of_every_kind_is_found() {
+    let mut missed = Vec::new();
+    for (rule, token, secret) in fakes() {
+        let text = match rule.place {
+            Place::Value => format!("{}_value = \"{token}\"\n", rule.hints[0]),
+            _ => format!("x {token} y"),
+        };
+        if Redactor::new().clean(&text, Form::Plain).contains(&secret) {
+            missed.push((rule.kind, text));
+        }
+    }
+    assert!(missed.len() * 20 <= rules().len(), "{missed:#?}");
+}
+
+/// The rows of a table: a surrounding, and how many of the tokens are found in it.
+fn surroundings() -> (usize, usize, String) {
+    let tokens: Vec<_> =
+        fakes().into_iter().filter(|(rule, ..)| rule.place != Place::Value).collect();
+    let (mut found, mut all, mut rows) = (0, 0, String::new());
+    let mut count = |name: &str, texts: &mut dyn Iterator<Item = (String, String, Form)>| {
+        let (mut hits, mut of) = (0, 0);
+        for (text, secret, form) in texts {
+            of += 1;
+            let clean = Redactor::new().clean(&text, form).into_owned();
+            let gone = !clean.contains(&secret) && clean != text;
+            hits += usize::from(gone);
+            if form == Form::Json && serde_json::from_str::<serde_json::Value>(&text).is_ok() {
+                assert!(serde_json::from_str::<serde_json::Value>(&clean).is_ok(), "{clean}");
+            }
+        }
+        (found, all) = (found + hits, all + of);
+        writeln!(rows, "| {} | {hits} of {of} |", name.replace('|', "\\|")).unwrap();
+    };
+    for (name, template, form) in SURROUNDINGS {
+        let text = |token: &str| template.replace("{}", token);
+        count(
+            name,
+            &mut tokens.iter().map(|(_, token, secret)| (text(token), secret.clone(), form)),
+        );
+    }
+    for (place, (name, _)) in written("a/bcdefgh").iter().enumerate() {
+        let text = |token: &str| written(token).get(place).map(|(_, text)| text.clone());
+        count(
+            name,
+            &mut tokens
+                .iter()
+                .filter_map(|(_, token, secret)| Some((text(token)?, secret.clone(), Form::Json))),
+        );
+    }
+    (found, all, rows)
+}
+
+#[test]
+fn the_page_says_what_is_found_in_which_surroundings() {
+    let (found, all, rows) = surroundings();
+    assert!(found * 100 >= all * 98, "{found} of {all}\n{rows}");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/redaction.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = page.split_once("## Surroundings\n").unwrap();
+    let (_, after) = rest.split_once("## Kinds\n").unwrap();
+    let wanted = format!(
+        "{before}## Surroundings\n\nOf a made-up secret of each shape below, {found} of {all} are found in these surroundings:\n\n\
+         | where | found |\n|---|---|\n{rows}\n## Kinds\n{after}"
+    );
+    if std::env::var_os("FORGE_UPDATE_DOCS").is_some() {
+        std::fs::write(path, &wanted).unwrap();
+    } else {
+        assert!(page == wanted, "write it with FORGE_UPDATE_DOCS=1");
+    }
+}
