@@ -124,8 +124,7 @@ fn apply(history: &mut Vec<Value>, damage: &Damage) {
     }
 }
 
-/// Takes the labels of one of the objects in a message away; of an object in a list that holds a result in one field alone,
-/// that field too.
+/// Takes the labels of one of the objects in a message away, and the field around a result that names it as one.
 fn take_labels(message: &mut Value, which: Index) {
     let mut objects = found(message, &|_, inner| inner.is_object());
     let lists = found(message, &|_, inner| inner.is_array());

@@ -164,8 +164,8 @@ fn tidy_part(
     }
 }
 
-/// Keeps what something says that is no part of such a message: a message of role `tool` holds results alone, so there it
-/// is a result of a call that is not named.
+/// Keeps what something says that is no part of such a message: a message of role `tool` holds results alone, so
+/// there it is a result of a call that is not named.
 fn stray(json: &str, looked: &mut Looked<'_>, tidied: &mut Tidied) {
     if looked.speaker != Speaker::Tool {
         return tidied

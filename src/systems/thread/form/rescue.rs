@@ -5,7 +5,8 @@ use crate::systems::thread::fault::{FaultKind, Remedy};
 use crate::systems::thread::form::Problem;
 use crate::systems::thread::json::{Object, list, quoted, text};
 
-/// The field that says what a message is, and its value, for a message that lost it but makes or answers calls.
+/// The field that says what a message is, and its value, for a message that lost it but makes or answers
+/// calls.
 pub(super) fn lost_role(object: &Object<'_>, form: Form) -> Option<(&'static str, &'static str)> {
     if object.get("role").is_some() || object.get("type").is_some() {
         return None;
@@ -96,8 +97,8 @@ pub(in crate::systems::thread) fn holds_message(json: &str) -> bool {
     FIELDS.iter().any(|name| object.get(name).is_some_and(holds_content))
 }
 
-/// The text to keep of something in the content that is no content block; `None` if it says nothing. What holds arguments
-/// and no result is a call, not something that was said.
+/// The text to keep of something in the content that is no content block; `None` if it says nothing. What holds
+/// arguments and no result is a call, not something that was said.
 pub(super) fn kept_text(json: &str) -> Option<String> {
     const RESULTS: [&str; 6] = ["content", "output", "result", "response", "value", "error"];
     if let Some(said) = text(json) {
