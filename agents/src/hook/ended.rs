@@ -2,6 +2,7 @@
 
 use super::event::Ended;
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// What an answer says of a command.
 pub(super) struct Answer {
@@ -21,18 +22,35 @@ pub(super) fn read(response: &Value) -> Answer {
         "/exit",
     ];
     let told = told(response).unwrap_or_default();
+    let told: &str = &told;
     let (said, output) = codex(told).or_else(|| gemini(told)).unwrap_or((Ended::Unknown, told));
-    let field = FIELDS.iter().find_map(|place| response.pointer(place)?.as_i64());
+    let field = FIELDS.iter().find_map(|place| code(response.pointer(place)?));
     Answer { ended: field.map_or(said, Ended::Code), output: output.to_owned() }
 }
 
-fn told(response: &Value) -> Option<&str> {
-    match response {
-        Value::String(text) => Some(text),
-        _ => ["stdout", "output", "llmContent", "returnDisplay"]
+/// An exit code, as a number or as a text of digits.
+fn code(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_str()?.trim().parse().ok())
+}
+
+/// What the agent tells its model of the command.
+fn told(response: &Value) -> Option<Cow<'_, str>> {
+    text(response).or_else(|| {
+        ["stdout", "output", "llmContent", "returnDisplay"]
             .iter()
-            .find_map(|name| response.get(*name)?.as_str()),
+            .find_map(|name| text(response.get(*name)?))
+    })
+}
+
+/// A text, or the texts of a list of content parts.
+fn text(value: &Value) -> Option<Cow<'_, str>> {
+    if let Some(text) = value.as_str() {
+        return Some(Cow::Borrowed(text));
     }
+    let parts = value.as_array()?.iter();
+    let texts: Vec<&str> =
+        parts.filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str())).collect();
+    Some(Cow::Owned(texts.concat()))
 }
 
 /// Codex puts lines of its own above `Output:`. Without that line, or with other lines above it, all of it is output.
@@ -140,6 +158,9 @@ mod tests {
                 "x",
             ),
             (json!({"output":"x","metadata":{"exit":1}}), Ended::Code(1), "x"),
+            (json!({"output":"x","exit_code":"4"}), Ended::Code(4), "x"),
+            (json!([{"type":"text","text":"Exit code: 2\nOutput:\nx"}]), Ended::Code(2), "x"),
+            (json!({"llmContent":[{"text":"Output: x\nExit Code: 3"}]}), Ended::Code(3), "x"),
         ] {
             assert_eq!(said(&response), (ended, output.to_owned()), "{response}");
         }

@@ -13,21 +13,19 @@ use std::path::PathBuf;
 pub struct Unreadable(String);
 
 /// The text that a hook was given, without what some shells put around it: a byte order mark, NUL bytes, white space.
-/// UTF-16 is read where a byte order mark or the first character shows it.
+/// UTF-16 is read where a byte order mark or the first characters show it. Bytes that are not UTF-8 become U+FFFD.
 ///
 /// # Errors
 ///
-/// If nothing is left, or it is neither UTF-8 nor UTF-16.
+/// If nothing is left, or UTF-16 is cut in a character.
 pub fn plain(input: &[u8]) -> Result<Cow<'_, str>, Unreadable> {
     let text = match input {
         [0xff, 0xfe, rest @ ..] => Cow::Owned(utf16(rest, u16::from_le_bytes)?),
         [0xfe, 0xff, rest @ ..] => Cow::Owned(utf16(rest, u16::from_be_bytes)?),
         [b'{', 0, ..] => Cow::Owned(utf16(input, u16::from_le_bytes)?),
-        [0, b'{', ..] => Cow::Owned(utf16(input, u16::from_be_bytes)?),
-        _ => Cow::Borrowed(
-            std::str::from_utf8(input)
-                .map_err(|error| Unreadable(format!("is not UTF-8: {error}")))?,
-        ),
+        [0, b'{', 0, ..] => Cow::Owned(utf16(input, u16::from_be_bytes)?),
+        // A shell that converts to another code page damages letters, not what JSON is made of.
+        _ => String::from_utf8_lossy(input),
     };
     let around = |c: char| c.is_whitespace() || matches!(c, '\0' | '\u{feff}');
     let text = match text {

@@ -103,6 +103,7 @@ fn what_shells_put_around_an_input_is_taken_off() {
         [b"\xef\xbb\xbf", text.as_bytes()].concat(),
         [text.as_bytes(), b"\0\0\r\n\0"].concat(),
         [b"\0\n", text.as_bytes()].concat(),
+        [b"\0", text.as_bytes()].concat(),
         [b"\xff\xfe".as_slice(), &little].concat(),
         [b"\xfe\xff".as_slice(), &big, b"\0\0"].concat(),
         little,
@@ -135,6 +136,15 @@ fn junk_is_an_error_and_fields_of_another_type_are_absent() {
     );
     assert_eq!((event.session.as_deref(), event.cwd.as_deref()), (None, None));
     assert!(tool_facts(&event, now()).is_empty());
+}
+
+#[test]
+fn letters_of_another_code_page_lose_nothing_but_themselves() {
+    let input = b"{\"session_id\":\"s\",\"prompt\":\"gr\xf6\xdfer\"}";
+    let event = Event::read(Agent::Claude, "UserPromptSubmit", input).unwrap();
+    assert_eq!(event.session.as_deref(), Some("s"));
+    let prompt = Some("gr\u{fffd}\u{fffd}er".to_owned());
+    assert_eq!(event.happening, Happening::Prompt { text: prompt });
 }
 
 #[test]

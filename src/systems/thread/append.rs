@@ -256,12 +256,17 @@ impl<'t> Tail<'t> {
             self.fault(index, looked, problem);
         }
         let anywhere = header.form == Form::OpenaiResponses;
+        let in_one = matches!(header.form, Form::Anthropic | Form::Bedrock | Form::Gemini);
+        // Results are of the user or of the tool; one among what the model says is moved.
+        let results_of = if in_one { Speaker::User } else { Speaker::Tool };
+        let is_of_model = looked.speaker != results_of;
         for answer in looked.answers.iter().filter(|answer| answer.sort != Sort::Approval) {
             let told = answer.told();
             let problem = |fault, remedy| Problem::new(fault, told.as_deref(), remedy);
             match asked(&header.pending, answer) {
                 Some(place) => {
-                    if !header.pending.remove(place).open && !anywhere {
+                    let is_next = header.pending.remove(place).open && !is_of_model;
+                    if !is_next && !anywhere {
                         let problem = problem(FaultKind::MisplacedResult, Remedy::Moved);
                         self.fault(index, looked, problem);
                     }
@@ -273,7 +278,6 @@ impl<'t> Tail<'t> {
             }
         }
         // The calls that this message leaves behind, or that must all be answered in it.
-        let in_one = matches!(header.form, Form::Anthropic | Form::Bedrock | Form::Gemini);
         if (looked.answers.is_empty() || in_one) && !anywhere {
             for call in header.pending.iter_mut().filter(|call| call.open) {
                 call.open = false;

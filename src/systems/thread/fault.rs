@@ -91,6 +91,8 @@ words! {
     RepeatedRole = "repeated_role", "a second message of the same role in a row";
     /// A history that does not begin with a message of the user.
     NoUserFirst = "no_user_first", "no message of the user at the beginning";
+    /// A message that lost the field that says its role or its type.
+    MissingRole = "missing_role", "a message that does not say its role or type";
     /// No message of this form.
     NotAMessage = "not_a_message", "no message of this form";
 }

@@ -1,9 +1,10 @@
 //! Makes a history such that its provider takes it: everything valid is kept, in its order.
 
 use super::action::Action;
-use super::fault::Fault;
+use super::fault::{Fault, FaultKind};
 use super::form::{
-    Around, CallResult, Evidence, Form, Looked, evidence, look, provider_calls, seems,
+    Around, CallResult, Evidence, Form, Looked, evidence, holds_message, look, provider_calls,
+    seems,
 };
 use super::json::{Object, without_halves};
 use super::plan::Plan;
@@ -173,9 +174,15 @@ pub fn sanitise<T: AsRef<str>>(messages: &[T], options: &Options) -> Result<Sani
         let around = Around { last: index == last, provider_calls: Some(&provider_calls) };
         looked.push(look(text, object, form, around));
     }
-    let is_lost = |one: &Looked<'_>| one.gone && NAMES.iter().any(|name| one.text.contains(name));
+    let holds_result = |text: &str| NAMES.iter().any(|name| text.contains(name));
+    let is_none = |one: &Looked<'_>| {
+        one.problems.iter().any(|problem| problem.fault == FaultKind::NotAMessage)
+    };
+    let is_lost = |one: &Looked<'_>| {
+        one.gone && (holds_result(&one.text) || is_none(one) && holds_message(&one.text))
+    };
     if let Some(index) = looked.iter().position(is_lost) {
-        let seems = format!("a result in a message that is none, {}", seems(&looked[index].text));
+        let seems = format!("content without a known role or type, {}", seems(&looked[index].text));
         return Err(Refused::UnknownForm { index, seems });
     }
     Ok(Plan::new(form, looked, options).outcome())

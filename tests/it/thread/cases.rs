@@ -386,3 +386,107 @@ fn a_whole_thread_of_the_vercel_sdk_stays_with_approvals_and_provider_tools() {
     let (_, faults) = mended("ai_sdk", &[whole[1].clone(), whole[0].clone()]);
     assert_eq!(faults.len(), 2, "{faults:?}");
 }
+
+/// What says nothing of its role, its type and its call was taken out, though it was the only place of a result.
+#[test]
+fn a_block_without_type_and_id_keeps_what_it_says() {
+    let use_ = json!({"type": "tool_use", "id": "t1", "name": "f", "input": {}});
+    let part = json!({"type": "tool-call", "toolCallId": "c1", "toolName": "f", "input": {}});
+    let shapes = [
+        (
+            "anthropic",
+            json!({"role": "assistant", "content": [use_]}),
+            json!({"role": "user", "content": [{"content": "rain"}]}),
+        ),
+        (
+            "bedrock",
+            json!({"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}]}),
+            json!({"role": "user", "content": [{"content": [{"text": "rain"}], "status": "success"}]}),
+        ),
+        (
+            "gemini",
+            json!({"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}),
+            json!({"role": "user", "parts": [{"response": {"said": "rain"}}]}),
+        ),
+        (
+            "ai_sdk",
+            json!({"role": "assistant", "content": [part]}),
+            json!({"role": "user", "content": [{"result": "rain"}]}),
+        ),
+        (
+            "langchain_flat",
+            json!({"type": "ai", "content": "", "tool_calls": [{"name": "f", "args": {}, "id": "c1"}]}),
+            json!({"type": "human", "content": [{"result": "rain"}]}),
+        ),
+        (
+            "openai_responses",
+            json!({"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}),
+            json!({"role": "user", "content": [{"result": "rain"}, "and wind"]}),
+        ),
+        (
+            "openai_chat",
+            json!({"role": "assistant", "tool_calls": [chat_call("c1", "{}")]}),
+            json!({"role": "user", "content": [{"result": "rain"}, {"text": "and wind"}]}),
+        ),
+    ];
+    for (form, call, result) in shapes {
+        let hi = match form {
+            "bedrock" => json!({"role": "user", "content": [{"text": "hi"}]}),
+            "gemini" => json!({"role": "user", "parts": [{"text": "hi"}]}),
+            "langchain_flat" => json!({"type": "human", "content": "hi"}),
+            _ => user("hi"),
+        };
+        let (out, _) = mended(form, &[hi, call, result]);
+        assert!(Value::from(out).to_string().contains("rain"), "{form}");
+    }
+}
+
+#[test]
+fn a_message_that_lost_its_role_or_type_gets_it_back_or_the_history_is_refused() {
+    let call = json!({"tool_calls": [chat_call("c1", "{}")]});
+    let whole = json!({"role": "assistant", "tool_calls": [chat_call("c1", "{}")]});
+    let result = json!({"tool_call_id": "c1", "content": "rain"});
+    let (out, faults) = mended("openai_chat", &[user("hi"), call, tool("c1", "rain")]);
+    assert_eq!(out[1]["role"], "assistant");
+    assert_eq!(faults, ["message 1: a message that does not say its role or type: put right"]);
+    let (out, _) = mended("openai_chat", &[user("hi"), whole.clone(), result]);
+    assert_eq!(out[2], json!({"tool_call_id": "c1", "content": "rain", "role": "tool"}));
+    let call = json!({"call_id": "c1", "name": "f", "arguments": "{}"});
+    let result = json!({"type": "function_call_output", "call_id": "c1", "output": "rain"});
+    let (out, _) = mended("openai_responses", &[user("hi"), call, result]);
+    assert_eq!((out.len(), &out[1]["type"]), (3, &json!("function_call")));
+    for lost in [json!({"content": "rain"}), json!({"role": "bot", "content": "rain"})] {
+        let seems = seems(&[user("hi"), whole.clone(), lost]);
+        assert!(seems.starts_with("2: content without a known role or type, an object"), "{seems}");
+    }
+}
+
+#[test]
+fn content_that_is_one_block_instead_of_a_list_is_kept() {
+    let text = json!({"type": "text", "text": "hi"});
+    let (out, _) = mended("plain", &[json!({"role": "user", "content": text})]);
+    assert_eq!(out[0]["content"], json!([text]));
+    let call = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}]});
+    let result = json!({"type": "tool_result", "tool_use_id": "t1", "content": "rain"});
+    let alone = json!({"role": "user", "content": result});
+    let (out, _) = mended("anthropic", &[user("hi"), call, alone]);
+    assert_eq!(out[2]["content"], json!([result]));
+}
+
+/// The result of a call in OpenAI's older form was taken out where its content was no text or its name was lost.
+#[test]
+fn a_result_of_the_older_function_call_is_kept() {
+    let call =
+        json!({"role": "assistant", "function_call": {"name": "f", "arguments": {"city": "Rome"}}});
+    let named = json!({"role": "function", "name": "f", "content": {"said": "rain"}});
+    let (out, faults) = mended("openai_chat", &[user("hi"), call.clone(), named]);
+    assert_eq!(out[1]["function_call"]["arguments"], "{\"city\": \"Rome\"}".replace(' ', ""));
+    assert_eq!(out[2]["content"], "{\"said\":\"rain\"}");
+    assert_eq!(faults.len(), 2, "{faults:?}");
+    let nameless = json!({"role": "function", "content": "rain"});
+    let (out, _) = mended("openai_chat", &[user("hi"), call, nameless]);
+    assert_eq!(
+        (&out[2]["role"], out[2]["content"].as_str().unwrap().contains("rain")),
+        (&json!("user"), true)
+    );
+}

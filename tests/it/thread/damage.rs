@@ -19,6 +19,8 @@ enum Damage {
     Arguments(Index),
     /// A field of any object is taken away.
     Field(Index, Index),
+    /// The fields of any object that say what it is and whose: its role, its type, its ids and its name.
+    Labels(Index, Index),
     Cut(Index),
 }
 
@@ -31,12 +33,14 @@ fn damage() -> impl Strategy<Value = Damage> {
         (place(), place(), 0..5_u8).prop_map(|(at, which, id)| Damage::Id(at, which, id)),
         place().prop_map(Damage::Arguments),
         (place(), place()).prop_map(|(at, which)| Damage::Field(at, which)),
+        (place(), place()).prop_map(|(at, which)| Damage::Labels(at, which)),
         place().prop_map(Damage::Cut),
     ]
 }
 
 const IDS: [&str; 7] =
     ["id", "call_id", "tool_call_id", "tool_use_id", "toolUseId", "toolCallId", "approvalId"];
+const LABELS: [&str; 4] = ["role", "type", "name", "toolName"];
 const ARGUMENTS: [&str; 3] = ["arguments", "input", "args"];
 
 /// The places in this message for which it holds, as pointers.
@@ -109,6 +113,7 @@ fn apply(history: &mut Vec<Value>, damage: &Damage) {
                 };
             }
         }
+        Damage::Labels(at, which) => take_labels(&mut history[at.index(count)], *which),
         Damage::Field(at, which) => {
             let message = &mut history[at.index(count)];
             let fields = found(message, &|_, inner| !inner.to_string().contains("<result "));
@@ -116,6 +121,26 @@ fn apply(history: &mut Vec<Value>, damage: &Damage) {
                 remove(message, &pointer.clone());
             }
         }
+    }
+}
+
+/// Takes the labels of one of the objects in a message away, and the field around a result that names it as one.
+fn take_labels(message: &mut Value, which: Index) {
+    let mut objects = found(message, &|_, inner| inner.is_object());
+    let lists = found(message, &|_, inner| inner.is_array());
+    for list in lists {
+        let count = message.pointer(&list).and_then(Value::as_array).map_or(0, Vec::len);
+        objects.extend((0..count).map(|place| format!("{list}/{place}")));
+    }
+    objects.push(String::new());
+    let Some(pointer) = objects.get(which.index(objects.len())) else { return };
+    let Some(place) = message.pointer_mut(pointer) else { return };
+    const WRAPPERS: [&str; 3] = ["toolResult", "functionResponse", "function_response"];
+    if let Some(inner) = WRAPPERS.iter().find_map(|name| place.get(*name)).cloned() {
+        *place = inner;
+    }
+    if let Value::Object(fields) = place {
+        fields.retain(|name, _| !IDS.contains(&name.as_str()) && !LABELS.contains(&name.as_str()));
     }
 }
 

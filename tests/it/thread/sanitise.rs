@@ -190,18 +190,19 @@ fn half_of_a_character_becomes_one_that_stands_for_it() {
 
 /// A block whose type is empty text was kept, and no provider takes it.
 #[test]
-fn a_block_of_an_empty_type_goes() {
-    let untyped = json!({"type": "", "text": "x"});
+fn a_block_of_an_empty_type_gets_one_or_goes() {
+    let untyped = json!({"type": "", "text": "y"});
+    let empty = json!({"type": "", "id": "t0"});
     let history = [
         json!({"role": "user", "content": "hi"}),
         json!({"role": "assistant", "content": [
-            {"type": "text", "text": "x"}, untyped, {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+            {"type": "text", "text": "x"}, untyped, empty, {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
         ]}),
     ];
     let done = check("anthropic", &history, Orphans::Answer).unwrap();
     let blocks = parsed(&done.messages)[1]["content"].as_array().unwrap().clone();
-    assert_eq!(blocks.len(), 2);
-    assert!(blocks.iter().all(|block| block["type"] != ""));
+    assert_eq!(blocks.len(), 3);
+    assert_eq!(blocks[1], json!({"type": "text", "text": "y"}));
 }
 
 proptest! {

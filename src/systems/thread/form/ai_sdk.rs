@@ -1,6 +1,7 @@
 //! `ModelMessage` of the Vercel AI SDK: calls are parts of answers, results are parts of messages of role `tool`.
 
 use super::blocks::Tidied;
+use super::rescue::kept_text;
 use super::{Answer, Call, Content, Looked, Sort, Speaker, content, id_in, named, own_id, typed};
 use crate::systems::thread::fault::FaultKind;
 use crate::systems::thread::json::{Object, compact, quoted, text, written_list};
@@ -33,8 +34,12 @@ pub(super) fn look<'a>(
     };
     let parts: Vec<String> = match content(&object, "content") {
         Content::Text(_) if looked.speaker != Speaker::Tool => return looked,
-        Content::Text(_) | Content::Nothing | Content::Other(_) => {
-            return looked.gone(FaultKind::EmptyMessage);
+        Content::Nothing => return looked.gone(FaultKind::EmptyMessage),
+        Content::Other(_) if looked.speaker == Speaker::Other => {
+            return looked.gone(FaultKind::NotAMessage);
+        }
+        Content::Text(_) | Content::Other(_) => {
+            vec![object.get("content").unwrap_or_default().to_owned()]
         }
         // The instructions are one text.
         Content::Blocks(parts) if looked.speaker == Speaker::Other => {
@@ -55,6 +60,7 @@ pub(super) fn look<'a>(
     let by_provider =
         |id: &String| own.contains(id) || provider_calls.is_some_and(|calls| calls.contains(id));
     let mut tidied = Tidied::new();
+    tidied.changed = object.list("content").is_none();
     for part in &parts {
         tidy_part(part, &mut looked, &mut tidied, &by_provider);
     }
@@ -105,14 +111,12 @@ fn tidy_part(
         return tidy_part(&json, looked, tidied, by_provider);
     }
     let Some(mut part) = Object::parse(json) else {
-        return tidied.leave_out(FaultKind::MalformedBlock, None);
+        return stray(json, looked, tidied);
     };
     let id = id_in(&part, "toolCallId");
     match part.text("type").unwrap_or_default().as_ref() {
-        "" => tidied.leave_out(FaultKind::MalformedBlock, None),
-        "text" | "reasoning" if part.text("text").is_none() => {
-            tidied.leave_out(FaultKind::MalformedBlock, None);
-        }
+        "" => stray(json, looked, tidied),
+        "text" | "reasoning" if part.text("text").is_none() => stray(json, looked, tidied),
         "text" if looked.speaker == Speaker::Assistant && is_silent(&part) => {
             tidied.leave_out(FaultKind::EmptyMessage, None);
         }
@@ -155,8 +159,33 @@ fn tidy_part(
             looked.answers.push(Answer { sort: Sort::Approval, at: tidied.kept.len(), ..answer });
             tidied.keep(json);
         }
-        _ if looked.speaker == Speaker::Tool => tidied.leave_out(FaultKind::MalformedBlock, None),
+        _ if looked.speaker == Speaker::Tool => stray(json, looked, tidied),
         _ => tidied.keep(json),
+    }
+}
+
+/// Keeps what something says that is no part of such a message: a message of role `tool` holds results alone, so
+/// there it is a result of a call that is not named.
+fn stray(json: &str, looked: &mut Looked<'_>, tidied: &mut Tidied) {
+    if looked.speaker != Speaker::Tool {
+        return tidied
+            .keep_text(json, |said| format!(r#"{{"type":"text","text":{}}}"#, quoted(said)));
+    }
+    let Some(said) = kept_text(json) else {
+        return tidied.leave_out(FaultKind::MalformedBlock, None);
+    };
+    let named = Object::parse(json);
+    let named = |field: &str| named.as_ref().map(|part| id_in(part, field)).unwrap_or_default();
+    let part = format!(
+        r#"{{"type":"tool-result","toolCallId":{},"toolName":{},"output":{{"type":"text","value":{}}}}}"#,
+        quoted(&named("toolCallId")),
+        quoted(&named("toolName")),
+        quoted(&said)
+    );
+    tidied.changed = true;
+    looked.mended(FaultKind::MalformedBlock, None);
+    if let Some(object) = Object::parse(&part) {
+        result(&part, object, &named("toolCallId"), looked, tidied);
     }
 }
 

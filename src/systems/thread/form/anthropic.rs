@@ -6,7 +6,7 @@ use super::{
     typed,
 };
 use crate::systems::thread::fault::FaultKind;
-use crate::systems::thread::json::{Object, quoted, text, written_list};
+use crate::systems::thread::json::{Object, list, quoted, written_list};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -28,8 +28,11 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>, last: bool) -> Loo
             }
             None
         }
-        Content::Nothing | Content::Other(_) => return looked.gone(FaultKind::EmptyMessage),
-        Content::Blocks(blocks) => {
+        Content::Nothing => return looked.gone(FaultKind::EmptyMessage),
+        Content::Blocks(_) | Content::Other(_) => {
+            let given = object.get("content").unwrap_or_default();
+            let blocks = list(given).unwrap_or_else(|| vec![given]);
+            changed |= list(given).is_none();
             let mut tidied = Tidied::new();
             for block in blocks {
                 tidy_block(block, &mut looked, &mut tidied);
@@ -123,18 +126,8 @@ fn tidy_block(json: &str, looked: &mut Looked<'_>, tidied: &mut Tidied) {
         return tidy_block(&json, looked, tidied);
     }
     let Some(mut block) = Object::parse(json).filter(|_| is_block(json)) else {
-        // What the user or a tool said is kept, as a text.
-        let said = text(json).map(Cow::into_owned);
-        let untyped = Object::parse(json).filter(|block| !block.has("type"));
-        let said = said.or_else(|| untyped.filter(|_| json.len() > 2).map(|_| json.to_owned()));
-        let is_user = looked.speaker == Speaker::User;
-        return match said.filter(|said| is_user && !said.trim().is_empty()) {
-            Some(said) => {
-                let block = format!(r#"{{"type":"text","text":{}}}"#, quoted(&said));
-                tidied.put(block, FaultKind::MalformedBlock, None);
-            }
-            None => tidied.leave_out(FaultKind::MalformedBlock, None),
-        };
+        let said = |said: &str| format!(r#"{{"type":"text","text":{}}}"#, quoted(said));
+        return tidied.keep_text(json, said);
     };
     let kind = block.text("type").unwrap_or_default().into_owned();
     match kind.as_str() {

@@ -35,7 +35,11 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
             looked.mended(FaultKind::MalformedBlock, None);
             vec![text_block(&said)]
         }
-        Content::Nothing | Content::Other(_) => return looked.gone(FaultKind::EmptyMessage),
+        Content::Nothing => return looked.gone(FaultKind::EmptyMessage),
+        Content::Other(json) => {
+            looked.mended(FaultKind::MalformedBlock, None);
+            vec![json.to_owned()]
+        }
         Content::Blocks(blocks) => blocks.into_iter().map(str::to_owned).collect(),
     };
     let mut tidied = Tidied::new();
@@ -69,10 +73,7 @@ fn is_blank(block: &Object<'_>) -> bool {
 /// Keeps the block as far as it can be taken.
 fn tidy_block(json: &str, looked: &mut Looked<'_>, tidied: &mut Tidied) {
     let Some(mut block) = Object::parse(json) else {
-        return match text(json).filter(|said| !said.trim().is_empty()) {
-            Some(said) => tidied.put(text_block(&said), FaultKind::MalformedBlock, None),
-            None => tidied.leave_out(FaultKind::MalformedBlock, None),
-        };
+        return tidied.keep_text(json, text_block);
     };
     if let Some(mut used) = block.object("toolUse") {
         let id = id_in(&used, "toolUseId");
@@ -116,7 +117,7 @@ fn tidy_block(json: &str, looked: &mut Looked<'_>, tidied: &mut Tidied) {
     } else if BLOCKS.iter().any(|name| block.get(name).is_some()) {
         tidied.keep(json);
     } else {
-        tidied.leave_out(FaultKind::MalformedBlock, None);
+        tidied.keep_text(json, text_block);
     }
 }
 

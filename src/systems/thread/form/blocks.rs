@@ -1,5 +1,6 @@
 //! Messages whose calls and results are blocks of a list: taken apart and put together.
 
+use super::rescue::kept_text;
 use super::{Answer, Form, Problem};
 use crate::systems::thread::fault::{FaultKind, Remedy};
 use crate::systems::thread::json::{Object, quoted, text, written_list};
@@ -79,6 +80,14 @@ impl Tidied {
         self.kept.push(json);
         self.changed = true;
         self.problems.push(Problem::new(fault, call, Remedy::Changed));
+    }
+
+    /// Keeps what something says that is no block, as a block that `text` makes of it.
+    pub(super) fn keep_text(&mut self, json: &str, text: impl FnOnce(&str) -> String) {
+        match kept_text(json) {
+            Some(said) => self.put(text(&said), FaultKind::MalformedBlock, None),
+            None => self.leave_out(FaultKind::MalformedBlock, None),
+        }
     }
 
     /// Leaves a block out.

@@ -1,10 +1,11 @@
 //! OpenAI chat completions, and messages that have a role and content alone.
 
+use super::rescue::{BlockTypes, mend_blocks};
 use super::{
-    Answer, Call, Content, Looked, Speaker, as_text, content, id_in, is_block, mend_result, named,
-    own_id,
+    Answer, Call, Content, Form, Looked, Problem, Speaker, as_text, content, id_in, is_block,
+    mend_result, named, own_id, told_message,
 };
-use crate::systems::thread::fault::FaultKind;
+use crate::systems::thread::fault::{FaultKind, Remedy};
 use crate::systems::thread::json::{Object, quoted, written_list};
 use std::borrow::Cow;
 
@@ -27,11 +28,7 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
             looked.speaker = Speaker::Assistant;
             changed |= fold_blocks(&mut object, &mut looked);
             changed |= tidy_calls(&mut object, &mut looked);
-            if object.has("function_call") && object.object("function_call").is_none() {
-                object.remove("function_call");
-                looked.removed(FaultKind::EmptyToolCalls, None);
-                changed = true;
-            }
+            changed |= tidy_function_call(&mut object, &mut looked);
             let says = ["function_call", "refusal", "audio"];
             let says =
                 !looked.calls.is_empty() || says.iter().any(|name| object.get(name).is_some());
@@ -58,16 +55,59 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
             let answer = Answer::new(id, object.get("content").unwrap_or_default());
             looked.answers.push(Answer { name, ..answer });
         }
-        "function" => {
-            let is_result = named(&object, "name").is_some()
-                && matches!(content(&object, "content"), Content::Text(_));
-            if !is_result {
-                return looked.gone(FaultKind::MalformedResult);
-            }
-        }
+        "function" => return function_result(looked, object),
         _ => return looked.gone(FaultKind::NotAMessage),
     }
     if changed {
+        looked.text = Cow::Owned(object.write());
+    }
+    looked
+}
+
+/// Puts the one call of an older answer right: its arguments are a text. Returns whether it was changed.
+fn tidy_function_call(object: &mut Object<'_>, looked: &mut Looked<'_>) -> bool {
+    if !object.has("function_call") {
+        return false;
+    }
+    let Some(mut call) = object.object("function_call") else {
+        object.remove("function_call");
+        looked.removed(FaultKind::EmptyToolCalls, None);
+        return true;
+    };
+    if named(&call, "name").is_none() {
+        object.remove("function_call");
+        looked.removed(FaultKind::MalformedCall, None);
+        return true;
+    }
+    let Some(text) = as_text(call.get("arguments")) else { return false };
+    call.set("arguments", text);
+    let call = call.write();
+    object.set("function_call", call);
+    looked.mended(FaultKind::MistypedArguments, None);
+    true
+}
+
+/// The result of such a call: its content is a text. Without the name of its function it is kept as a text of the user.
+fn function_result<'a>(mut looked: Looked<'a>, mut object: Object<'_>) -> Looked<'a> {
+    let whole = match content(&object, "content") {
+        Content::Text(_) => None,
+        Content::Nothing => Some(quoted("")),
+        Content::Blocks(_) | Content::Other(_) => {
+            Some(quoted(object.get("content").unwrap_or_default()))
+        }
+    };
+    if named(&object, "name").is_none() {
+        let given = whole.as_deref().or_else(|| object.get("content")).unwrap_or_default();
+        let told = told_message(Form::OpenaiChat, &Answer::new(String::new(), given), false);
+        looked.speaker = Speaker::User;
+        let remedy = Remedy::KeptAsText;
+        looked.problems.push(Problem::new(FaultKind::MalformedResult, None, remedy));
+        looked.text = Cow::Owned(told);
+        return looked;
+    }
+    if let Some(content) = whole {
+        object.set("content", content);
+        looked.mended(FaultKind::MalformedResult, None);
         looked.text = Cow::Owned(object.write());
     }
     looked
@@ -77,20 +117,23 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
 fn tidy_content(object: &mut Object<'_>, looked: &mut Looked<'_>) -> Option<bool> {
     let kept = match content(object, "content") {
         Content::Text(_) => return Some(false),
-        Content::Nothing | Content::Other(_) => return None,
-        Content::Blocks(blocks) => {
-            let kept: Vec<&str> = blocks.iter().copied().filter(|block| is_block(block)).collect();
-            if kept.len() == blocks.len() {
-                return Some(false);
-            }
-            (!kept.is_empty()).then(|| written_list(&kept))
-        }
+        Content::Nothing => return None,
+        Content::Other(json) => mend_blocks(&[json], &TYPES, |_| false, &mut looked.problems),
+        Content::Blocks(blocks) => mend_blocks(&blocks, &TYPES, is_block, &mut looked.problems),
     };
-    let kept = kept?;
-    object.set("content", kept);
-    looked.removed(FaultKind::MalformedBlock, None);
+    let Some(kept) = kept else { return Some(false) };
+    if kept.is_empty() {
+        return None;
+    }
+    object.set("content", written_list(&kept));
     Some(true)
 }
+
+/// What a content block without a type is.
+pub(super) const TYPES: BlockTypes = BlockTypes {
+    fields: &[("text", "text"), ("image_url", "image_url"), ("input_audio", "input_audio")],
+    text: "text",
+};
 
 /// Takes the calls that stand among the content in Anthropic's form out of it: one that `tool_calls` has too is taken
 /// out, another one becomes an entry of it. Returns whether there were any.

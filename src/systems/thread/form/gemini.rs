@@ -3,7 +3,7 @@
 use super::blocks::Tidied;
 use super::{Answer, Call, Looked, Speaker, as_object, id_in, named, own_id};
 use crate::systems::thread::fault::FaultKind;
-use crate::systems::thread::json::{Object, list, quoted, text, written_list};
+use crate::systems::thread::json::{Object, list, quoted, written_list};
 use std::borrow::Cow;
 
 /// The fields of which a part has one.
@@ -88,10 +88,7 @@ pub(super) fn response_field(part: &Object<'_>) -> Option<&'static str> {
 /// Keeps the part as far as it can be taken.
 fn tidy_part(json: &str, looked: &mut Looked<'_>, tidied: &mut Tidied) {
     let Some(mut part) = Object::parse(json) else {
-        return match text(json).filter(|said| !said.is_empty()) {
-            Some(said) => tidied.put(text_part(&said), FaultKind::MalformedBlock, None),
-            None => tidied.leave_out(FaultKind::MalformedBlock, None),
-        };
+        return tidied.keep_text(json, text_part);
     };
     if let Some(field) = call_field(&part) {
         let Some(mut call) = part.object(field) else { return };
@@ -137,7 +134,7 @@ fn tidy_part(json: &str, looked: &mut Looked<'_>, tidied: &mut Tidied) {
     } else if PARTS.iter().any(|name| part.get(name).is_some()) {
         tidied.keep(json);
     } else {
-        tidied.leave_out(FaultKind::MalformedBlock, None);
+        tidied.keep_text(json, text_part);
     }
 }
 

@@ -1,6 +1,7 @@
 //! LangChain's messages, as `messages_to_dict`, `model_dump` and `dumpd` write them.
 
 use super::chat::{self, set_or_remove, without_entries};
+use super::rescue::mend_blocks;
 use super::{
     Answer, Call, Content, Evidence, Looked, Speaker, as_object, as_text, content, evidence, id_in,
     is_block, mend_result, named, own_id,
@@ -49,24 +50,15 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
             if kind == "human" {
                 looked.speaker = Speaker::User;
             }
-            let changed = keep_blocks(&mut body);
-            match content(&body, "content") {
-                Content::Nothing | Content::Other(_) => {
-                    return looked.gone(FaultKind::EmptyMessage);
-                }
-                Content::Text(_) | Content::Blocks(_) if changed => {
-                    looked.removed(FaultKind::MalformedBlock, None);
-                }
-                Content::Text(_) | Content::Blocks(_) => {}
+            let changed = keep_blocks(&mut body, &mut looked);
+            if let Content::Nothing | Content::Other(_) = content(&body, "content") {
+                return looked.gone(FaultKind::EmptyMessage);
             }
             changed
         }
         "ai" => {
             looked.speaker = Speaker::Assistant;
-            let mut changed = keep_blocks(&mut body);
-            if changed {
-                looked.removed(FaultKind::MalformedBlock, None);
-            }
+            let mut changed = keep_blocks(&mut body, &mut looked);
             changed |= tidy_calls(&mut body, &mut looked);
             if let Content::Nothing | Content::Other(_) = content(&body, "content")
                 && body.get("content") != Some("[]")
@@ -117,15 +109,18 @@ pub(super) fn wrapped(object: &mut Object<'_>, nested: Option<&str>, body: Strin
     }
 }
 
-/// Leaves only blocks, and texts beside them, in a list. Returns whether anything else stood there.
-fn keep_blocks(body: &mut Object<'_>) -> bool {
-    let Some(blocks) = body.list("content") else { return false };
-    let kept: Vec<&str> = blocks.iter().copied().filter(|json| is_block_or_text(json)).collect();
-    if kept.len() == blocks.len() {
-        return false;
-    }
-    let kept = written_list(&kept);
-    body.set("content", kept);
+/// Leaves only blocks, and texts beside them, in the content. Returns whether anything else stood there.
+fn keep_blocks(body: &mut Object<'_>, looked: &mut Looked<'_>) -> bool {
+    let types = &chat::TYPES;
+    let kept = match content(body, "content") {
+        Content::Text(_) | Content::Nothing => return false,
+        Content::Other(json) => mend_blocks(&[json], types, |_| false, &mut looked.problems),
+        Content::Blocks(blocks) => {
+            mend_blocks(&blocks, types, is_block_or_text, &mut looked.problems)
+        }
+    };
+    let Some(kept) = kept else { return false };
+    body.set("content", written_list(&kept));
     true
 }
 

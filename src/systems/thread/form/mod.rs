@@ -11,6 +11,7 @@ mod gemini;
 mod idrule;
 mod langchain;
 mod newids;
+mod rescue;
 mod responses;
 mod told;
 mod unknown;
@@ -19,6 +20,7 @@ pub(super) use blocks::{Split, results_message, split, with_blocks};
 pub(super) use evidence::{Evidence, evidence};
 pub(super) use idrule::IdRule;
 pub(super) use newids::{NewAnswer, NewIds, with_ids};
+pub(super) use rescue::holds_message;
 pub(super) use told::{beginning, result_message, told_blocks, told_message};
 pub(super) use unknown::seems;
 
@@ -296,6 +298,14 @@ pub(super) fn look<'a>(
     let Some(object) = object else {
         return Looked::new(text, Speaker::Other, None).gone(FaultKind::NotAMessage);
     };
+    if let Some((field, lost)) = rescue::lost_role(&object, form) {
+        let mut whole = object;
+        whole.set(field, quoted(lost));
+        let whole = whole.write();
+        let mut looked = look(&whole, Object::parse(&whole), form, around);
+        looked.mended(FaultKind::MissingRole, None);
+        return Looked { text: Cow::Owned(looked.text.into_owned()), ..looked };
+    }
     match form {
         Form::Plain | Form::OpenaiChat => chat::look(text, object),
         Form::OpenaiResponses => responses::look(text, object),

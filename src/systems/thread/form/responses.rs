@@ -1,6 +1,7 @@
 //! Items of OpenAI's Responses API.
 
 use super::evidence::is_item;
+use super::rescue::{BlockTypes, mend_blocks};
 use super::{
     Answer, Call, Content, Looked, Sort, Speaker, as_text, content, id_in, is_block, mend_result,
     named, own_id,
@@ -99,6 +100,16 @@ fn call(object: &mut Object<'_>, sort: Sort, looked: &mut Looked<'_>) -> Option<
     Some(Call { sort, ..Call::new(id, name, arguments) })
 }
 
+/// What a content block without a type is, in what the model is given.
+const INPUTS: BlockTypes = BlockTypes {
+    fields: &[("text", "input_text"), ("image_url", "input_image"), ("file_data", "input_file")],
+    text: "input_text",
+};
+
+/// What a content block without a type is, in what the model says.
+const OUTPUTS: BlockTypes =
+    BlockTypes { fields: &[("text", "output_text"), ("refusal", "refusal")], text: "output_text" };
+
 fn message<'a>(mut looked: Looked<'a>, mut object: Object<'_>) -> Looked<'a> {
     looked.speaker = match object.text("role").as_deref() {
         Some("user") => Speaker::User,
@@ -106,22 +117,18 @@ fn message<'a>(mut looked: Looked<'a>, mut object: Object<'_>) -> Looked<'a> {
         Some("system" | "developer") => Speaker::Other,
         _ => return looked.gone(FaultKind::NotAMessage),
     };
+    let types = if looked.speaker == Speaker::Assistant { &OUTPUTS } else { &INPUTS };
     let kept = match content(&object, "content") {
         Content::Text(_) => return looked,
-        Content::Nothing | Content::Other(_) => return looked.gone(FaultKind::EmptyMessage),
-        Content::Blocks(blocks) => {
-            let kept: Vec<&str> = blocks.iter().copied().filter(|block| is_block(block)).collect();
-            if kept.len() == blocks.len() {
-                return looked;
-            }
-            if kept.is_empty() {
-                return looked.gone(FaultKind::EmptyMessage);
-            }
-            written_list(&kept)
-        }
+        Content::Nothing => return looked.gone(FaultKind::EmptyMessage),
+        Content::Other(json) => mend_blocks(&[json], types, |_| false, &mut looked.problems),
+        Content::Blocks(blocks) => mend_blocks(&blocks, types, is_block, &mut looked.problems),
     };
-    object.set("content", kept);
-    looked.removed(FaultKind::MalformedBlock, None);
+    let Some(kept) = kept else { return looked };
+    if kept.is_empty() {
+        return looked.gone(FaultKind::EmptyMessage);
+    }
+    object.set("content", written_list(&kept));
     looked.text = Cow::Owned(object.write());
     looked
 }
