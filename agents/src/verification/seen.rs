@@ -118,9 +118,7 @@ fn shows(program: &str, arguments: &[&str], failures: &[&str]) -> bool {
     };
     let mut regex = regex::bytes::RegexBuilder::new(&pattern);
     let regex = regex.unicode(false).case_insensitive(ignores_case).size_limit(1 << 20).build();
-    regex.is_ok_and(|regex| {
-        failures.iter().all(|line| regex.is_match(line.as_bytes()) != inverted)
-    })
+    regex.is_ok_and(|regex| failures.iter().all(|line| regex.is_match(line.as_bytes()) != inverted))
 }
 
 #[cfg(test)]
