@@ -2,16 +2,19 @@
 
 use crate::claude_code::scene::{Scene, fields};
 use crate::lenient::Word;
+use crate::text::INLINE_BYTES;
 use forge_store::model::{Map, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The longest list or object inside an input that its fact holds, in bytes of JSON.
-const MAX_NESTED_BYTES: usize = 2 << 10;
-/// How deep lists and objects may be inside each other there.
-const MAX_NESTED_LEVELS: usize = 2;
+/// The most fields and elements of an input that its fact holds.
+const MAX_ENTRIES: usize = 32;
+/// Lists and objects that are deeper than this in an input are kept as JSON, if they are short.
+const MAX_LEVELS: usize = 2;
+/// The largest input whose fields are kept, in bytes.
+const MAX_BYTES: usize = 1 << 20;
 
 /// The names that tools give to what a fact names too, in the order they are looked for.
 const PATH: &[&str] = &[
@@ -31,7 +34,8 @@ const QUERY: &[&str] = &["query", "search_query", "q"];
 /// The fields that the input of a call gives its fact: `path`, `pattern`, `address` and `query` where the input has
 /// them, and the `input` as a whole. `pointer` leads to the input in the line.
 ///
-/// A long text is a reference. A list or object inside is kept up to two levels and 2 kB; a larger one is left out.
+/// A long text is a reference. Lists and objects inside are kept up to two levels and 32 entries each; a deeper one is
+/// a text of JSON, if that is short.
 pub(crate) fn input_fields(scene: &Scene<'_>, input: Option<&RawValue>, pointer: &str) -> Map {
     let given = entries(input);
     let named = |names: &[&str]| {
@@ -48,15 +52,13 @@ pub(crate) fn input_fields(scene: &Scene<'_>, input: Option<&RawValue>, pointer:
         ("address", named(ADDRESS)),
         ("query", named(QUERY)),
     ]);
-    let input: Map = given
-        .iter()
-        .filter_map(|(name, raw)| {
-            let value = value(scene, raw, || format!("{pointer}/{}", escaped(name)))?;
-            Some((name.clone().into_owned(), value))
-        })
-        .collect();
-    if !input.is_empty() {
-        made.insert("input".to_owned(), Value::Map(input));
+    let read = input.filter(|raw| !given.is_empty() && raw.get().len() <= MAX_BYTES);
+    let read: Option<Value> = read.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    if let Some(input) = read {
+        let input = kept(scene, input.without_nulls(), pointer, 0);
+        if input != Value::Map(Map::new()) {
+            made.insert("input".to_owned(), input);
+        }
     }
     made
 }
@@ -70,30 +72,30 @@ fn entries(input: Option<&RawValue>) -> BTreeMap<Cow<'_, str>, &RawValue> {
     entries.map(|entries| entries.0).unwrap_or_default()
 }
 
-fn value(scene: &Scene<'_>, raw: &RawValue, pointer: impl Fn() -> String) -> Option<Value> {
-    let json = raw.get();
-    match json.as_bytes().first()? {
-        b'"' => {
-            let Word(text) = serde_json::from_str(json).ok()?;
-            Some(scene.text(&text?, pointer()))
+/// A value of an input as a fact holds it; `pointer` leads to it.
+pub(crate) fn kept(scene: &Scene<'_>, value: Value, pointer: &str, level: usize) -> Value {
+    match value {
+        Value::Text(text) => scene.text(&text, pointer),
+        Value::Map(_) | Value::List(_) if level >= MAX_LEVELS => {
+            let json = serde_json::to_string(&value).unwrap_or_default();
+            if json.len() <= INLINE_BYTES { json.into() } else { Value::Null }
         }
-        b'{' | b'[' if json.len() > MAX_NESTED_BYTES => None,
-        _ => {
-            let value: Value = serde_json::from_str(json).ok()?;
-            let value = value.without_nulls();
-            (value != Value::Null && levels(&value) <= MAX_NESTED_LEVELS).then_some(value)
+        Value::Map(map) => {
+            let below = map.into_iter().take(MAX_ENTRIES).map(|(name, value)| {
+                let pointer = format!("{pointer}/{}", escaped(&name));
+                let value = kept(scene, value, &pointer, level + 1);
+                (name, value)
+            });
+            Value::Map(below.filter(|(_, value)| *value != Value::Null).collect())
         }
+        Value::List(list) => {
+            let below = list.into_iter().take(MAX_ENTRIES).enumerate();
+            let below = below
+                .map(|(index, value)| kept(scene, value, &format!("{pointer}/{index}"), level + 1));
+            Value::List(below.collect())
+        }
+        other => other,
     }
-}
-
-/// How deep lists and maps are inside each other; 0 for what is neither.
-fn levels(value: &Value) -> usize {
-    let deepest = match value {
-        Value::List(items) => items.iter().map(levels).max(),
-        Value::Map(fields) => fields.values().map(levels).max(),
-        _ => return 0,
-    };
-    1 + deepest.unwrap_or(0)
 }
 
 /// A name as a part of a pointer (RFC 6901).
@@ -138,7 +140,10 @@ mod tests {
         assert_eq!((made.get("address"), made.get("query")), (None, None));
         let Some(Value::Map(input)) = made.get("input") else { panic!("{made:?}") };
         let names: Vec<&str> = input.keys().map(String::as_str).collect();
-        assert_eq!(names, ["a/b", "file_path", "flag", "limit", "list", "pattern"]);
+        assert_eq!(
+            names,
+            ["a/b", "deep", "file_path", "flag", "large", "limit", "list", "pattern"]
+        );
         let found = TextRef::from_value(&input["a/b"]).unwrap();
         assert_eq!(resolve(text.as_bytes(), &found.pointer), Some(long));
     }

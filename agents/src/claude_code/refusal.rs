@@ -110,7 +110,9 @@ fn said(text: &str, is_command: bool) -> Option<Failure> {
         || first.starts_with("Hook PreToolUse:");
     // A command is checked before it starts, and what it does is reported with its exit code.
     let check = is_command && checked.is_some() && !text.starts_with("Error calling tool");
-    if begins(&NEVER_STARTED) || permission || hook || check {
+    // Of a folder outside the allowed ones; the name of the command comes first.
+    let folder = first.contains(" was blocked. For security, Claude Code ");
+    if begins(&NEVER_STARTED) || permission || hook || check || folder {
         let stopped = text.contains(STOPPED_WHILE_RUNNING);
         return Some(if stopped { Failure::Interrupted } else { Failure::Refused });
     }
@@ -158,6 +160,7 @@ mod tests {
             "<tool_use_error>InputValidationError: Bash failed</tool_use_error>",
             "PreToolUse:Bash hook error: [check.sh]: not allowed",
             "Error: Hook PreToolUse:Bash denied this tool",
+            "cd in '/x' was blocked. For security, Claude Code may only change directories to these: '/w'.",
             "Permission to use Bash with command go test has been denied.",
             "Permission for this action was denied by the Claude Code auto mode classifier. Reason: x.",
             "Claude requested permissions to use Bash, but you haven't granted it yet.",

@@ -7,33 +7,14 @@ use super::outcome::Answer;
 use super::refusal::{self, Failure};
 use super::scene::{Scene, Work, fields};
 use crate::lenient::{Whole, Word};
-use crate::text::{self, INLINE_BYTES};
+use crate::tool_use;
 use forge_store::model::{Kind, Map, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The most fields and elements of an input that are kept.
-const MOST: usize = 32;
-/// Values nested deeper than this are kept as JSON, if they are short.
-const DEPTH: usize = 2;
-/// The largest input that is read, in bytes.
-const LARGEST: usize = 1 << 20;
-
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Input<'a> {
-    #[serde(borrow)]
-    file_path: Word<'a>,
-    #[serde(borrow)]
-    notebook_path: Word<'a>,
-    #[serde(borrow)]
-    path: Word<'a>,
-    #[serde(borrow)]
-    pattern: Word<'a>,
-    #[serde(borrow)]
-    url: Word<'a>,
-    #[serde(borrow)]
-    query: Word<'a>,
     #[serde(borrow)]
     plan: Word<'a>,
 }
@@ -50,50 +31,14 @@ struct Noted<'a> {
 
 /// What a call of any other tool asks for. `at` leads to its block.
 pub(crate) fn asked(scene: &Scene<'_>, tool: &str, input: Option<&RawValue>, at: &str) -> Asked {
-    let known: Input<'_> = parsed(input).unwrap_or_default();
-    let path = known.file_path.text().or(known.notebook_path.text()).or(known.path.text());
-    let plan = known.plan.text().filter(|_| tool == "ExitPlanMode");
-    let short =
-        |text: Option<&str>| text.map(|text| text::beginning(text, INLINE_BYTES).to_owned());
-    let read = input.filter(|raw| raw.get().len() <= LARGEST);
-    let all: Option<Value> = read.and_then(|raw| serde_json::from_str(raw.get()).ok());
-    let all = all.map(|all| kept(scene, all, &format!("{at}/input"), 0));
-    Asked::Tool {
-        fields: fields([
-            ("path", short(path).into()),
-            ("pattern", short(known.pattern.text()).into()),
-            ("address", short(known.url.text()).into()),
-            ("query", short(known.query.text()).into()),
-            ("plan", plan.map(|plan| scene.text(plan, format!("{at}/input/plan"))).into()),
-            ("input", all.into()),
-        ]),
+    let mut fields = tool_use::input_fields(scene, input, &format!("{at}/input"));
+    if tool == "ExitPlanMode" {
+        let input: Input<'_> = parsed(input).unwrap_or_default();
+        if let Some(plan) = input.plan.text() {
+            fields.insert("plan".to_owned(), scene.text(plan, format!("{at}/input/plan")));
+        }
     }
-}
-
-/// A value of an input as a fact holds it; `pointer` leads to it.
-fn kept(scene: &Scene<'_>, value: Value, pointer: &str, depth: usize) -> Value {
-    match value {
-        Value::Text(text) => scene.text(&text, pointer),
-        Value::Map(_) | Value::List(_) if depth >= DEPTH => {
-            let json = serde_json::to_string(&value).unwrap_or_default();
-            if json.len() <= INLINE_BYTES { json.into() } else { Value::Null }
-        }
-        Value::Map(map) => {
-            let below = map.into_iter().take(MOST).map(|(name, value)| {
-                let pointer = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
-                let value = kept(scene, value, &pointer, depth + 1);
-                (name, value)
-            });
-            Value::Map(below.filter(|(_, value)| *value != Value::Null).collect())
-        }
-        Value::List(list) => {
-            let below = list.into_iter().take(MOST).enumerate();
-            let kept = below
-                .map(|(index, value)| kept(scene, value, &format!("{pointer}/{index}"), depth + 1));
-            Value::List(kept.collect())
-        }
-        other => other,
-    }
+    Asked::Tool { fields }
 }
 
 impl Work<'_> {
@@ -148,5 +93,7 @@ impl Work<'_> {
 /// What a person answered to each question.
 fn answers(scene: &Scene<'_>, noted: &Noted<'_>) -> Option<Value> {
     let answers: Map = serde_json::from_str(noted.answers?.get()).ok()?;
-    (!answers.is_empty()).then(|| kept(scene, Value::Map(answers), "/toolUseResult/answers", 0))
+    let answers = Value::Map(answers);
+    (answers != Value::Map(Map::new()))
+        .then(|| tool_use::kept(scene, answers, "/toolUseResult/answers", 0))
 }

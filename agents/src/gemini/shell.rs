@@ -32,6 +32,12 @@ const NOT_STARTED: &[&str] = &[
     "Agent execution stopped by hook:",
     "Command was cancelled by user before it could start",
     "Command injection detected:",
+    "Command rejected because it could not be parsed safely",
+    "Command substitution using ",
+    "Command(s) not in the allowed commands list.",
+    "Command(s) not on the allowed commands list.",
+    "Invalid parameters provided.",
+    "params must have required property ",
     "Path not in workspace",
 ];
 
@@ -245,6 +251,7 @@ mod tests {
                 "refused",
                 None,
             ),
+            ("error", "params must have required property 'command'", "refused", None),
             ("error", "spawn ENOENT", "failed", None),
         ] {
             let end = ended(status, told, None);

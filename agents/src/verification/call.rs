@@ -61,7 +61,6 @@ const LOOKS: &[&str] = &[
     "--clearCache",
     "--show-files",
     "--show-settings",
-    "--summary",
 ];
 
 /// What these words run, through all runners in front.

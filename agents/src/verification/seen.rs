@@ -77,6 +77,7 @@ fn limit(arguments: &[&str]) -> Option<Limit> {
 fn shows(program: &str, arguments: &[&str], failures: &[&str]) -> bool {
     let mut pattern = None;
     let (mut ignores_case, mut extended) = (false, matches!(program, "egrep" | "rg"));
+    let mut inverted = false;
     let mut fixed = program == "fgrep";
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
@@ -93,6 +94,7 @@ fn shows(program: &str, arguments: &[&str], failures: &[&str]) -> bool {
                         'i' => ignores_case = true,
                         'E' | 'P' => extended = true,
                         'F' => fixed = true,
+                        'v' => inverted = true,
                         'n' | 'a' | 'h' | 'A' | 'B' | 'C' | '0'..='9' => {}
                         _ => return false,
                     }
@@ -116,7 +118,7 @@ fn shows(program: &str, arguments: &[&str], failures: &[&str]) -> bool {
     };
     let mut regex = regex::bytes::RegexBuilder::new(&pattern);
     let regex = regex.unicode(false).case_insensitive(ignores_case).size_limit(1 << 20).build();
-    regex.is_ok_and(|regex| failures.iter().all(|line| regex.is_match(line.as_bytes())))
+    regex.is_ok_and(|regex| failures.iter().all(|line| regex.is_match(line.as_bytes()) != inverted))
 }
 
 #[cfg(test)]
@@ -152,7 +154,8 @@ mod tests {
             ("grep FAILED|error:", 3, (false, false)),
             ("grep -i TEST_", 3, (true, true)),
             ("grep test_result:_ok", 3, (false, false)),
-            ("grep -v ok", 3, (false, false)),
+            ("grep -v FAILED", 3, (false, false)),
+            ("grep -vE ^$", 3, (true, true)),
             ("grep -c test", 1, (false, false)),
             ("grep -E (", 3, (false, false)),
             ("sed -n 1,3p", 3, (false, false)),

@@ -71,6 +71,7 @@ fn known_commands_are_found_wherever_they_stand() {
         ("clang-format --dry-run -Werror a.c", "clang-format --dry-run"),
         ("terraform validate", "terraform validate"),
         ("zig build test", "zig build test"),
+        ("zig build test --summary all", "zig build test"),
         ("swift test", "swift test"),
         ("yarn workspace web test", "yarn test"),
         ("pnpm --filter web test", "pnpm test"),
@@ -146,7 +147,7 @@ fn the_checks_own_exit_code_beats_every_word() {
     assert_eq!(status("cargo test", None, ""), "unknown");
     assert_eq!(status("cargo test", None, "test result: ok. 1 passed; 0 failed"), "passed");
     for (code, expected) in [
-        (124, "timed_out"),
+        (124, "failed"),
         (126, "error"),
         (127, "error"),
         (130, "unknown"),
@@ -202,6 +203,8 @@ fn an_exit_code_that_is_another_commands_says_nothing() {
     assert_eq!(ended("cargo test", "background", None, ""), "1:unknown");
     assert_eq!(ended("cargo test", "interrupted", None, "test result: ok. 1 passed"), "1:unknown");
     assert_eq!(ended("cargo test", "timed_out", None, ""), "1:timed_out");
+    // The code of a client that stopped the command is not the check's.
+    assert_eq!(ended("cargo test", "timed_out", Some(124), ""), "1:timed_out");
 }
 
 #[test]
@@ -272,6 +275,13 @@ fn every_check_of_a_list_has_its_own_status() {
             "1:passed 2:passed",
         ),
         ("pytest a; pytest b; ls", 0, "=== 2 passed in 1s ===", "1:unknown 2:unknown"),
+        // Jest prints two lines of one run.
+        (
+            "npm run lint; npm run test",
+            0,
+            "Test Suites: 1 passed, 1 total\nTests:       2 passed, 2 total",
+            "1:unknown 2:passed",
+        ),
         ("cargo clippy; cargo test; ls", 0, "error: could not compile `a`", "1:unknown 2:unknown"),
     ] {
         assert_eq!(ended(line, "finished", Some(code), output), expected, "{line} {code} {output}");

@@ -357,6 +357,9 @@ fn in_each(
     for folder in folders {
         found.extend(find(folder)?);
     }
+    // A recording below one folder may be below another too.
+    let mut seen = BTreeSet::new();
+    found.retain(|one| seen.insert(one.path.clone()));
     Ok(found)
 }
 

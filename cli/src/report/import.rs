@@ -3,9 +3,9 @@
 use crate::output::{Cell, Report, Screen, Table, Tone};
 use forge_agents::claude_code::Dialect;
 use forge_agents::trajectory::Author;
-use forge_store::model::{Fact, Timestamp};
+use forge_store::model::{Fact, Kind, Timestamp};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 /// A line that could not be read.
@@ -32,7 +32,7 @@ pub struct TranscriptReport {
     pub lines: u64,
     /// Bytes taken now.
     pub bytes: u64,
-    /// How many facts were new, by kind.
+    /// How many things the new facts are about, by kind; several versions of one count as one.
     pub facts: BTreeMap<&'static str, u64>,
     /// How many checkpoints were made or completed.
     pub checkpoints: u64,
@@ -49,6 +49,9 @@ pub struct TranscriptReport {
     /// Whether the file has no whole line yet.
     #[serde(skip)]
     pub begun: bool,
+    /// What was counted already.
+    #[serde(skip)]
+    counted: HashSet<(Kind, String)>,
 }
 
 impl TranscriptReport {
@@ -69,13 +72,16 @@ impl TranscriptReport {
             again: false,
             unchanged: false,
             begun: false,
+            counted: HashSet::new(),
         }
     }
 
-    /// Counts facts that are new.
+    /// Counts what new facts are about, each thing once.
     pub fn count_facts(&mut self, facts: &[Fact]) {
         for fact in facts {
-            *self.facts.entry(fact.kind.plural()).or_default() += 1;
+            if self.counted.insert((fact.kind, fact.id.clone())) {
+                *self.facts.entry(fact.kind.plural()).or_default() += 1;
+            }
         }
     }
 

@@ -17,7 +17,7 @@ use forge_store::store::{
     SourceChange, Store, Taken,
 };
 use reading::{Read, Reading};
-use source::{first_session, last_session, unheaded};
+use source::{first_session, last_session, spread, unheaded};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
@@ -186,11 +186,20 @@ impl<'a> Importer<'a> {
         let headless = opened.form == Some(wanted)
             && self.dialect != Dialect::ClaudeCode
             && !(begun || intake.document);
+        // Only Gemini CLI writes a document over several lines.
+        let spreads = opened.form == Some(wanted)
+            && self.dialect != Dialect::Gemini
+            && intake.document
+            && !begun;
         let skipped = self.pass(&mut intake, path, true)?.skipped;
         let error = match unlike {
             Some(found) => mistaken(path, wanted, found),
             None if headless => unheaded(path, wanted),
-            None => return Ok(TranscriptReport { skipped, ..report }),
+            None if spreads && !skipped.is_empty() => spread(path, wanted),
+            None => {
+                report.skipped = skipped;
+                return Ok(report);
+            }
         };
         Err(match skipped.first() {
             Some(Skipped { line, reason, .. }) => {

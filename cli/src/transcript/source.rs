@@ -133,6 +133,14 @@ pub(super) fn unheaded(path: &Path, form: Form) -> CommandError {
     CommandError::invalid(message).hinted("its first line, which does, is missing or damaged")
 }
 
+/// The error of a file whose records take several lines each.
+pub(super) fn spread(path: &Path, form: Form) -> CommandError {
+    let shown = path.display();
+    let message = format!("'{shown}' is {} with records over several lines", form.title());
+    CommandError::invalid(message)
+        .hinted(format!("'jq -c . {shown}' writes each record on one line; import what that gives"))
+}
+
 fn unread(path: &Path, error: io::Error) -> CommandError {
     CommandError::io(&format!("cannot read '{}'", path.display()), error)
 }

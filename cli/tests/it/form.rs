@@ -47,6 +47,8 @@ fn a_file_of_another_agent_is_refused_with_its_name() {
     environment.write("project/f.jsonl", "no record\nat all\n");
     environment.write("project/h.jsonl", CODEX.split_inclusive('\n').nth(1).unwrap());
     environment.write("project/g.json", "{\"name\":\"x\"}");
+    let line: Json = serde_json::from_str(CLAUDE.lines().next().unwrap()).unwrap();
+    environment.write("project/i.jsonl", &serde_json::to_string_pretty(&line).unwrap());
     for (agent, file, message, hint) in [
         (
             "claude-code",
@@ -78,6 +80,7 @@ fn a_file_of_another_agent_is_refused_with_its_name() {
         ("mini-swe-agent", "f.jsonl", "it seems to be no JSON", "'forge import --help'"),
         ("codex", "h.jsonl", "is a rollout of Codex that names no session", "first line"),
         ("gemini", "g.json", "it seems to be JSON of a form", "'forge import --help'"),
+        ("claude-code", "i.jsonl", "with records over several lines", "'jq -c . i.jsonl'"),
     ] {
         refused(&environment.forge(["import", agent, file]), message, hint);
     }

@@ -87,18 +87,50 @@ fn archived_compressed_and_worktree_sessions_are_offered() {
     let packed = zstd::bulk::compress(rollout(&environment, 2).as_bytes(), 3).unwrap();
     let file = environment.path("home/.codex/archived_sessions/rollout-e.jsonl.zst");
     std::fs::write(file, packed).unwrap();
-    let shown = environment.forge(["import", "codex", "--json"]).json();
-    let mut found: Vec<&str> = shown["found"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|one| one["file"].as_str()?.rsplit('/').next())
-        .collect();
-    found.sort_unstable();
-    assert_eq!(
-        found,
-        ["rollout-a.jsonl", "rollout-b.jsonl", "rollout-c.jsonl", "rollout-e.jsonl.zst"]
-    );
+    environment.make_directory("project/sub");
+    // From a subdirectory too, each of them once.
+    for from in ["project", "project/sub"] {
+        let shown = environment.forge_in(from, ["import", "codex", "--json"]).json();
+        let mut found: Vec<&str> = shown["found"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|one| one["file"].as_str()?.rsplit('/').next())
+            .collect();
+        found.sort_unstable();
+        assert_eq!(
+            found,
+            ["rollout-a.jsonl", "rollout-b.jsonl", "rollout-c.jsonl", "rollout-e.jsonl.zst"],
+            "{from}"
+        );
+    }
+}
+
+#[test]
+fn a_command_that_ended_later_counts_once() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    let call = |second: u32, id: &str, name: &str, arguments: &str| {
+        json!({"timestamp": format!("2026-01-05T10:00:0{second}Z"), "type": "response_item",
+        "payload": {"type": "function_call", "name": name, "call_id": id, "arguments": arguments}})
+    };
+    let output = |second: u32, id: &str, text: &str| {
+        json!({"timestamp": format!("2026-01-05T10:00:0{second}Z"), "type": "response_item",
+        "payload": {"type": "function_call_output", "call_id": id, "output": text}})
+    };
+    let mut lines = rollout(&environment, 2);
+    for line in [
+        call(2, "k1", "exec_command", "{\"cmd\":\"cargo test\"}"),
+        output(3, "k1", "Wall time: 1 seconds\nProcess running with session ID 7\nOutput:\n"),
+        call(4, "k2", "write_stdin", "{\"session_id\":7,\"chars\":\"\"}"),
+        output(5, "k2", "Wall time: 1 seconds\nProcess exited with code 101\nOutput:\n"),
+    ] {
+        lines += &(line.to_string() + "\n");
+    }
+    environment.write("project/a.jsonl", &lines);
+    let took = environment.forge(["import", "codex", "a.jsonl", "--json"]).json();
+    let facts = &took["files"][0]["facts"];
+    assert_eq!((&facts["commands"], &facts["verifications"]), (&1.into(), &1.into()), "{facts}");
 }
 
 #[test]

@@ -6,9 +6,9 @@ use super::word::words;
 words! {
     /// How a command ended.
     CommandOutcome, "command outcome" {
-        /// By itself, with whatever code.
+        /// By itself, with no error that the record tells.
         Finished = "finished",
-        /// With an error and no code that is known.
+        /// With an error, such as an exit code that is not 0.
         Failed = "failed",
         /// It was not allowed to run.
         Refused = "refused",
