@@ -128,9 +128,9 @@ pub fn refuse_secret(context: &Context, what: &str, text: &str) -> Result<(), Co
 
 /// The text without what looks like a secret in it.
 #[must_use]
-pub fn without_secrets(context: &Context, text: String) -> String {
+pub fn without_secrets(context: &Context, text: &str) -> String {
     redactor(context)
-        .map_or(text.clone(), |redactor| redactor.clean(&text, Form::Plain).into_owned())
+        .map_or_else(|| text.to_owned(), |redactor| redactor.clean(text, Form::Plain).into_owned())
 }
 
 /// What is to be said and done after the answer was printed: brings the index up to date if much was written since.

@@ -50,7 +50,7 @@ pub(super) fn run(args: &EventsArgs, context: &mut Context) -> Result<(), Comman
         let (file, bytes) = open_plain(&args.file)?;
         let part = |name: Option<&std::ffi::OsStr>| {
             let name = name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            workplace::without_secrets(context, name)
+            workplace::without_secrets(context, &name)
         };
         let source = format!("events:{}", part(args.file.file_name()));
         (Input::File(file), bytes, source, part(args.file.file_stem()))
