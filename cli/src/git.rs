@@ -1,15 +1,15 @@
 //! The state of a git checkout, by the `git` command. Nothing of the user's changes, and no program runs that a
 //! repository configures: git works in a repository of forge's own, whose configuration holds nothing to run.
 
-pub mod bench;
 pub mod path;
+pub mod private_repository;
 pub mod process;
 pub mod repository;
 pub mod restore;
 
 use crate::error::{CommandError, ErrorKind};
-use bench::Bench;
 use forge_store::model::Value;
+use private_repository::PrivateRepository;
 use process::Limit;
 use repository::Git;
 use std::ffi::OsStr;
@@ -74,27 +74,27 @@ impl Captured {
 /// Not found if there is none, or no git; unavailable if git fails or takes too long.
 pub fn capture(directory: &Path, store: &Path, limit: Limit) -> Result<Captured, CommandError> {
     let git = Git::at(directory, limit)?;
-    let bench = Bench::new(&git, store)?;
+    let private = PrivateRepository::new(&git, store)?;
     let commit = git.line(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
     let branch = git.line(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
-    let untracked =
-        bench.output(&["ls-files", "--others", "--exclude-standard", "-z", "--full-name"], None)?;
-    let (added, mut left_out) = added(&untracked, &git.top, &bench)?;
-    bench.output(&["update-index", "--add", "-z", "--index-info"], Some(added))?;
+    let untracked = private
+        .output(&["ls-files", "--others", "--exclude-standard", "-z", "--full-name"], None)?;
+    let (added, mut left_out) = added(&untracked, &git.top, &private)?;
+    private.output(&["update-index", "--add", "-z", "--index-info"], Some(added))?;
     let base = match &commit {
         Some(commit) => commit.clone(),
-        None => bench.object("tree")?,
+        None => private.object("tree")?,
     };
-    let (diff, is_cut) = diff(&bench, &base)?;
+    let (diff, is_cut) = diff(&private, &base)?;
     let untracked = String::from_utf8_lossy(&untracked);
     let untracked: Vec<String> =
         untracked.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect();
     let (patches, too_large) = split(&diff, is_cut);
     left_out.extend(too_large);
     let changed =
-        bench.output(&["diff", "--name-only", "-z", "--ignore-submodules=dirty", &base], None);
+        private.output(&["diff", "--name-only", "-z", "--ignore-submodules=dirty", &base], None);
     let unfiltered =
-        if bench.settings().has_filters() { bench.filtered(changed?)? } else { Vec::new() };
+        if private.settings().has_filters() { private.filtered(changed?)? } else { Vec::new() };
     Ok(Captured { commit, branch, patches, untracked, left_out, unfiltered })
 }
 
@@ -103,10 +103,10 @@ pub fn capture(directory: &Path, store: &Path, limit: Limit) -> Result<Captured,
 fn added(
     untracked: &[u8],
     top: &Path,
-    bench: &Bench,
+    private: &PrivateRepository,
 ) -> Result<(Vec<u8>, Vec<String>), CommandError> {
     let (mut lines, mut left_out) = (Vec::new(), Vec::new());
-    let empty = bench.object("blob")?;
+    let empty = private.object("blob")?;
     for name in untracked.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
         // A folder is another repository.
         if name.ends_with(b"/") {
@@ -125,16 +125,18 @@ fn added(
 }
 
 /// All differences of the files to this commit or tree, and whether they were cut.
-fn diff(bench: &Bench, base: &str) -> Result<(Vec<u8>, bool), CommandError> {
+fn diff(private: &PrivateRepository, base: &str) -> Result<(Vec<u8>, bool), CommandError> {
     let args = ["diff", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];
     let more = ["--ignore-submodules=dirty", "--submodule=short"];
     let prefixes = ["--src-prefix=a/", "--dst-prefix=b/", base];
-    let mut ended = bench.some(&[&args[..], &more, &prefixes].concat(), MAX_PATCH_BYTES)?;
+    let mut ended = private.some(&[&args[..], &more, &prefixes].concat(), MAX_PATCH_BYTES)?;
     let is_cut = ended.stdout.len() as u64 > MAX_PATCH_BYTES;
     // The pipe is closed after that many bytes, so it ends by itself even if it had more to say.
     if !ended.status.success() && !is_cut {
         let text = format!("git diff failed: {}", ended.status);
-        return Err(CommandError::new(ErrorKind::Unavailable, text).caused_by(ended.said));
+        return Err(CommandError::new(ErrorKind::Unavailable, text)
+            .caused_by(ended.said)
+            .hinted("forge fetches nothing: where git misses an object, 'git fetch' brings it"));
     }
     Ok((std::mem::take(&mut ended.stdout), is_cut))
 }
@@ -144,7 +146,8 @@ fn diff(bench: &Bench, base: &str) -> Result<(Vec<u8>, bool), CommandError> {
 pub fn ignores(directory: &Path, file: &Path) -> Option<bool> {
     let git = Git::at(directory, Limit::Each(PATIENCE)).ok()?;
     let mut command = git.command(&["check-ignore", "-q", "--"]).ok()?;
-    command.arg(file);
+    // check-ignore takes no pathspecs, and refuses to be told how to read them.
+    command.arg(file).env_remove("GIT_LITERAL_PATHSPECS");
     match process::run(command, None, 0, git.limit).ok()?.status.code() {
         Some(0) => Some(true),
         Some(1) => Some(false),

@@ -51,7 +51,7 @@ const NEAREST: usize = 3;
 pub fn open(context: &Context, access: Access) -> Result<Store, CommandError> {
     let path = context.store_directory()?;
     if access != Access::Read {
-        crate::git::bench::sweep(&path);
+        crate::git::private_repository::sweep(&path);
     }
     let store = Store::open(&path, options(context, access))?;
     warn_unverified(context, &store)?;

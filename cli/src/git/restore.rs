@@ -1,7 +1,7 @@
 //! A recorded state of the code as a commit on a branch of its own, made beside everything that is checked out.
 
-use super::bench::Bench;
 use super::path::{link_escapes, refused};
+use super::private_repository::PrivateRepository;
 use super::process::{self, Limit};
 use super::repository::{Git, link};
 use super::{PATIENCE, path_of};
@@ -160,8 +160,8 @@ impl Place {
     ///
     /// Not found if the commit it stands on is not there; unavailable if git fails.
     pub fn make(&self, wanted: &Wanted, keep: Keep) -> Result<Made, CommandError> {
-        let bench = Bench::new(&self.git, &self.store)?;
-        let work = Work { bench, git: &self.git, keep };
+        let private = PrivateRepository::new(&self.git, &self.store)?;
+        let work = Work { private, git: &self.git, keep };
         let base = match &wanted.base {
             Some(commit) => Some(work.commit(commit)?),
             None => None,
@@ -284,12 +284,12 @@ impl Place {
         let full = format!("refs/heads/{branch}");
         let commit = self.git.line(&["rev-parse", "--verify", "--quiet", &full])?;
         let commit = commit.unwrap_or_default();
-        let mut bench = Bench::new(&self.git, &self.store)?;
-        bench.work_at(worktree, &folder.join("index"));
-        bench.output(&["read-tree", &commit], None)?;
-        bench.output(&["checkout-index", "--all", "--force", "--index", "--quiet"], None)?;
-        let files = bench.output(&["ls-files", "-z"], None)?;
-        bench.filtered(files)
+        let mut private = PrivateRepository::new(&self.git, &self.store)?;
+        private.work_at(worktree, &folder.join("index"));
+        private.output(&["read-tree", &commit], None)?;
+        private.output(&["checkout-index", "--all", "--force", "--index", "--quiet"], None)?;
+        let files = private.output(&["ls-files", "-z"], None)?;
+        private.filtered(files)
     }
 
     /// Removes what a killed run left beside the place: git has its branch checked out there, and neither checks it out again nor
@@ -315,14 +315,14 @@ impl Place {
 
 /// A state being made.
 struct Work<'a> {
-    bench: Bench,
+    private: PrivateRepository,
     git: &'a Git,
     keep: Keep,
 }
 
 impl Work<'_> {
     fn command(&self, args: &[&str]) -> Result<Command, CommandError> {
-        let mut command = self.bench.command(args)?;
+        let mut command = self.private.command(args)?;
         if self.keep == Keep::Objects {
             command.env("GIT_OBJECT_DIRECTORY", self.git.common.join("objects"));
         }

@@ -1,4 +1,4 @@
-//! A repository of forge's own in the store's folder, in which git works on the files of a checkout.
+//! A private repository in the store's folder, in which git works on the files of a checkout.
 //!
 //! Git reads the configuration of this repository alone: nothing that the checkout's repository configures is run.
 
@@ -38,7 +38,7 @@ const TAKEN: [&str; 8] = [
 ];
 
 /// A repository of forge's own; it is removed when dropped.
-pub struct Bench {
+pub struct PrivateRepository {
     folder: PathBuf,
     top: PathBuf,
     index: PathBuf,
@@ -47,7 +47,7 @@ pub struct Bench {
     _lock: File,
 }
 
-impl Bench {
+impl PrivateRepository {
     /// Makes one with the objects and the index of a repository.
     ///
     /// # Errors
@@ -65,9 +65,9 @@ impl Bench {
         let failed = |error| CommandError::io("cannot prepare a private git repository", error);
         let lock = make_folder(store, &folder).map_err(failed)?;
         let (top, index) = (git.top.clone(), folder.join("index"));
-        let bench = Self { folder, top, index, limit: git.limit, settings, _lock: lock };
-        bench.fill(git).map_err(failed)?;
-        Ok(bench)
+        let private = Self { folder, top, index, limit: git.limit, settings, _lock: lock };
+        private.fill(git).map_err(failed)?;
+        Ok(private)
     }
 
     fn fill(&self, git: &Git) -> io::Result<()> {
@@ -83,7 +83,7 @@ impl Bench {
             copy_file(&git.common.join("info").join(name), &to, MAX_INFO_BYTES)?;
         }
         // With the index comes what git remembers of unchanged files, so that it need not read them again.
-        copy_file(&git.folder.join("index"), &&self.index, MAX_INDEX_BYTES)?;
+        copy_file(&git.folder.join("index"), &self.index, MAX_INDEX_BYTES)?;
         for entry in fs::read_dir(&git.folder)?.flatten() {
             if entry.file_name().as_bytes().starts_with(b"sharedindex.") {
                 copy_file(&entry.path(), &self.folder.join(entry.file_name()), MAX_INDEX_BYTES)?;
@@ -167,7 +167,7 @@ impl Bench {
     }
 }
 
-impl Drop for Bench {
+impl Drop for PrivateRepository {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
         // Another may be in use beside it.
