@@ -1,17 +1,28 @@
-//! The state of a git checkout, by the `git` command. Nothing of the user's changes: index and new objects are private.
+//! The state of a git checkout, by the `git` command. Nothing of the user's changes, and no program runs that a
+//! repository configures: git works in a repository of forge's own, whose configuration holds nothing to run.
 
 pub mod path;
+pub mod private_repository;
+pub mod process;
+pub mod repository;
 pub mod restore;
 
-use crate::error::CommandError;
+use crate::error::{CommandError, ErrorKind};
 use forge_store::model::Value;
+use private_repository::PrivateRepository;
+use process::Limit;
+use repository::Git;
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::{fs, process};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Duration;
 
+/// How long each git process may take where a person waits for it.
+pub const PATIENCE: Duration = Duration::from_secs(300);
+/// The message about files that a filter would have changed.
+pub const UNFILTERED: &str = "filters of this repository were not applied";
+/// The largest new file whose patch is made.
+const MAX_NEW_BYTES: u64 = 32 << 20;
 /// How many bytes of patches are kept in all.
 const MAX_PATCH_BYTES: u64 = 8 << 20;
 /// How many bytes of the patch of one file are kept.
@@ -30,6 +41,8 @@ pub struct Captured {
     pub untracked: Vec<String>,
     /// The files whose changes are too large to be kept.
     pub left_out: Vec<String>,
+    /// The changed files that the repository has a filter for, which was not applied.
+    pub unfiltered: Vec<String>,
 }
 
 impl Captured {
@@ -54,197 +67,92 @@ impl Captured {
     }
 }
 
-/// Captures the checkout around this directory.
+/// Captures the checkout around this directory, with a private index in the store's folder. No object is written.
 ///
 /// # Errors
 ///
-/// Not found if there is none, or no git; unavailable if git fails.
-pub fn capture(directory: &Path) -> Result<Captured, CommandError> {
-    let git = Git::at(directory)?;
-    // These take their time beside each other and beside what follows.
-    let commit = git.start(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?;
-    let branch = git.start(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
-    let untracked = git.start(&["ls-files", "--others", "--exclude-standard", "-z"])?;
-    let bench = Bench::new(&git)?;
-    bench.git(&["add", "--all", "--", "."], &git.top)?;
-    let (commit, branch) = (line(commit), line(branch));
+/// Not found if there is none, or no git; unavailable if git fails or takes too long.
+pub fn capture(directory: &Path, store: &Path, limit: Limit) -> Result<Captured, CommandError> {
+    let git = Git::at(directory, limit)?;
+    let private = PrivateRepository::new(&git, store)?;
+    let commit = git.line(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
+    let branch = git.line(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
+    let untracked = private
+        .output(&["ls-files", "--others", "--exclude-standard", "-z", "--full-name"], None)?;
+    let (added, mut left_out) = added(&untracked, &git.top, &private)?;
+    private.output(&["update-index", "--add", "-z", "--index-info"], Some(added))?;
     let base = match &commit {
         Some(commit) => commit.clone(),
-        None => bench.git(&["hash-object", "-w", "-t", "tree", "/dev/null"], &git.top)?,
+        None => private.object("tree")?,
     };
-    let (diff, is_cut) = bench.diff(base.trim(), &git.top)?;
-    let untracked = finished("ls-files", untracked.wait_with_output())?;
+    let (diff, is_cut) = diff(&private, &base)?;
+    let untracked = String::from_utf8_lossy(&untracked);
     let untracked: Vec<String> =
         untracked.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    let (patches, left_out) = split(&diff, is_cut);
-    Ok(Captured { commit, branch, patches, untracked, left_out })
+    let (patches, too_large) = split(&diff, is_cut);
+    left_out.extend(too_large);
+    let changed =
+        private.output(&["diff", "--name-only", "-z", "--ignore-submodules=dirty", &base], None);
+    let unfiltered =
+        if private.settings().has_filters() { private.filtered(changed?)? } else { Vec::new() };
+    Ok(Captured { commit, branch, patches, untracked, left_out, unfiltered })
+}
+
+/// The lines for the index by which git compares files that it does not track yet, and those that are too large.
+/// Each is entered as an empty file of an unknown time, so that git reads the file itself.
+fn added(
+    untracked: &[u8],
+    top: &Path,
+    private: &PrivateRepository,
+) -> Result<(Vec<u8>, Vec<String>), CommandError> {
+    let (mut lines, mut left_out) = (Vec::new(), Vec::new());
+    let empty = private.object("blob")?;
+    for name in untracked.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+        // A folder is another repository.
+        if name.ends_with(b"/") {
+            continue;
+        }
+        let size = top.join(OsStr::from_bytes(name)).symlink_metadata().map(|about| about.len());
+        if size.is_ok_and(|size| size > MAX_NEW_BYTES) {
+            left_out.push(String::from_utf8_lossy(name).into_owned());
+            continue;
+        }
+        lines.extend(format!("100644 {empty}\t").as_bytes());
+        lines.extend(name);
+        lines.push(0);
+    }
+    Ok((lines, left_out))
+}
+
+/// All differences of the files to this commit or tree, and whether they were cut.
+fn diff(private: &PrivateRepository, base: &str) -> Result<(Vec<u8>, bool), CommandError> {
+    let args = ["diff", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];
+    let more = ["--ignore-submodules=dirty", "--submodule=short"];
+    let prefixes = ["--src-prefix=a/", "--dst-prefix=b/", base];
+    let mut ended = private.some(&[&args[..], &more, &prefixes].concat(), MAX_PATCH_BYTES)?;
+    let is_cut = ended.stdout.len() as u64 > MAX_PATCH_BYTES;
+    // The pipe is closed after that many bytes, so it ends by itself even if it had more to say.
+    if !ended.status.success() && !is_cut {
+        let text = format!("git diff failed: {}", ended.status);
+        return Err(CommandError::new(ErrorKind::Unavailable, text)
+            .caused_by(ended.said)
+            .hinted("forge fetches nothing: where git misses an object, 'git fetch' brings it"));
+    }
+    Ok((std::mem::take(&mut ended.stdout), is_cut))
 }
 
 /// Whether git leaves this file of a checkout alone; nothing if it does not say.
 #[must_use]
 pub fn ignores(directory: &Path, file: &Path) -> Option<bool> {
-    let mut command = plain(directory);
-    command.args(["check-ignore", "-q", "--"]).arg(file);
-    match command.stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?.code() {
+    let git = Git::at(directory, Limit::Each(PATIENCE)).ok()?;
+    let mut command = git.command(&["check-ignore", "-q", "--"]).ok()?;
+    // check-ignore takes no pathspecs, and refuses to be told how to read them.
+    command.arg(file).env_remove("GIT_LITERAL_PATHSPECS");
+    match process::run(command, None, 0, git.limit).ok()?.status.code() {
         Some(0) => Some(true),
         Some(1) => Some(false),
         _ => None,
     }
-}
-
-/// A checkout.
-struct Git {
-    top: PathBuf,
-    index: PathBuf,
-    objects: PathBuf,
-}
-
-impl Git {
-    fn at(directory: &Path) -> Result<Self, CommandError> {
-        let mut command = plain(directory);
-        command.args(["rev-parse", "--path-format=absolute", "--show-toplevel"]);
-        command.args(["--git-path", "index", "--git-path", "objects"]);
-        let output = command.output().map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => CommandError::not_found("there is no git command here")
-                .hinted("the state of the code is captured by git: install it"),
-            _ => CommandError::io("cannot run git", error),
-        })?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let places: Vec<&str> = text.trim_end_matches('\n').split('\n').collect();
-        let ([top, index, objects], true) = (places.as_slice(), output.status.success()) else {
-            let shown = directory.display();
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            let error = CommandError::not_found(format!("'{shown}' is in no git checkout"));
-            return Err(error
-                .caused_by(said)
-                .hinted("'git init' begins a repository; 'forge note add' writes a state down"));
-        };
-        Ok(Self { top: top.into(), index: index.into(), objects: objects.into() })
-    }
-
-    fn start(&self, args: &[&str]) -> Result<Child, CommandError> {
-        let mut command = plain(&self.top);
-        command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().map_err(|error| CommandError::io("cannot run git", error))
-    }
-}
-
-/// The one line a command prints; nothing if it fails or prints none.
-fn line(child: Child) -> Option<String> {
-    let output = child.wait_with_output().ok()?;
-    let line = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    (output.status.success() && !line.is_empty()).then_some(line)
-}
-
-/// A private index and a private place for objects, gone when dropped.
-struct Bench {
-    folder: PathBuf,
-    objects: PathBuf,
-}
-
-impl Bench {
-    fn new(git: &Git) -> Result<Self, CommandError> {
-        let mut random = [0; 8];
-        getrandom::fill(&mut random).map_err(|error| {
-            CommandError::internal("no random numbers").caused_by(error.to_string())
-        })?;
-        let name = format!("forge-{}-{:016x}", process::id(), u64::from_be_bytes(random));
-        let folder = std::env::temp_dir().join(name);
-        let bench = Self { folder, objects: git.objects.clone() };
-        let make = || {
-            use std::os::unix::fs::DirBuilderExt;
-            fs::DirBuilder::new().mode(0o700).create(&bench.folder)?;
-            fs::create_dir(bench.folder.join("objects"))?;
-            // With the index comes what git remembers of unchanged files, so that it need not read them again.
-            match copy_index(&git.index, &bench.folder.join("index")) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => Ok(()),
-            }
-        };
-        make().map_err(|error| CommandError::io("cannot prepare a private git index", error))?;
-        Ok(bench)
-    }
-
-    fn command(&self, top: &Path) -> Command {
-        let mut command = plain(top);
-        command
-            .env("GIT_INDEX_FILE", self.folder.join("index"))
-            .env("GIT_OBJECT_DIRECTORY", self.folder.join("objects"))
-            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &self.objects);
-        command
-    }
-
-    fn git(&self, args: &[&str], top: &Path) -> Result<String, CommandError> {
-        run(self.command(top).args(args))
-    }
-
-    /// All differences to this commit or tree, and whether they were cut.
-    fn diff(&self, base: &str, top: &Path) -> Result<(Vec<u8>, bool), CommandError> {
-        let mut command = self.command(top);
-        command.args(["diff", "--cached", "--binary", "--no-color", "--no-ext-diff"]);
-        command.args(["--no-textconv", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/", base]);
-        let failed = |error| CommandError::io("cannot run git diff", error);
-        command.stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().map_err(failed)?;
-        let mut text = Vec::new();
-        if let Some(stdout) = child.stdout.take() {
-            stdout.take(MAX_PATCH_BYTES + 1).read_to_end(&mut text).map_err(failed)?;
-        }
-        let is_cut = text.len() as u64 > MAX_PATCH_BYTES;
-        // The pipe is closed by now, so it ends by itself even if it had more to say.
-        let status = child.wait().map_err(failed)?;
-        if !status.success() && !is_cut {
-            return Err(CommandError::new(
-                crate::error::ErrorKind::Unavailable,
-                format!("git diff failed: {status}"),
-            ));
-        }
-        Ok((text, is_cut))
-    }
-}
-
-impl Drop for Bench {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-/// Copies an index, its time included. Git believes that a file of the same size and time is unchanged only if the index was written
-/// later than that (`racy-git` in its documentation), so a copy that looks younger hides what was changed since in the same second.
-fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
-    let mut from = File::open(from)?;
-    let mut to = File::create_new(to)?;
-    io::copy(&mut from, &mut to)?;
-    to.set_modified(from.metadata()?.modified()?)
-}
-
-/// `git` that starts no programs of the repository's choosing and takes no locks it need not take.
-fn plain(directory: &Path) -> Command {
-    let mut command = Command::new("git");
-    command
-        .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
-        .args(["-c", "core.quotePath=false", "-c", "advice.addEmbeddedRepo=false"])
-        .current_dir(directory)
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null());
-    command
-}
-
-fn run(command: &mut Command) -> Result<String, CommandError> {
-    let verb = command.get_args().filter_map(OsStr::to_str).nth(8).unwrap_or_default().to_owned();
-    finished(&verb, command.output())
-}
-
-/// What a command printed, as it must have gone well.
-fn finished(verb: &str, output: io::Result<Output>) -> Result<String, CommandError> {
-    let output = output.map_err(|error| CommandError::io("cannot run git", error))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(CommandError::new(crate::error::ErrorKind::Unavailable, format!("git {verb} failed"))
-        .caused_by(said))
 }
 
 /// The patch of each file, and the files whose patches are too large.

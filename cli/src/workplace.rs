@@ -50,6 +50,9 @@ const NEAREST: usize = 3;
 /// Not found if there is none; as the library says if it cannot be used.
 pub fn open(context: &Context, access: Access) -> Result<Store, CommandError> {
     let path = context.store_directory()?;
+    if access != Access::Read {
+        crate::git::private_repository::sweep(&path);
+    }
     let store = Store::open(&path, options(context, access))?;
     warn_unverified(context, &store)?;
     Ok(store)

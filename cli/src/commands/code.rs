@@ -3,7 +3,7 @@
 use crate::args::select::{FactList, Show};
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::git;
+use crate::git::{self, process::Limit};
 use crate::report::written::Written;
 use crate::workplace::{self, Need};
 use crate::writing::{Writing, new_fact};
@@ -43,8 +43,8 @@ pub fn run(command: &CodeCommand, context: &mut Context) -> Result<(), CommandEr
 
 fn capture(args: &CaptureArgs, context: &mut Context) -> Result<(), CommandError> {
     // Both are looked at before a session is begun for what may not come.
-    context.store_directory()?;
-    let captured = git::capture(&context.cwd)?;
+    let store = context.store_directory()?;
+    let captured = git::capture(&context.cwd, &store, Limit::Each(git::PATIENCE))?;
     let writing = Writing::begin(context, "code capture", Need::OrNew)?;
     let mut value = captured.value(args.message.as_deref());
     if let (true, Value::Map(fields)) = (args.env, &mut value) {
@@ -60,6 +60,9 @@ fn capture(args: &CaptureArgs, context: &mut Context) -> Result<(), CommandError
             .iter()
             .map(|path| format!("the changes of '{path}' are too large to be kept")),
     );
+    if !captured.unfiltered.is_empty() {
+        report.warnings.push(git::UNFILTERED.to_owned());
+    }
     context.out.emit(&report.of_fact(fact))?;
     writing.finish();
     Ok(())

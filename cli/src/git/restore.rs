@@ -1,14 +1,16 @@
 //! A recorded state of the code as a commit on a branch of its own, made beside everything that is checked out.
 
 use super::path::{link_escapes, refused};
-use super::{Bench, Git, path_of, plain, run};
+use super::private_repository::PrivateRepository;
+use super::process::{self, Limit};
+use super::repository::{Git, link};
+use super::{PATIENCE, path_of};
 use crate::error::{CommandError, ErrorKind};
 use forge_store::model::Timestamp;
 use serde::Serialize;
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// What a state of the code is made of.
 #[derive(Clone, Debug, Default)]
@@ -73,6 +75,16 @@ pub enum Keep {
 /// A repository in which states are brought back.
 pub struct Place {
     git: Git,
+    store: PathBuf,
+}
+
+/// A worktree that was made.
+#[derive(Debug)]
+pub struct Worktree {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The files that the repository has a filter for, which was not applied.
+    pub unfiltered: Vec<String>,
 }
 
 /// Nobody wrote this commit.
@@ -126,13 +138,14 @@ impl Patch {
 }
 
 impl Place {
-    /// The repository around this directory.
+    /// The repository around this directory; what is written in between goes to this store's folder.
     ///
     /// # Errors
     ///
-    /// Not found if there is none, or no git.
-    pub fn at(directory: &Path) -> Result<Self, CommandError> {
-        Ok(Self { git: Git::at(directory)? })
+    /// Not found if there is none.
+    pub fn at(directory: &Path, store: &Path) -> Result<Self, CommandError> {
+        let git = Git::at(directory, Limit::Each(PATIENCE))?;
+        Ok(Self { git, store: store.to_owned() })
     }
 
     /// The top of the checkout.
@@ -147,8 +160,8 @@ impl Place {
     ///
     /// Not found if the commit it stands on is not there; unavailable if git fails.
     pub fn make(&self, wanted: &Wanted, keep: Keep) -> Result<Made, CommandError> {
-        let bench = Bench::new(&self.git)?;
-        let work = Work { bench, top: &self.git.top, keep };
+        let private = PrivateRepository::new(&self.git, &self.store)?;
+        let work = Work { private, git: &self.git, keep };
         let base = match &wanted.base {
             Some(commit) => Some(work.commit(commit)?),
             None => None,
@@ -157,11 +170,11 @@ impl Place {
             Some(base) => work.run(&["read-tree", base])?,
             None => work.run(&["read-tree", "--empty"])?,
         };
-        let before = work.run(&["write-tree"])?;
+        let before = work.run(&["write-tree", "--missing-ok"])?;
         let mut left = work.apply(&wanted.patches);
         let files = work.checked(before.trim(), &mut left)?;
-        let tree = work.run(&["write-tree"])?;
-        let mut command = work.command();
+        let tree = work.run(&["write-tree", "--missing-ok"])?;
+        let mut command = work.command(&[])?;
         let date = format!("@{} +0000", wanted.time.as_micros().div_euclid(1_000_000));
         command.args(["commit-tree", tree.trim(), "-m", &wanted.message]);
         if let Some(base) = &base {
@@ -171,7 +184,8 @@ impl Place {
             command.env(format!("GIT_{who}_NAME"), NAME).env(format!("GIT_{who}_EMAIL"), ADDRESS);
             command.env(format!("GIT_{who}_DATE"), &date);
         }
-        let commit = run(&mut command)?.trim().to_owned();
+        let commit = process::output(command, None, self.git.limit)?;
+        let commit = String::from_utf8_lossy(&commit).trim().to_owned();
         Ok(Made { commit, files, left })
     }
 
@@ -181,27 +195,25 @@ impl Place {
     ///
     /// Invalid for what is no name; conflict if there is another branch of that name.
     pub fn branch(&self, name: &str, commit: &str) -> Result<bool, CommandError> {
-        let top = &self.git.top;
-        let checked = run(plain(top).args(["check-ref-format", "--branch", name]));
+        let checked = self.git.run(&["check-ref-format", "--branch", name]);
         if name.starts_with('-') || name.starts_with('@') || checked.is_err() {
             let text = format!("'{}' is no name for a branch of git", name.escape_debug());
             return Err(CommandError::invalid(text));
         }
         let full = format!("refs/heads/{name}");
-        let known = run(plain(top).args(["rev-parse", "--verify", "--quiet", &full]));
-        match known.as_deref().map(str::trim) {
-            Ok(known) if known == commit => return Ok(false),
-            Ok(_) => {
+        match self.git.line(&["rev-parse", "--verify", "--quiet", &full])? {
+            Some(known) if known == commit => return Ok(false),
+            Some(_) => {
                 return Err(CommandError::new(
                     ErrorKind::Conflict,
                     format!("there is a branch '{name}' in git already"),
                 )
                 .hinted("choose another with '--branch NAME'"));
             }
-            Err(_) => {}
+            None => {}
         }
         let nothing = "0".repeat(commit.len());
-        run(plain(top).args(["update-ref", "-m", "forge recover", &full, commit, &nothing]))?;
+        self.git.run(&["update-ref", "-m", "forge recover", &full, commit, &nothing])?;
         Ok(true)
     }
 
@@ -209,7 +221,7 @@ impl Place {
     pub fn forget(&self, name: &str, commit: &str) {
         // What went wrong before says more.
         let full = format!("refs/heads/{name}");
-        let _ = run(plain(&self.git.top).args(["update-ref", "-d", &full, commit]));
+        let _ = self.git.run(&["update-ref", "-d", &full, commit]);
     }
 
     /// Checks a branch out into a new worktree: beside its place, and moved there when it is whole.
@@ -217,7 +229,7 @@ impl Place {
     /// # Errors
     ///
     /// Invalid if something is there, or inside the checkout; unavailable if git fails: then nothing is left of it.
-    pub fn worktree(&self, path: &Path, branch: &str) -> Result<PathBuf, CommandError> {
+    pub fn worktree(&self, path: &Path, branch: &str) -> Result<Worktree, CommandError> {
         let shown = path.display();
         let top = &self.git.top;
         let Some((parent, name)) = path.parent().zip(path.file_name()) else {
@@ -243,25 +255,47 @@ impl Place {
         let mut beside = begin;
         beside.push(std::process::id().to_string());
         let beside = parent.join(beside);
-        let add = plain(top).args(["worktree", "add", "--quiet"]).arg(&beside).arg(branch).output();
-        let added = super::finished("worktree add", add);
-        let moved = added.and_then(|_| {
-            let output = plain(top).args(["worktree", "move"]).arg(&beside).arg(&path).output();
-            super::finished("worktree move", output)
+        let made = self.with_path(
+            &["worktree", "add", "--quiet", "--no-checkout"],
+            &[&beside, branch.as_ref()],
+        );
+        let made = made.and_then(|()| self.fill(&beside, branch)).and_then(|unfiltered| {
+            self.with_path(&["worktree", "move"], &[&beside, &path])?;
+            Ok(Worktree { path, unfiltered })
         });
-        if let Err(error) = moved {
-            let remove = plain(top).args(["worktree", "remove", "--force"]).arg(&beside).output();
-            drop(remove);
-            return Err(error);
+        if made.is_err() {
+            let _ = self.with_path(&["worktree", "remove", "--force"], &[&beside]);
         }
-        Ok(path)
+        made
+    }
+
+    fn with_path(&self, args: &[&str], paths: &[&Path]) -> Result<(), CommandError> {
+        let mut command = self.git.command(args)?;
+        command.args(paths);
+        process::output(command, None, self.git.limit).map(drop)
+    }
+
+    /// Writes the files of a branch to a worktree that has none yet, as they are in the repository: without filters.
+    /// Returns the files that have one.
+    fn fill(&self, worktree: &Path, branch: &str) -> Result<Vec<String>, CommandError> {
+        let Some(folder) = link(&worktree.join(".git"), "gitdir: ", worktree) else {
+            return Err(CommandError::new(ErrorKind::Unavailable, "git made no worktree"));
+        };
+        let full = format!("refs/heads/{branch}");
+        let commit = self.git.line(&["rev-parse", "--verify", "--quiet", &full])?;
+        let commit = commit.unwrap_or_default();
+        let mut private = PrivateRepository::new(&self.git, &self.store)?;
+        private.work_at(worktree, &folder.join("index"));
+        private.output(&["read-tree", &commit], None)?;
+        private.output(&["checkout-index", "--all", "--force", "--index", "--quiet"], None)?;
+        let files = private.output(&["ls-files", "-z"], None)?;
+        private.filtered(files)
     }
 
     /// Removes what a killed run left beside the place: git has its branch checked out there, and neither checks it out again nor
     /// deletes it.
     fn clear(&self, parent: &Path, begin: &OsStr) {
-        let top = &self.git.top;
-        let Ok(listed) = run(plain(top).args(["worktree", "list", "--porcelain", "-z"])) else {
+        let Ok(listed) = self.git.run(&["worktree", "list", "--porcelain", "-z"]) else {
             return;
         };
         let worktrees = listed.split('\0').filter_map(|line| line.strip_prefix("worktree "));
@@ -273,11 +307,7 @@ impl Place {
             let is_at_it = || Path::new("/proc").join(maker).exists();
             if maker.parse::<u32>().is_ok() && !is_at_it() {
                 // Twice: one that git itself had not finished is locked. What cannot be removed is named by what comes next.
-                let remove = plain(top)
-                    .args(["worktree", "remove", "--force", "--force"])
-                    .arg(path)
-                    .output();
-                drop(remove);
+                let _ = self.with_path(&["worktree", "remove", "--force", "--force"], &[path]);
             }
         }
     }
@@ -285,24 +315,27 @@ impl Place {
 
 /// A state being made.
 struct Work<'a> {
-    bench: Bench,
-    top: &'a Path,
+    private: PrivateRepository,
+    git: &'a Git,
     keep: Keep,
 }
 
 impl Work<'_> {
-    fn command(&self) -> Command {
-        let mut command = self.bench.command(self.top);
+    fn command(&self, args: &[&str]) -> Result<Command, CommandError> {
+        let mut command = self.private.command(args)?;
         if self.keep == Keep::Objects {
-            command
-                .env_remove("GIT_OBJECT_DIRECTORY")
-                .env_remove("GIT_ALTERNATE_OBJECT_DIRECTORIES");
+            command.env("GIT_OBJECT_DIRECTORY", self.git.common.join("objects"));
         }
-        command
+        Ok(command)
     }
 
     fn run(&self, args: &[&str]) -> Result<String, CommandError> {
-        run(self.command().args(args))
+        self.with_input(args, None)
+    }
+
+    fn with_input(&self, args: &[&str], input: Option<Vec<u8>>) -> Result<String, CommandError> {
+        let bytes = process::output(self.command(args)?, input, self.git.limit)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// The whole id of a commit that is there.
@@ -346,24 +379,16 @@ impl Work<'_> {
     }
 
     fn put_on(&self, text: &str) -> Result<(), String> {
-        let mut command = self.command();
-        command.args(["apply", "--cached", "--whitespace=nowarn", "-"]);
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| error.to_string())?;
-        let mut stdin = child.stdin.take();
-        let text = text.to_owned();
-        let writer = std::thread::spawn(move || {
-            // If git ends before it has read all, it says why.
-            let _ = stdin.as_mut().map(|stdin| stdin.write_all(text.as_bytes()));
-        });
-        let output = child.wait_with_output().map_err(|error| error.to_string())?;
-        let _ = writer.join();
-        if output.status.success() {
+        let failed = |error: CommandError| error.message().to_owned();
+        let command = self.command(&["apply", "--cached", "--whitespace=nowarn", "-"]);
+        let text = Some(text.as_bytes().to_vec());
+        let ended = command.and_then(|command| process::run(command, text, 0, self.git.limit));
+        let ended = ended.map_err(failed)?;
+        if ended.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let first =
-            said.lines().find(|line| line.starts_with("error:")).unwrap_or("it does not fit");
+        let mut lines = ended.said.lines();
+        let first = lines.find(|line| line.starts_with("error:")).unwrap_or("it does not fit");
         Err(first.trim_start_matches("error: ").to_owned())
     }
 
@@ -419,20 +444,8 @@ impl Work<'_> {
 
     fn put_back(&self, path: &str, mode: &str, object: &str) -> Result<(), CommandError> {
         let mode = if mode == "000000" { "0" } else { mode };
-        let mut command = self.command();
-        command.args(["update-index", "-z", "--index-info"]).stdin(Stdio::piped());
-        let failed = |error| CommandError::io("cannot run git", error);
-        let mut child = command.stdout(Stdio::null()).spawn().map_err(failed)?;
-        if let Some(mut stdin) = child.stdin.take() {
-            stdin.write_all(format!("{mode} {object}\t{path}\0").as_bytes()).map_err(failed)?;
-        }
-        match child.wait().map_err(failed)?.success() {
-            true => Ok(()),
-            false => Err(CommandError::new(
-                ErrorKind::Unavailable,
-                format!("'{path}' could not be put back"),
-            )),
-        }
+        let line = format!("{mode} {object}\t{path}\0").into_bytes();
+        self.with_input(&["update-index", "-z", "--index-info"], Some(line)).map(drop)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::compaction::{self, Compaction, Phase, RECENT};
 use crate::config::key;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::git::process::Limit;
 use crate::git::{self, Captured};
 use crate::transcript::{How, Importer};
 use crate::workplace::{self, Access};
@@ -21,6 +22,8 @@ use std::time::{Duration, Instant};
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 /// Nor for git.
 const GIT_PATIENCE: Duration = Duration::from_secs(4);
+/// How long ending git and removing what it wrote may take.
+const GIT_ENDING: Duration = Duration::from_secs(1);
 /// Between two checkpoints that hooks make by themselves, compactions apart, lies at least so much.
 const THROTTLE_MICROS: i64 = 60_000_000;
 /// At most this many of the newest prompts are searched for one that another installation told of already.
@@ -255,10 +258,11 @@ impl<'c> Desk<'c> {
         else {
             return;
         };
+        let Ok(store) = self.context.store_directory() else { return };
         let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || {
             let began = Instant::now();
-            let captured = git::capture(&directory);
+            let captured = git::capture(&directory, &store, Limit::Until(began + GIT_PATIENCE));
             // Whoever asked may have gone on without.
             let _ = sender.send((captured, began.elapsed()));
         });
@@ -320,7 +324,7 @@ impl<'c> Desk<'c> {
         line: &mut Line,
     ) -> Result<Option<CodeState>, CommandError> {
         let Some(receiver) = self.code.take() else { return Ok(None) };
-        let captured = match receiver.recv_timeout(GIT_PATIENCE) {
+        let captured = match receiver.recv_timeout(GIT_PATIENCE + GIT_ENDING) {
             Ok((captured, took)) => {
                 line.git_micros = u64::try_from(took.as_micros()).ok();
                 captured
@@ -338,6 +342,9 @@ impl<'c> Desk<'c> {
                 return Ok(None);
             }
         };
+        if !captured.unfiltered.is_empty() {
+            line.say(git::UNFILTERED);
+        }
         let value = captured.value(None);
         let bytes = serde_json::to_vec(&value).map_err(|error| {
             CommandError::internal("the state of the code cannot be named").caused_by(error)

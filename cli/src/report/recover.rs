@@ -378,6 +378,8 @@ pub struct Recovered {
     pub files: Vec<File>,
     /// What could not be brought back.
     pub not_restored: Vec<Left>,
+    /// What else the reader must know: filters of the repository that were not applied.
+    pub warnings: Vec<String>,
     /// The commands that take it away again.
     pub undo: Vec<String>,
 }
@@ -398,6 +400,9 @@ impl Report for Recovered {
                 format!("  {} values read [redacted:...]: put them in by hand", self.redacted);
             screen.line(Tone::Warning, &text);
         }
+        self.warnings
+            .iter()
+            .for_each(|warning| screen.line(Tone::Warning, &format!("  {warning}")));
         screen
             .line(Tone::Plain, "Nothing that was checked out has changed. To take it away again:");
         self.undo.iter().for_each(|command| screen.line(Tone::Id, &format!("  {command}")));

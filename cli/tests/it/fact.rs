@@ -181,7 +181,6 @@ fn code_is_captured_and_the_checkout_stays_as_it_is() {
     assert_snapshot!(environment.forge(["code", "capture"]), @r"
     [stderr]
     error: '$ROOT/project' is in no git checkout
-    Caused by: fatal: not a git repository (or any of the parent directories): .git
     hint: 'git init' begins a repository; 'forge note add' writes a state down
     [exit 3]
     ");

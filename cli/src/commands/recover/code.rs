@@ -3,6 +3,7 @@
 use super::RecoverArgs;
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_NO};
+use crate::git::UNFILTERED;
 use crate::git::restore::{Keep, Left, Made, Patch, Place, Wanted};
 use crate::integration::agent::shell_word;
 use crate::output::sanitise::{Newlines, sanitise};
@@ -31,7 +32,7 @@ pub(super) fn step(
         |name: &str| known.fact.value.field(name).and_then(Value::as_text).map(str::to_owned);
     (code.commit, code.git_branch) = (text("commit"), text("branch"));
     code.edits = found.edits.len();
-    let tried = Place::at(&context.cwd).and_then(|place| {
+    let tried = place(context).and_then(|place| {
         let wanted = wanted(reading, found, &place, context)?;
         place.make(&wanted.0, Keep::Nothing).map(|made| (made, wanted.1))
     });
@@ -59,7 +60,7 @@ pub(super) fn restore(
         return Err(CommandError::not_found("no state of the code was recorded up to then")
             .hinted("hooks record it; by hand 'forge code capture' does"));
     };
-    let place = Place::at(&context.cwd)?;
+    let place = place(context)?;
     let (wanted, before) = wanted(reading, found, &place, context)?;
     let agreed = args.yes || {
         let preview = step(reading, found, context)?;
@@ -86,6 +87,8 @@ pub(super) fn restore(
             Some(made?)
         }
     };
+    let is_unfiltered = worktree.as_ref().is_some_and(|made| !made.unfiltered.is_empty());
+    let worktree = worktree.map(|made| made.path);
     let not_restored = joined(before, left);
     let mut undo = Vec::new();
     if let Some(path) = &worktree {
@@ -110,6 +113,7 @@ pub(super) fn restore(
         redacted: wanted.patches.iter().map(redacted).sum(),
         files,
         not_restored,
+        warnings: is_unfiltered.then(|| UNFILTERED.to_owned()).into_iter().collect(),
         undo,
     };
     if !report.recovery_complete {
@@ -118,6 +122,11 @@ pub(super) fn restore(
     context.out.emit(&report)?;
     workplace::finish(&reading.store);
     Ok(())
+}
+
+/// The repository around the current directory.
+fn place(context: &Context) -> Result<Place, CommandError> {
+    Place::at(&context.cwd, &context.store_directory()?)
 }
 
 /// How many values were taken out of what a patch adds.

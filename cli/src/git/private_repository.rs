@@ -1,0 +1,299 @@
+//! A private repository in the store's folder, in which git works on the files of a checkout.
+//!
+//! Git reads the configuration of this repository alone: nothing that the checkout's repository configures is run.
+
+use super::process::{self, Ended, Limit};
+use super::repository::{Git, Settings};
+use crate::error::CommandError;
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The folder in a store that holds these repositories while they are in use.
+const FOLDER: &str = "git";
+/// The beginning of the name of each.
+const PREFIX: &str = "work-";
+/// The file that is locked as long as a repository is in use.
+const LOCK_FILE: &str = "lock";
+/// The largest list of ignored files or attributes that is taken over.
+const MAX_INFO_BYTES: u64 = 1 << 20;
+/// The largest index that is taken over.
+const MAX_INDEX_BYTES: u64 = 1 << 30;
+/// The settings that say how files are compared. None of them names a program.
+const TAKEN: [&str; 8] = [
+    "autocrlf",
+    "eol",
+    "filemode",
+    "ignorecase",
+    "symlinks",
+    "trustctime",
+    "checkstat",
+    "precomposeunicode",
+];
+
+/// A repository of forge's own; it is removed when dropped.
+pub struct PrivateRepository {
+    folder: PathBuf,
+    top: PathBuf,
+    index: PathBuf,
+    limit: Limit,
+    settings: Settings,
+    _lock: File,
+}
+
+impl PrivateRepository {
+    /// Makes one with the objects and the index of a repository.
+    ///
+    /// # Errors
+    ///
+    /// As reading the repository's settings and writing to the store's folder.
+    pub fn new(git: &Git, store: &Path) -> Result<Self, CommandError> {
+        sweep(store);
+        let settings = git.settings()?;
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|error| {
+            CommandError::internal("no random numbers").caused_by(error.to_string())
+        })?;
+        let folder =
+            store.join(FOLDER).join(format!("{PREFIX}{:016x}", u64::from_be_bytes(random)));
+        let failed = |error| CommandError::io("cannot prepare a private git repository", error);
+        let lock = make_folder(store, &folder).map_err(failed)?;
+        let (top, index) = (git.top.clone(), folder.join("index"));
+        let private = Self { folder, top, index, limit: git.limit, settings, _lock: lock };
+        private.fill(git).map_err(failed)?;
+        Ok(private)
+    }
+
+    fn fill(&self, git: &Git) -> io::Result<()> {
+        for name in ["objects", "objects/info", "refs", "info"] {
+            DirBuilder::new().mode(0o700).create(self.folder.join(name))?;
+        }
+        fs::write(self.folder.join("HEAD"), "ref: refs/heads/none\n")?;
+        fs::write(self.folder.join("config"), configuration(&self.settings))?;
+        let objects = quoted(git.common.join("objects").as_os_str());
+        fs::write(self.folder.join("objects/info/alternates"), objects)?;
+        for name in ["exclude", "attributes"] {
+            let to = self.folder.join("info").join(name);
+            copy_file(&git.common.join("info").join(name), &to, MAX_INFO_BYTES)?;
+        }
+        // With the index comes what git remembers of unchanged files, so that it need not read them again.
+        copy_file(&git.folder.join("index"), &self.index, MAX_INDEX_BYTES)?;
+        for entry in fs::read_dir(&git.folder)?.flatten() {
+            if entry.file_name().as_bytes().starts_with(b"sharedindex.") {
+                copy_file(&entry.path(), &self.folder.join(entry.file_name()), MAX_INDEX_BYTES)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Works on the files of another checkout, whose index is this file.
+    pub fn work_at(&mut self, top: &Path, index: &Path) {
+        self.top = top.to_owned();
+        self.index = index.to_owned();
+    }
+
+    /// The settings of the checkout's repository.
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Git in this repository.
+    ///
+    /// # Errors
+    ///
+    /// Not found if there is no git.
+    pub fn command(&self, args: &[&str]) -> Result<Command, CommandError> {
+        let mut command = process::git(&self.top)?;
+        command
+            .env("GIT_DIR", &self.folder)
+            .env("GIT_WORK_TREE", &self.top)
+            .env("GIT_INDEX_FILE", &self.index)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .args(args);
+        Ok(command)
+    }
+
+    /// The output of git in this repository, with this input.
+    ///
+    /// # Errors
+    ///
+    /// Unavailable if git fails.
+    pub fn output(&self, args: &[&str], input: Option<Vec<u8>>) -> Result<Vec<u8>, CommandError> {
+        process::output(self.command(args)?, input, self.limit)
+    }
+
+    /// The id of the empty object of this type, which is not written.
+    ///
+    /// # Errors
+    ///
+    /// Unavailable if git fails.
+    pub fn object(&self, kind: &str) -> Result<String, CommandError> {
+        let id = self.output(&["hash-object", "-t", kind, "--stdin"], Some(Vec::new()))?;
+        Ok(String::from_utf8_lossy(&id).trim().to_owned())
+    }
+
+    /// At most `most + 1` bytes of the output of git in this repository, and how it ended.
+    ///
+    /// # Errors
+    ///
+    /// Unavailable if git takes too long.
+    pub fn some(&self, args: &[&str], most: u64) -> Result<Ended, CommandError> {
+        process::run(self.command(args)?, None, most, self.limit)
+    }
+
+    /// Which of these paths have a filter that is configured. They end in a NUL each.
+    ///
+    /// # Errors
+    ///
+    /// Unavailable if git fails.
+    pub fn filtered(&self, paths: Vec<u8>) -> Result<Vec<String>, CommandError> {
+        if paths.is_empty() || !self.settings.has_filters() {
+            return Ok(Vec::new());
+        }
+        let listed = self.output(&["check-attr", "-z", "--stdin", "filter"], Some(paths))?;
+        let listed = String::from_utf8_lossy(&listed);
+        let words: Vec<&str> = listed.split('\0').collect();
+        let rows = words.chunks_exact(3);
+        let found =
+            rows.filter(|row| row.get(2).is_some_and(|name| self.settings.has_filter(name)));
+        Ok(found.filter_map(|row| row.first()).map(|path| (*path).to_owned()).collect())
+    }
+}
+
+impl Drop for PrivateRepository {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+        // Another may be in use beside it.
+        let _ = self.folder.parent().map(fs::remove_dir);
+    }
+}
+
+/// Makes a private folder and locks it.
+fn make_folder(store: &Path, folder: &Path) -> io::Result<File> {
+    let above = store.join(FOLDER);
+    // The end of another run may remove the folder above in between.
+    let mut tries = 3;
+    loop {
+        tries -= 1;
+        match DirBuilder::new().mode(0o700).create(&above) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        if !above.symlink_metadata()?.is_dir() {
+            return Err(io::Error::other("'git' in the store's folder is no folder"));
+        }
+        match DirBuilder::new().mode(0o700).create(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && tries > 0 => {}
+            done => break done?,
+        }
+    }
+    let mut options = File::options();
+    let lock = options.write(true).create_new(true).mode(0o600).open(folder.join(LOCK_FILE))?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(lock)
+}
+
+/// Removes what runs that were killed left in a store's folder.
+pub fn sweep(store: &Path) {
+    let above = store.join(FOLDER);
+    // A link could lead to folders of others.
+    if !above.symlink_metadata().is_ok_and(|about| about.is_dir()) {
+        return;
+    }
+    let Ok(entries) = fs::read_dir(&above) else { return };
+    let is_ours =
+        |entry: &fs::DirEntry| entry.file_name().as_bytes().starts_with(PREFIX.as_bytes());
+    for entry in entries.flatten().filter(is_ours).map(|entry| entry.path()) {
+        // A folder is without its lock for a moment after it was made.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let is_free = match open(entry.join(LOCK_FILE), flags | OFlags::WRONLY, Mode::empty()) {
+            Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok(),
+            Err(_) => is_old(&entry),
+        };
+        if is_free {
+            let _ = fs::remove_dir_all(&entry);
+        }
+    }
+    let _ = fs::remove_dir(&above);
+}
+
+/// Whether a folder without a lock was made more than a minute ago.
+fn is_old(folder: &Path) -> bool {
+    let made = folder.symlink_metadata().and_then(|about| about.modified()).ok();
+    let age = made.and_then(|made| made.elapsed().ok());
+    age.is_some_and(|age| age.as_secs() > 60)
+}
+
+/// The configuration of a repository of forge's own.
+fn configuration(settings: &Settings) -> String {
+    let format = settings.get("extensions.objectformat");
+    let mut text = format!("[core]\n\trepositoryformatversion = {}\n", u8::from(format.is_some()));
+    text.push_str("\tbare = false\n\tquotePath = false\n\tfsmonitor = false\n");
+    text.push_str("\thooksPath = /dev/null\n\tsafecrlf = false\n");
+    let mut set = |name: &str, value: &str| {
+        let value = value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n");
+        let _ = writeln!(text, "\t{name} = \"{value}\"");
+    };
+    for name in TAKEN {
+        if let Some(value) = settings.get(&format!("core.{name}")) {
+            set(name, value);
+        }
+    }
+    if let Some(file) = settings.get("core.excludesfile").filter(|file| is_list(file)) {
+        set("excludesFile", file);
+    }
+    if let Some(format) = format {
+        text.push_str("[extensions]\n");
+        let _ =
+            writeln!(text, "\tobjectFormat = {}", if format == "sha256" { format } else { "sha1" });
+    }
+    text.push_str("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[protocol]\n\tallow = never\n");
+    text
+}
+
+/// Whether this is a file of a size that a list of ignored files may have.
+fn is_list(file: &str) -> bool {
+    let path = match (file.strip_prefix("~/"), std::env::home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(file),
+    };
+    path.is_absolute()
+        && fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= MAX_INFO_BYTES)
+}
+
+/// A path as `objects/info/alternates` has it: in double quotes with C's escapes.
+fn quoted(path: &OsStr) -> Vec<u8> {
+    let mut text = vec![b'"'];
+    for byte in path.as_bytes() {
+        match byte {
+            b'"' | b'\\' => text.extend([b'\\', *byte]),
+            b'\n' => text.extend(b"\\n"),
+            _ => text.push(*byte),
+        }
+    }
+    text.extend(b"\"\n");
+    text
+}
+
+/// Copies a file that is one, its time included; what is not there is left out. Git believes that a file of the
+/// same size and time is unchanged only if the index was written later than that (`racy-git` in its
+/// documentation), so a copy that looks younger hides what was changed since in the same second.
+fn copy_file(from: &Path, to: &Path, most: u64) -> io::Result<()> {
+    match fs::metadata(from) {
+        Ok(about) if about.is_file() && about.len() <= most => {}
+        Ok(about) if about.is_file() => return Err(io::ErrorKind::FileTooLarge.into()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => return Ok(()),
+    }
+    let mut from = File::open(from)?;
+    let mut to = File::options().write(true).create_new(true).mode(0o600).open(to)?;
+    io::copy(&mut from, &mut to)?;
+    to.set_modified(from.metadata()?.modified()?)
+}

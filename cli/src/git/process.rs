@@ -1,0 +1,216 @@
+//! Runs one `git` process with a time limit, in an environment in which it starts no other program.
+
+use crate::error::{CommandError, ErrorKind};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The number of bytes of git's error output that are kept.
+const MAX_SAID_BYTES: u64 = 64 << 10;
+/// The pause between two looks at a process that has closed its output.
+const PAUSE: Duration = Duration::from_millis(1);
+/// The variables that tell git to ask nobody, fetch nothing and take no lock that it can do without.
+const QUIET: [(&str, &str); 14] = [
+    ("GIT_ALLOW_PROTOCOL", ""),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_LITERAL_PATHSPECS", "1"),
+    ("GIT_ASKPASS", ""),
+    ("SSH_ASKPASS", ""),
+    ("SSH_ASKPASS_REQUIRE", "never"),
+    ("GIT_SSH_COMMAND", "false"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_EDITOR", ":"),
+    ("GIT_SEQUENCE_EDITOR", ":"),
+    ("LC_ALL", "C"),
+];
+
+/// How long git may take.
+#[derive(Clone, Copy, Debug)]
+pub enum Limit {
+    /// All processes together end by this time.
+    Until(Instant),
+    /// Each process ends within this time.
+    Each(Duration),
+}
+
+impl Limit {
+    fn deadline(self) -> Instant {
+        match self {
+            Self::Until(time) => time,
+            Self::Each(time) => Instant::now() + time,
+        }
+    }
+}
+
+/// What a process that has ended wrote, and its status.
+#[derive(Debug)]
+pub struct Ended {
+    /// The status it ended with.
+    pub status: ExitStatus,
+    /// Its standard output, up to one byte more than was asked for.
+    pub stdout: Vec<u8>,
+    /// Its error output.
+    pub said: String,
+}
+
+/// A `git` command without arguments. Variables that direct git elsewhere are taken away, as are the relative
+/// entries of `PATH`: they would lead into the checkout.
+pub fn git(directory: &Path) -> Result<Command, CommandError> {
+    let (program, path) = program()?;
+    let mut command = Command::new(program);
+    command.current_dir(directory).env("PATH", path);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("GIT_") {
+            command.env_remove(name);
+        }
+    }
+    command.envs(QUIET).stdin(Stdio::null());
+    Ok(command)
+}
+
+/// The absolute path of git, and the absolute entries of `PATH`.
+fn program() -> Result<(PathBuf, OsString), CommandError> {
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    let folders: Vec<PathBuf> =
+        std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
+    let found = folders.iter().map(|folder| folder.join("git")).find(|file| file.is_file());
+    let path = std::env::join_paths(&folders).unwrap_or_default();
+    found.map(|program| (program, path)).ok_or_else(|| {
+        CommandError::not_found("there is no git command here")
+            .hinted("the state of the code is captured by git: install it")
+    })
+}
+
+/// Runs git to its end and returns at most `most + 1` bytes of its output.
+///
+/// # Errors
+///
+/// Unavailable if it takes too long: then it is ended with every process that it started.
+pub fn run(
+    mut command: Command,
+    input: Option<Vec<u8>>,
+    most: u64,
+    limit: Limit,
+) -> Result<Ended, CommandError> {
+    let deadline = limit.deadline();
+    let verb = verb(&command);
+    if input.is_some() {
+        command.stdin(Stdio::piped());
+    }
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let failed = |error| CommandError::io("cannot run git", error);
+    let mut child = command.spawn().map_err(failed)?;
+    if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
+        // If git ends before it has read all, it says why.
+        thread::spawn(move || stdin.write_all(&input));
+    }
+    let stdout = read(child.stdout.take(), most.saturating_add(1), false);
+    let said = read(child.stderr.take(), MAX_SAID_BYTES, true);
+    let ended = ended(&mut child, &stdout, &said, deadline);
+    if ended.is_none() {
+        end(&mut child);
+    }
+    let ended = ended.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()));
+    ended.map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut => {
+            CommandError::new(ErrorKind::Unavailable, format!("git {verb} took too long"))
+                .caused_by("it was ended, with every process that it had started")
+        }
+        _ => failed(error),
+    })
+}
+
+/// Reads a pipe in a thread of its own. With `all` the rest is read too, and thrown away.
+fn read(
+    pipe: Option<impl Read + Send + 'static>,
+    most: u64,
+    all: bool,
+) -> Receiver<io::Result<Vec<u8>>> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let Some(mut pipe) = pipe else { return };
+        let mut done = pipe.by_ref().take(most).read_to_end(&mut bytes).map(drop);
+        if all && done.is_ok() {
+            done = io::copy(&mut pipe, &mut io::sink()).map(drop);
+        }
+        drop(pipe);
+        // The receiver is gone once the time limit has passed.
+        let _ = sender.send(done.map(|()| bytes));
+    });
+    receiver
+}
+
+/// The end of a process; nothing if the deadline comes first.
+fn ended(
+    child: &mut Child,
+    stdout: &Receiver<io::Result<Vec<u8>>>,
+    said: &Receiver<io::Result<Vec<u8>>>,
+    deadline: Instant,
+) -> Option<io::Result<Ended>> {
+    let left = || deadline.saturating_duration_since(Instant::now());
+    let stdout = stdout.recv_timeout(left()).ok()?;
+    let said = said.recv_timeout(left()).ok()?;
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break Ok(status),
+            Ok(None) if left().is_zero() => return None,
+            Ok(None) => thread::sleep(PAUSE),
+            Err(error) => break Err(error),
+        }
+    };
+    Some(status.and_then(|status| {
+        let said = String::from_utf8_lossy(&said?).trim().to_owned();
+        Ok(Ended { status, stdout: stdout?, said })
+    }))
+}
+
+/// Ends a process with its whole group.
+fn end(child: &mut Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// The output of a command that must succeed.
+///
+/// # Errors
+///
+/// As [`run`]; unavailable if it fails.
+pub fn output(
+    command: Command,
+    input: Option<Vec<u8>>,
+    limit: Limit,
+) -> Result<Vec<u8>, CommandError> {
+    let verb = verb(&command);
+    let ended = run(command, input, u64::MAX, limit)?;
+    if ended.status.success() {
+        return Ok(ended.stdout);
+    }
+    Err(CommandError::new(ErrorKind::Unavailable, format!("git {verb} failed"))
+        .caused_by(ended.said))
+}
+
+/// The verb of a git command: its first argument that is neither an option nor the value of one.
+fn verb(command: &Command) -> String {
+    let mut is_value = false;
+    let mut arguments = command.get_args().map(|argument| argument.to_string_lossy());
+    let found = arguments.find(|argument| {
+        let is_option = argument.starts_with('-');
+        let is_verb = !is_option && !is_value;
+        is_value = argument == "-c";
+        is_verb
+    });
+    found.unwrap_or_default().into_owned()
+}

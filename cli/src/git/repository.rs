@@ -1,0 +1,198 @@
+//! The repository of a checkout: where it is, what is checked out, and the settings that are taken from it.
+
+use super::process::{self, Limit};
+use crate::error::CommandError;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The longest file with a path in it.
+const MAX_LINK_BYTES: u64 = 8 << 10;
+/// What is switched off by name where git reads the repository's configuration.
+const OFF: [&str; 19] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "core.editor=:",
+    "core.askPass=",
+    "core.sshCommand=false",
+    "core.attributesFile=/dev/null",
+    "core.quotePath=false",
+    "core.alternateRefsCommand=",
+    "credential.helper=",
+    "gpg.program=false",
+    "protocol.allow=never",
+    "protocol.ext.allow=never",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "submodule.recurse=false",
+    "safe.bareRepository=explicit",
+    "uploadpack.packObjectsHook=",
+    "diff.external=",
+];
+
+/// A repository and its checkout.
+#[derive(Debug)]
+pub struct Git {
+    /// The top folder of the checkout.
+    pub top: PathBuf,
+    /// The folder with the checkout's own index and HEAD.
+    pub folder: PathBuf,
+    /// The folder with the objects and branches, which all worktrees share.
+    pub common: PathBuf,
+    /// How long git may take.
+    pub limit: Limit,
+}
+
+impl Git {
+    /// The repository around this directory. Git itself would take a bare repository among the files for one.
+    ///
+    /// # Errors
+    ///
+    /// Not found if there is none; invalid if its `.git` file leads to the repository of another checkout.
+    pub fn at(directory: &Path, limit: Limit) -> Result<Self, CommandError> {
+        let shown = directory.display();
+        let directory = directory
+            .canonicalize()
+            .map_err(|error| CommandError::io(&format!("cannot use '{shown}'"), error))?;
+        for top in directory.ancestors() {
+            let dot = top.join(".git");
+            let Ok(about) = fs::metadata(&dot) else { continue };
+            let folder = if about.is_dir() { Some(dot) } else { link(&dot, "gitdir: ", top) };
+            let Some(folder) = folder else { continue };
+            let common = link(&folder.join("commondir"), "", &folder);
+            let is_linked = common.is_some();
+            let common = common.unwrap_or_else(|| folder.clone());
+            let is_there = folder.join("HEAD").symlink_metadata().is_ok()
+                && common.join("objects").is_dir()
+                && common.join("refs").is_dir();
+            if !is_there {
+                continue;
+            }
+            let git = Self { top: top.to_owned(), folder, common, limit };
+            if !about.is_dir() {
+                git.check_link(is_linked)?;
+            }
+            return Ok(git);
+        }
+        Err(CommandError::not_found(format!("'{shown}' is in no git checkout"))
+            .hinted("'git init' begins a repository; 'forge note add' writes a state down"))
+    }
+
+    /// Refuses a `.git` file that leads to the repository of another checkout. A worktree's folder names the
+    /// `.git` file that belongs to it; the folder of a submodule lies in no `.git` folder of its own.
+    fn check_link(&self, is_linked: bool) -> Result<(), CommandError> {
+        let dot = self.top.join(".git").canonicalize().ok();
+        let is_its_own = if is_linked {
+            let back = link(&self.folder.join("gitdir"), "", &self.folder);
+            back.and_then(|back| back.canonicalize().ok()) == dot
+        } else {
+            self.folder.file_name() != Some(OsStr::new(".git"))
+        };
+        if is_its_own {
+            return Ok(());
+        }
+        let text = format!(
+            "'{}' leads to the repository of another checkout",
+            self.top.join(".git").display()
+        );
+        Err(CommandError::invalid(text)
+            .hinted("'git worktree repair' mends a worktree that was moved; else remove the file"))
+    }
+
+    /// Git in the repository itself, with everything that its configuration could run switched off.
+    ///
+    /// # Errors
+    ///
+    /// Not found if there is no git.
+    pub fn command(&self, args: &[&str]) -> Result<Command, CommandError> {
+        let mut command = process::git(&self.top)?;
+        OFF.iter().for_each(|setting| {
+            command.args(["-c", setting]);
+        });
+        command.env("GIT_DIR", &self.folder).env("GIT_WORK_TREE", &self.top).args(args);
+        Ok(command)
+    }
+
+    /// The output of git in the repository itself.
+    ///
+    /// # Errors
+    ///
+    /// Unavailable if git fails.
+    pub fn run(&self, args: &[&str]) -> Result<String, CommandError> {
+        let bytes = process::output(self.command(args)?, None, self.limit)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The one line that a command prints; nothing if it ends with 1.
+    ///
+    /// # Errors
+    ///
+    /// Unavailable if git fails otherwise.
+    pub fn line(&self, args: &[&str]) -> Result<Option<String>, CommandError> {
+        let ended = process::run(self.command(args)?, None, MAX_LINK_BYTES, self.limit)?;
+        let line = String::from_utf8_lossy(&ended.stdout).trim().to_owned();
+        match ended.status.code() {
+            Some(0) => Ok(Some(line)),
+            Some(1) => Ok(None),
+            _ => Err(CommandError::new(
+                crate::error::ErrorKind::Unavailable,
+                "git cannot read what is checked out",
+            )
+            .caused_by(ended.said)),
+        }
+    }
+
+    /// The settings of the user and of the repository; of several values the last.
+    ///
+    /// # Errors
+    ///
+    /// Unavailable if git cannot read them.
+    pub fn settings(&self) -> Result<Settings, CommandError> {
+        let listed = self.run(&["config", "--list", "--includes", "-z"])?;
+        let pairs = listed.split('\0').filter(|entry| !entry.is_empty());
+        let pairs = pairs.map(|entry| entry.split_once('\n').unwrap_or((entry, "true")));
+        Ok(Settings(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()))
+    }
+}
+
+/// The configuration of a repository, by key.
+#[derive(Debug)]
+pub struct Settings(BTreeMap<String, String>);
+
+impl Settings {
+    /// The value of a key in lower case.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(String::as_str)
+    }
+
+    /// Whether a filter of this name is configured.
+    #[must_use]
+    pub fn has_filter(&self, name: &str) -> bool {
+        ["clean", "smudge", "process"]
+            .iter()
+            .any(|verb| self.get(&format!("filter.{name}.{verb}")).is_some_and(|v| !v.is_empty()))
+    }
+
+    /// Whether any filter is configured.
+    #[must_use]
+    pub fn has_filters(&self) -> bool {
+        self.0.keys().any(|key| key.starts_with("filter."))
+    }
+}
+
+/// The path in a file such as `.git` or `commondir`.
+pub fn link(file: &Path, prefix: &str, base: &Path) -> Option<PathBuf> {
+    if !fs::metadata(file).ok()?.is_file() {
+        return None;
+    }
+    let mut text = Vec::new();
+    File::open(file).ok()?.take(MAX_LINK_BYTES).read_to_end(&mut text).ok()?;
+    let path = text.strip_prefix(prefix.as_bytes())?.trim_ascii_end();
+    base.join(OsStr::from_bytes(path)).canonicalize().ok()
+}

@@ -1,0 +1,332 @@
+//! Checkouts that came from others: what their repository configures to run is not run.
+
+use crate::environment::Environment;
+use serde_json::json;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+/// A way in: its name, the lines of a shell that set it up, and whether plain git takes it in [`PLAIN`].
+/// `$M` is the program that writes a mark.
+type Way = (&'static str, &'static str, bool);
+
+const WAYS: [Way; 45] = [
+    ("filter clean", "echo '*.rs filter=x' > .gitattributes; git config filter.x.clean $M", true),
+    (
+        "filter smudge",
+        "echo '* filter=x' > .gitattributes; git add .; git commit -qm a; git config filter.x.smudge $M",
+        true,
+    ),
+    (
+        "filter process",
+        "echo '*.rs filter=x' > .gitattributes; git config filter.x.process $M",
+        true,
+    ),
+    (
+        "required filter",
+        "echo '*.rs filter=x' > .gitattributes; git config filter.x.clean $M; git config filter.x.required true",
+        true,
+    ),
+    (
+        "filter of a new file",
+        "echo '* filter=x' > .gitattributes; git config filter.x.clean $M; echo n > new",
+        true,
+    ),
+    (
+        "filter of committed attributes",
+        "echo '* filter=x' > .gitattributes; git add .gitattributes; git commit -qm a; git config filter.x.smudge $M; git config filter.x.clean $M",
+        true,
+    ),
+    (
+        "attributes in the index alone",
+        "echo '* filter=x' > .gitattributes; git add .gitattributes; rm .gitattributes; git config filter.x.clean $M",
+        true,
+    ),
+    (
+        "attributes in info",
+        "echo '* filter=x' > .git/info/attributes; git config filter.x.clean $M; git config filter.x.smudge $M",
+        true,
+    ),
+    (
+        "core.attributesFile",
+        "echo '* filter=x' > $R/attributes; git config core.attributesFile $R/attributes; git config filter.x.clean $M",
+        true,
+    ),
+    (
+        "attr.tree",
+        "echo '* filter=x' > .gitattributes; git add .gitattributes; git commit -qm a; git config attr.tree HEAD; git config filter.x.clean $M",
+        true,
+    ),
+    (
+        "include.path",
+        "echo '* filter=x' > .gitattributes; printf '[filter \"x\"]\\nclean = %s\\n' $M > inc; git config include.path ../inc",
+        true,
+    ),
+    (
+        "includeIf gitdir",
+        "echo '* filter=x' > .gitattributes; printf '[filter \"x\"]\\nclean = %s\\n' $M > inc; git config includeIf.gitdir:/.path $R/project/inc",
+        true,
+    ),
+    (
+        "includeIf onbranch",
+        "echo '* filter=x' > .gitattributes; printf '[filter \"x\"]\\nclean = %s\\n' $M > inc; git config 'includeIf.onbranch:**.path' ../inc",
+        true,
+    ),
+    (
+        "worktree configuration",
+        "echo '* filter=x' > .gitattributes; git config extensions.worktreeConfig true; git config --worktree filter.x.clean $M",
+        true,
+    ),
+    (
+        "a name with dots and spaces",
+        "echo '* filter=a.b' > .gitattributes; git config 'filter.a.b.clean' $M",
+        true,
+    ),
+    ("core.fsmonitor", "git config core.fsmonitor $M", true),
+    (
+        "core.fsmonitor by worktree configuration",
+        "git config extensions.worktreeConfig true; git config --worktree core.fsmonitor $M",
+        true,
+    ),
+    (
+        "core.hooksPath",
+        "mkdir h; for n in post-index-change post-checkout reference-transaction; do cp $M h/$n; done; git config core.hooksPath h",
+        true,
+    ),
+    ("hook post-index-change", "cp $M .git/hooks/post-index-change", true),
+    ("hook post-checkout", "cp $M .git/hooks/post-checkout", true),
+    ("hook reference-transaction", "cp $M .git/hooks/reference-transaction", true),
+    (
+        "hook pre-auto-gc",
+        "cp $M .git/hooks/pre-auto-gc; git config gc.auto 1; git config gc.autoPackLimit 1",
+        false,
+    ),
+    (
+        "hook fsmonitor-watchman",
+        "cp $M .git/hooks/fsmonitor-watchman; git config core.fsmonitor .git/hooks/fsmonitor-watchman",
+        true,
+    ),
+    ("diff.external", "git config diff.external $M", true),
+    ("diff textconv", "echo '* diff=x' > .gitattributes; git config diff.x.textconv $M", true),
+    ("diff command", "echo '* diff=x' > .gitattributes; git config diff.x.command $M", true),
+    (
+        "core.pager",
+        "git config core.pager $M; git config pager.diff $M; git config pager.config $M",
+        false,
+    ),
+    ("core.editor", "git config core.editor $M; git config sequence.editor $M", false),
+    (
+        "core.sshCommand",
+        "git config core.sshCommand $M; git config remote.origin.url ssh://localhost/x",
+        true,
+    ),
+    (
+        "core.gitProxy",
+        "git config core.gitProxy $M; git config remote.origin.url git://localhost/x",
+        true,
+    ),
+    (
+        "credential.helper",
+        "git config credential.helper $M; git config remote.origin.url https://localhost:1/x",
+        false,
+    ),
+    ("core.askPass", "git config core.askPass $M", false),
+    (
+        "gpg.program",
+        "git config gpg.program $M; git config commit.gpgSign true; git config tag.gpgSign true; git config log.showSignature true",
+        false,
+    ),
+    (
+        "uploadpack.packObjectsHook",
+        "git config uploadpack.packObjectsHook $M; git config remote.origin.url .",
+        false,
+    ),
+    (
+        "remote.uploadpack",
+        "git config remote.origin.url $R/project; git config remote.origin.uploadpack $M",
+        true,
+    ),
+    (
+        "remote.vcs",
+        "git config remote.origin.vcs ext; git config remote.origin.url \"$M %S\"; git config protocol.ext.allow always",
+        true,
+    ),
+    (
+        "protocol.ext",
+        "git config remote.origin.url \"ext::$M %S\"; git config protocol.ext.allow always",
+        true,
+    ),
+    (
+        "merge driver",
+        "echo '* merge=x' > .gitattributes; git config merge.x.driver $M; git config merge.default x",
+        false,
+    ),
+    (
+        "alias",
+        "for n in add diff config rev-parse worktree update-index status; do git config alias.$n \"!$M\"; done",
+        false,
+    ),
+    (
+        "trace2",
+        "git config trace2.normalTarget $R/marks; git config trace2.eventTarget $R/marks",
+        false,
+    ),
+    (
+        "core.alternateRefsCommand",
+        "git config core.alternateRefsCommand $M; git init -q --bare $R/alt; echo $R/alt/objects > .git/objects/info/alternates",
+        false,
+    ),
+    (
+        "a submodule's own fsmonitor",
+        "git init -q s; git -C s commit -q --allow-empty -m s; git add s; git commit -qm s; git -C s config core.fsmonitor $M; echo x > s/f",
+        true,
+    ),
+    (
+        "a submodule's update command",
+        "git init -q s; git -C s commit -q --allow-empty -m s; git add s; git commit -qm s; git config submodule.s.update \"!$M\"; git config submodule.recurse true",
+        false,
+    ),
+    (
+        "an embedded bare repository",
+        "git init -q --bare bare; git -C bare config core.fsmonitor $M; git -C bare config core.worktree ..",
+        false,
+    ),
+    (
+        "a promisor remote",
+        "git config core.repositoryFormatVersion 1; git config extensions.partialClone origin; git config remote.origin.promisor true; git config protocol.ext.allow always; git config remote.origin.url \"ext::$M %S\"; id=$(git rev-parse HEAD:a.rs); rm .git/objects/$(echo $id | cut -c1-2)/$(echo $id | cut -c3-)",
+        true,
+    ),
+];
+
+/// What a person does with a checkout.
+const PLAIN: &str = "git status; git diff HEAD; touch a.rs; git add -A; git log -1 -p; git checkout -q -b plain; \
+    git worktree add ../plain-worktree HEAD; git fetch origin; git gc --auto; true";
+
+/// A checkout with a commit, a recorded state and the program that writes marks.
+fn checkout() -> Environment {
+    let environment = Environment::new();
+    // It writes a mark when it is run, and passes its input on as a filter does.
+    let program = "#!/bin/sh\necho \"$0 $*\" >> MARKS\nexec cat\n";
+    let marks = environment.path("marks");
+    environment.write("mark", &program.replace("MARKS", &marks.to_string_lossy()));
+    fs::set_permissions(environment.path("mark"), PermissionsExt::from_mode(0o755)).unwrap();
+    environment.write("project/a.rs", "one\n");
+    shell(&environment, "git init -q -b trunk; git add .; git commit -qm first");
+    environment.forge(["init"]).success();
+    environment.write("project/a.rs", "one\ntwo\n");
+    environment.forge(["code", "capture"]).success();
+    environment
+}
+
+/// Runs lines of a shell in the project, without forge, and returns whether they all went well.
+fn shell(environment: &Environment, lines: &str) -> bool {
+    // A program that answers no protocol would hold plain git up.
+    let mut command = Command::new("timeout");
+    command
+        .args(["-k", "1", "5", "sh", "-c", lines])
+        .current_dir(environment.path("project"))
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", environment.path("home"))
+        .env("M", environment.path("mark"))
+        .env("R", environment.path(""))
+        .envs([("GIT_AUTHOR_NAME", "me"), ("GIT_AUTHOR_EMAIL", "me@localhost")])
+        .envs([("GIT_COMMITTER_NAME", "me"), ("GIT_COMMITTER_EMAIL", "me@localhost")])
+        .env("GIT_TERMINAL_PROMPT", "0");
+    command.output().unwrap().status.success()
+}
+
+/// All that forge does with git: a capture, the hook before a compaction, and a recovery into a worktree. Returns what
+/// failed.
+fn use_forge(environment: &Environment) -> Vec<&'static str> {
+    let capture = environment.finished(&mut environment.command(["code", "capture", "--json"]));
+    let input = json!({
+        "session_id": "5e55", "cwd": environment.path("project"), "hook_event_name": "PreCompact",
+        "trigger": "auto",
+    });
+    environment.write("input", &input.to_string());
+    let hook = environment
+        .finished(&mut environment.shell("forge hook claude-code PreCompact < ../input"));
+    let again = ["recover", "--step", "1", "--yes", "--worktree", "../again", "--json"];
+    let recover = environment.finished(&mut environment.command(again));
+    let ended = [("capture", capture), ("hook", hook), ("recover", recover)];
+    ended.into_iter().filter(|(_, done)| done.code != 0).map(|(name, _)| name).collect()
+}
+
+fn marks(environment: &Environment) -> Option<String> {
+    fs::read_to_string(environment.path("marks")).ok()
+}
+
+#[test]
+fn no_program_that_a_repository_configures_is_run() {
+    let mut faults = Vec::new();
+    for (way, lines, is_taken) in WAYS {
+        let environment = checkout();
+        shell(&environment, lines);
+        environment.write("project/a.rs", "one\nthree\n");
+        // What the setup itself ran is not what is looked for.
+        let _ = fs::remove_file(environment.path("marks"));
+        let failed = use_forge(&environment);
+        // Of a promisor remote an object is missing, and nothing fetches it.
+        if !failed.is_empty() && way != "a promisor remote" {
+            faults.push(format!("{way}: {failed:?} failed"));
+        }
+        if let Some(marks) = marks(&environment) {
+            faults.push(format!("{way}: forge ran {marks}"));
+        }
+        let _ = fs::remove_file(environment.path("marks"));
+        shell(&environment, PLAIN);
+        if is_taken != marks(&environment).is_some() {
+            faults.push(format!("{way}: plain git is seen to take it: {}", !is_taken));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn a_capture_says_that_filters_were_not_applied() {
+    let environment = checkout();
+    shell(&environment, "echo '* filter=x' > .gitattributes; git config filter.x.clean $M");
+    environment.write("project/a.rs", "one\nfour\n");
+    let captured = environment.forge(["code", "capture", "--json"]).success();
+    assert!(captured.contains("filters of this repository were not applied"), "{captured}");
+    assert_eq!(marks(&environment), None);
+}
+
+#[test]
+fn a_capture_that_misses_an_object_names_it_and_fetches_nothing() {
+    let environment = checkout();
+    let lose = "id=$(git rev-parse HEAD:a.rs); rm -f .git/objects/$(echo $id | cut -c1-2)/$(echo $id | cut -c3-)";
+    shell(&environment, lose);
+    environment.write("project/a.rs", "one\nfour\n");
+    let failed = environment.finished(&mut environment.command(["code", "capture"]));
+    assert_eq!(failed.code, 4, "{}", failed.stderr);
+    assert!(failed.stderr.contains("forge fetches nothing"), "{}", failed.stderr);
+}
+
+#[test]
+fn a_checkout_below_a_folder_with_a_colon_is_captured() {
+    let environment = Environment::new();
+    fs::create_dir(environment.path("project/a:b")).unwrap();
+    shell(
+        &environment,
+        "cd a:b; git init -q -b trunk; echo one > f; git add .; git commit -qm first",
+    );
+    shell(&environment, "cd a:b; echo two >> f; echo new > g");
+    environment.forge(["init"]).success();
+    let line = "cd a:b && forge code capture && forge checkpoint at now --kind code --json";
+    let shown = environment.finished(&mut environment.shell(line));
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert!(shown.stdout.contains("+two") && shown.stdout.contains("+new"), "{}", shown.stdout);
+}
+
+#[test]
+fn what_a_killed_capture_left_is_removed_by_the_next_command() {
+    let environment = checkout();
+    let left = environment.path("project/.forge/git/work-0123456789abcdef");
+    fs::create_dir_all(left.join("objects")).unwrap();
+    fs::write(left.join("index"), "names of files").unwrap();
+    fs::write(left.join("lock"), "").unwrap();
+    environment.forge(["code", "capture"]).success();
+    assert!(!left.exists());
+}
