@@ -93,9 +93,9 @@ class ClaudeCode(Client):
         )
         say(client, story.PROMPT)
         # Typed while the last command runs.
-        client.next_json(lambda line: "sleep 3" in json.dumps(line), 60)
+        client.next_json(lambda line: "sleep 3" in json.dumps(line), 180)
         say(client, story.TYPED)
-        client.next_json(is_result, 60)
+        client.next_json(is_result, 180)
 
     def compacted_by_tokens(self, client):
         self.stand_in.play(
@@ -103,15 +103,15 @@ class ClaudeCode(Client):
             Step("That part is done."),
         )
         say(client, story.GO_ON)
-        client.next_json(is_result, 60)
+        client.next_json(is_result, 180)
         self.look_at_brief("a compaction by the number of tokens", 1)
 
     def compacted_by_command(self, client):
         say(client, "/compact")
-        client.next_json(is_result, 60)
+        client.next_json(is_result, 180)
         self.stand_in.play(Step("All is done."))
         say(client, story.FURTHER)
-        client.next_json(is_result, 60)
+        client.next_json(is_result, 180)
         self.look_at_brief("a compaction by command", 2)
 
     def look_at_commands(self, commands):
@@ -130,8 +130,8 @@ class ClaudeCode(Client):
         client = self.start("--dangerously-skip-permissions")
         try:
             say(client, ASKED)
-            thread = client.next_json(is_result, 60)["session_id"]
-            client.next_json(is_result, 60)
+            thread = client.next_json(is_result, 180)["session_id"]
+            client.next_json(is_result, 180)
             client.close_input()
             client.wait(30)
         finally:
@@ -173,7 +173,7 @@ class ClaudeCode(Client):
     def answer_questions(self, client) -> list[str]:
         asked = []
         while True:
-            line = client.next_json(lambda line: is_result(line) or line.get("type") == "control_request", 60)
+            line = client.next_json(lambda line: is_result(line) or line.get("type") == "control_request", 180)
             if is_result(line):
                 return asked
             request = line["request"]

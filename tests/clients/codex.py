@@ -216,7 +216,7 @@ class Server:
                 self._notices.append(line)
             return False
 
-        return self._child.next_json(look, 60)
+        return self._child.next_json(look, 180)
 
     def _approve(self, request):
         params = request["params"]

@@ -45,7 +45,7 @@ class GeminiCli(Client):
     def say(self, text: str, *options: str):
         command = ["gemini", "-p", text, "-o", "stream-json", *options]
         scratch = self.scratch
-        code, _ = run(command, env=scratch.env, cwd=scratch.project, limit=90, log=scratch.log)
+        code, _ = run(command, env=scratch.env, cwd=scratch.project, limit=240, log=scratch.log)
         self.checks.equal(f"'{text}' comes to its end", code, 0)
 
     def work(self):

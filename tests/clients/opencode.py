@@ -161,7 +161,7 @@ class Server:
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         line = ""
         while "listening on http" not in line:
-            line = self._child.next_line(60)
+            line = self._child.next_line(180)
         self._address = line.split()[-1]
 
     def ask(self, method: str, path: str, body=None):
@@ -169,7 +169,7 @@ class Server:
         headers = {"content-type": "application/json"}
         request = urllib.request.Request(self._address + path, data, headers, method=method)
         try:
-            with self._opener.open(request, timeout=60) as answer:
+            with self._opener.open(request, timeout=180) as answer:
                 text = answer.read()
         except (TimeoutError, urllib.error.URLError) as error:
             raise Stuck(f"opencode did not answer {method} {path}: {error}") from None

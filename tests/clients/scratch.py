@@ -80,7 +80,7 @@ class Scratch:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
-    def run(self, *command: str, limit: float = 60) -> str:
+    def run(self, *command: str, limit: float = 180) -> str:
         """What a command printed that must end with 0."""
         code, said = process.run(list(command), env=self.env, cwd=self.project, limit=limit, log=self.log)
         if code != 0:
@@ -91,7 +91,7 @@ class Scratch:
         """The answer of a command of forge, as JSON."""
         return json.loads(self.run("forge", "--json", *arguments))
 
-    def wait_for(self, name: str, limit: float = 60):
+    def wait_for(self, name: str, limit: float = 180):
         """Waits until there is a file of this name in the project."""
         end = time.monotonic() + limit
         while not (self.project / name).exists():
