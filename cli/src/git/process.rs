@@ -1,7 +1,7 @@
 //! Runs one `git` process with a time limit, in an environment in which it starts no other program.
 
 use crate::error::{CommandError, ErrorKind};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -13,8 +13,6 @@ use std::time::{Duration, Instant};
 
 /// The number of bytes of git's error output that are kept.
 const MAX_SAID_BYTES: u64 = 64 << 10;
-/// The pause between two looks at a process that has closed its output.
-const PAUSE: Duration = Duration::from_millis(1);
 /// The variables that tell git to ask nobody, fetch nothing and take no lock that it can do without.
 const QUIET: [(&str, &str); 14] = [
     ("GIT_ALLOW_PROTOCOL", ""),
@@ -160,18 +158,24 @@ fn ended(
     let left = || deadline.saturating_duration_since(Instant::now());
     let stdout = stdout.recv_timeout(left()).ok()?;
     let said = said.recv_timeout(left()).ok()?;
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break Ok(status),
-            Ok(None) if left().is_zero() => return None,
-            Ok(None) => thread::sleep(PAUSE),
-            Err(error) => break Err(error),
-        }
-    };
+    exit_of(child).recv_timeout(left()).ok()?;
+    let status = child.wait();
     Some(status.and_then(|status| {
         let said = String::from_utf8_lossy(&said?).trim().to_owned();
         Ok(Ended { status, stdout: stdout?, said })
     }))
+}
+
+/// Receives once the process has ended. It is left to be waited for, so that its number stays its own until then.
+fn exit_of(child: &Child) -> Receiver<()> {
+    let (sender, receiver) = mpsc::channel();
+    let process = Pid::from_child(child);
+    thread::spawn(move || {
+        let _ = waitid(WaitId::Pid(process), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+        // The receiver is gone once the time limit has passed.
+        let _ = sender.send(());
+    });
+    receiver
 }
 
 /// Ends a process with its whole group.
