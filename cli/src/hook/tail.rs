@@ -178,7 +178,7 @@ mod tests {
         let gemini = |text: &str| of_text(Some(Dialect::Gemini), text);
         let said = "{\"id\":\"m\",\"timestamp\":\"2026-01-01T00:00:05Z\",\"type\":\"gemini\",\"content\":\"found\"}\n";
         let rewritten = "{\"$set\":{\"lastUpdated\":\"2026-01-01T00:00:06Z\",\"messages\":[{\"id\":\"s\",\
-             \"content\":[{\"text\":\"<state_snapshot>all</state_snapshot>\"}]}]}}\n";
+             \"type\":\"user\",\"content\":[{\"text\":\"<state_snapshot>all</state_snapshot>\"}]}]}}\n";
         assert!(!gemini(said).unwrap().is_compaction);
         assert!(gemini(&format!("{said}{rewritten}")).unwrap().is_compaction);
     }

@@ -6,9 +6,9 @@ use insta::assert_snapshot;
 #[test]
 fn wrong_usage_exits_with_2_and_explains() {
     let environment = Environment::new();
-    assert_snapshot!(environment.forge(["frobnicate"]), @r"
+    assert_snapshot!(environment.forge(["xyzzy"]), @r"
     [stderr]
-    error: unrecognized subcommand 'frobnicate'
+    error: unrecognized subcommand 'xyzzy'
 
     Usage: forge [OPTIONS] <COMMAND>
 
@@ -54,9 +54,9 @@ fn arguments_that_are_no_text_are_wrong_usage() {
 #[test]
 fn errors_of_a_json_run_are_json() {
     let environment = Environment::new();
-    assert_snapshot!(environment.forge(["frobnicate", "--json"]), @r#"
+    assert_snapshot!(environment.forge(["xyzzy", "--json"]), @r#"
     [stderr]
-    {"schema":"forge.error/1","error":{"kind":"usage","message":"unrecognized subcommand 'frobnicate'","causes":[],"hints":["'--help' after the command explains it"]}}
+    {"schema":"forge.error/1","error":{"kind":"usage","message":"unrecognized subcommand 'xyzzy'","causes":[],"hints":["'--help' after the command explains it"]}}
     [exit 2]
     "#);
     // 'purge' was what it was sent to: that removes what has been said from every moment.

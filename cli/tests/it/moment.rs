@@ -109,6 +109,7 @@ fn a_document_has_every_array_and_what_stands_beside_it() {
             "measurements",
             "messages",
             "notes",
+            "notices",
             "outputs",
             "programs",
             "progress",
@@ -117,6 +118,7 @@ fn a_document_has_every_array_and_what_stands_beside_it() {
             "tasks",
             "thread_messages",
             "threads",
+            "tools",
             "verifications"
         ]
     );
@@ -128,7 +130,7 @@ fn a_document_has_every_array_and_what_stands_beside_it() {
     assert_eq!(ids(&document, "beliefs"), ["B1", "B2"]);
     assert!(!document.to_string().contains("recorded_at"));
     assert_snapshot!(document["state"]["hypotheses"][0], @r#"{"confidence":0.7945077718120256,"created_at":"2026-02-01T12:00:01Z","description":"the layout is wrong","id":"H1","parent":null,"reason":null,"source":null,"status":"active","tags":null}"#);
-    assert_snapshot!(document["state"]["verifications"][0], @r#"{"agent":null,"at":"2026-02-01T12:00:12Z","check":null,"command":null,"description":null,"duration_ms":null,"exit_code":null,"id":"v1","name":"unit tests","output":null,"source":null,"status":"failed","tool":null}"#);
+    assert_snapshot!(document["state"]["verifications"][0], @r#"{"agent":null,"at":"2026-02-01T12:00:12Z","call":null,"check":null,"command":null,"description":null,"duration_ms":null,"exit_code":null,"id":"v1","name":"unit tests","output":null,"source":null,"status":"failed","target":null,"tool":null,"working_dir":null}"#);
     assert_snapshot!(document["state"]["branches"], @r#"[{"approach":null,"base":null,"created_at":"2026-02-01T12:00:00Z","hypothesis":null,"name":"main","results":[],"revision_at":"2026-02-01T12:00:13Z","status":"active","success_criteria":[]},{"approach":null,"base":{"branch":"main","revision_at":"2026-02-01T12:00:06Z"},"created_at":"2026-02-01T12:00:08Z","hypothesis":null,"name":"alt","results":[],"revision_at":"2026-02-01T12:00:10Z","status":"active","success_criteria":[]}]"#);
 }
 
