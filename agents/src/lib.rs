@@ -29,7 +29,6 @@ mod tool_use;
 pub mod trajectory;
 mod unread;
 mod verification;
-mod worktree;
 
 pub use form::{Form, is_document};
 pub use locate::{codex_rollouts, gemini_recordings};

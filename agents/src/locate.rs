@@ -1,7 +1,6 @@
 //! Where agents other than Claude Code keep their transcripts.
 
 use crate::claude_code::Found;
-use crate::worktree;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::ffi::OsStr;
 use std::fmt;
@@ -12,15 +11,12 @@ use std::path::{Path, PathBuf};
 /// How far into a rollout its working directory is looked for, in bytes.
 const FIRST_LINE_BYTES: u64 = 64 << 20;
 
-/// The rollouts of Codex's sessions that began in `project`, below it, or in another worktree of its repository; oldest
-/// first. `home` is Codex's own directory, usually `~/.codex`. Archived and compressed rollouts (`.jsonl.zst`) are among
+/// The rollouts of Codex's sessions that began in one of these directories or below it, oldest first. `home` is Codex's own directory, usually `~/.codex`. Archived and compressed rollouts (`.jsonl.zst`) are among
 /// them.
 ///
 /// # Errors
 /// A folder is there and cannot be read.
-pub fn codex_rollouts(home: &Path, project: &Path) -> io::Result<Vec<Found>> {
-    let mut projects = worktree::others(project);
-    projects.push(project.to_owned());
+pub fn codex_rollouts(home: &Path, projects: &[PathBuf]) -> io::Result<Vec<Found>> {
     let mut found = Vec::new();
     // sessions/YEAR/MONTH/DAY/, and all archived ones in one folder.
     let mut folders = vec![home.join("sessions"), home.join("archived_sessions")];
@@ -28,7 +24,7 @@ pub fn codex_rollouts(home: &Path, project: &Path) -> io::Result<Vec<Found>> {
         for path in entries(&folder)? {
             if path.is_dir() {
                 folders.push(path);
-            } else if is_rollout(&path) && began_in(&path).is_some_and(|cwd| is_in(&cwd, &projects))
+            } else if is_rollout(&path) && began_in(&path).is_some_and(|cwd| is_in(&cwd, projects))
             {
                 found.extend(found_at(path));
             }
@@ -52,16 +48,17 @@ fn is_in(directory: &Path, projects: &[PathBuf]) -> bool {
     within(directory) || fs::canonicalize(directory).is_ok_and(|it| within(&it))
 }
 
-/// The recordings of Gemini CLI's sessions in `project` or below it, oldest first. `home` is its own directory, usually
+/// The recordings of Gemini CLI's sessions in one of these directories or below it, oldest first. `home` is its own directory, usually
 /// `~/.gemini`. A folder of recordings says in `.project_root` whose it is.
 ///
 /// # Errors
 /// A folder is there and cannot be read.
-pub fn gemini_recordings(home: &Path, project: &Path) -> io::Result<Vec<Found>> {
+pub fn gemini_recordings(home: &Path, projects: &[PathBuf]) -> io::Result<Vec<Found>> {
     let mut found = Vec::new();
     for folder in entries(&home.join("tmp"))? {
         let root = fs::read_to_string(folder.join(".project_root")).unwrap_or_default();
-        if root.is_empty() || !Path::new(root.trim()).starts_with(project) {
+        let root = Path::new(root.trim());
+        if root.as_os_str().is_empty() || !projects.iter().any(|it| root.starts_with(it)) {
             continue;
         }
         for path in entries(&folder.join("chats"))? {
@@ -177,10 +174,6 @@ mod tests {
         let root = root.path().canonicalize().unwrap();
         let (home, project) = (root.join("codex"), root.join("p"));
         let elsewhere = root.join("fix");
-        write(
-            &project.join(".git/worktrees/fix/gitdir"),
-            format!("{}/.git\n", elsewhere.display()).as_bytes(),
-        );
         let long = format!(
             "{{\"type\":\"session_meta\",\"payload\":{{\"base_instructions\":{{\"text\":\"{}\"}},\"cwd\":{:?}}}}}\n",
             "x".repeat(3 << 20),
@@ -203,7 +196,7 @@ mod tests {
         ] {
             write(&home.join(name), bytes);
         }
-        let mut names: Vec<String> = codex_rollouts(&home, &project)
+        let mut names: Vec<String> = codex_rollouts(&home, &[project, elsewhere])
             .unwrap()
             .into_iter()
             .map(|one| one.path.file_name().unwrap().to_string_lossy().into_owned())

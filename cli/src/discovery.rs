@@ -62,26 +62,33 @@ pub fn named(path: &Path) -> Result<PathBuf, CommandError> {
 /// (the main one's), else right here.
 #[must_use]
 pub fn place_for(start: &Path) -> PathBuf {
-    let project = Ancestry::of(start).find(|directory| directory.join(".git").exists());
+    let project = Ancestry::of(start).find(|directory| is_top(directory));
     project.unwrap_or_else(|| start.to_owned()).join(STORE_DIRECTORY)
 }
 
 /// The linked worktrees of the repository that this directory is in, and its main checkout.
+///
+/// The repository's own directory holds a folder `worktrees/NAME` for each linked one, with the path of its `.git` in a
+/// file `gitdir` (gitrepository-layout).
 #[must_use]
 pub fn checkouts(start: &Path) -> Vec<PathBuf> {
-    let Some(top) = start.ancestors().find(|directory| directory.join(".git").exists()) else {
+    let Some(top) = start.ancestors().find(|directory| is_top(directory)) else {
         return Vec::new();
     };
-    let main = main_checkout(top).unwrap_or_else(|| top.to_owned());
-    let linked = fs::read_dir(main.join(".git/worktrees")).into_iter().flatten().flatten();
+    let Some(common) = common_directory(top) else { return vec![top.to_owned()] };
+    let linked = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
     let linked = linked.filter_map(|entry| {
-        // The place of the worktree's `.git`.
-        let own = read_small(&entry.path().join("gitdir"))?;
-        entry.path().join(own.trim()).parent().map(Path::to_owned)
+        let dot_git = entry.path().join(read_small(&entry.path().join("gitdir"))?.trim());
+        let checkout = dot_git.parent()?;
+        Some(fs::canonicalize(checkout).unwrap_or_else(|_| checkout.to_owned()))
     });
-    let mut found: Vec<PathBuf> = linked.collect();
-    found.push(main);
-    found
+    linked.chain(checkout_of(&common)).collect()
+}
+
+/// Whether this directory is the top of a git checkout.
+#[must_use]
+pub fn is_top(directory: &Path) -> bool {
+    directory.join(".git").exists()
 }
 
 fn is_absence(error: &io::Error) -> bool {
@@ -122,16 +129,23 @@ impl Iterator for Ancestry {
 /// There `.git` is a file that says `gitdir: DIR`; DIR holds a file `commondir` with the repository's own directory
 /// (gitrepository-layout). A submodule has the first but not the second and is a project of its own.
 fn main_checkout(directory: &Path) -> Option<PathBuf> {
-    let dot_git = directory.join(".git");
-    if !fs::symlink_metadata(&dot_git).ok()?.is_file() {
-        return None;
+    let is_file = fs::symlink_metadata(directory.join(".git")).ok()?.is_file();
+    checkout_of(&common_directory(directory).filter(|_| is_file)?)
+}
+
+/// The directory that all checkouts of a repository share, by the top of one of them.
+fn common_directory(top: &Path) -> Option<PathBuf> {
+    let dot_git = top.join(".git");
+    if dot_git.is_dir() {
+        return Some(dot_git);
     }
-    let text = read_small(&dot_git)?;
-    let own = directory.join(text.strip_prefix("gitdir:")?.trim());
-    let common = own.join(read_small(&own.join("commondir"))?.trim());
-    let common = fs::canonicalize(common).ok()?;
-    // The repository of bare ones has no checkout around it.
-    (common.file_name()? == ".git").then(|| common.parent().map(Path::to_owned))?
+    let own = top.join(read_small(&dot_git)?.strip_prefix("gitdir:")?.trim());
+    fs::canonicalize(own.join(read_small(&own.join("commondir"))?.trim())).ok()
+}
+
+/// The main checkout around the directory that all checkouts share. A bare repository has none.
+fn checkout_of(common: &Path) -> Option<PathBuf> {
+    common.parent().filter(|_| common.ends_with(".git")).map(Path::to_owned)
 }
 
 /// The text of a file that ought to be a line; nothing if it is not.

@@ -332,11 +332,13 @@ fn found_of(
         Dialect::Codex => {
             let own = context.environment.directory("CODEX_HOME");
             let own = own.unwrap_or_else(|| home.join(".codex"));
-            in_each(&folders, |folder| codex_rollouts(&own, folder))
+            let tops = folders.iter().filter(|folder| discovery::is_top(folder));
+            let checkouts = tops.flat_map(|top| discovery::checkouts(top));
+            codex_rollouts(&own, &folders.iter().cloned().chain(checkouts).collect::<Vec<_>>())
         }
         Dialect::Gemini => {
-            let own = home.join(".gemini");
-            in_each(&folders, |folder| gemini_recordings(&own, folder))
+            let folders: Vec<PathBuf> = folders.into_iter().collect();
+            gemini_recordings(&home.join(".gemini"), &folders)
         }
     };
     let there = there.map_err(|error| CommandError::io("cannot look for transcripts", error))?;
@@ -347,20 +349,6 @@ fn found_of(
         sub_agent: one.sub_agent,
     });
     Ok(found.collect())
-}
-
-fn in_each(
-    folders: &BTreeSet<PathBuf>,
-    find: impl Fn(&Path) -> std::io::Result<Vec<Found>>,
-) -> std::io::Result<Vec<Found>> {
-    let mut found = Vec::new();
-    for folder in folders {
-        found.extend(find(folder)?);
-    }
-    // A recording below one folder may be below another too.
-    let mut seen = BTreeSet::new();
-    found.retain(|one| seen.insert(one.path.clone()));
-    Ok(found)
 }
 
 /// Claude Code's transcripts of these folders and of all checkouts of their repositories, but for the sessions of a
