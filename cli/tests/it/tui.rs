@@ -192,7 +192,7 @@ fn a_recorded_session_is_browsed_in_a_real_terminal() {
     terminal.press(&["t"]);
     terminal.tmux(&["send-keys", "-l", "2026-02-01 12:00"]);
     terminal.press(&["Enter"]);
-    terminal.sees("2026-02-01T03:56:57.797Z");
+    terminal.sees("2026-02-01T04:06:26.455Z");
     terminal.press(&["c"]);
     terminal.sees("no hypotheses at this moment");
     terminal.press(&["q"]);
