@@ -6,27 +6,37 @@ use serde::Serialize;
 use std::error::Error;
 use std::{fmt, io};
 
-/// Success.
-pub const EXIT_OK: u8 = 0;
-/// A documented "no": differences with `--exit-code` and the like.
-pub const EXIT_NO: u8 = 1;
-/// Wrong usage or invalid input.
-pub const EXIT_INVALID: u8 = 2;
-/// What was named does not exist.
-pub const EXIT_NOT_FOUND: u8 = 3;
-/// Locked, in conflict, or not available now: trying again may help.
-pub const EXIT_UNAVAILABLE: u8 = 4;
-/// The store is damaged or of a version this forge does not know.
-pub const EXIT_CORRUPT: u8 = 5;
-/// The store is not what the holder of its key has written.
-pub const EXIT_FORGED: u8 = 6;
-/// The key of the store, or its witness, is not here: what was read is vouched for by nobody, what was to be written was
-/// refused.
-pub const EXIT_UNKEYED: u8 = 7;
-/// Done as far as it goes now, and not yet whole: somebody still holds what is to go.
-pub const EXIT_NOT_YET: u8 = 8;
-/// A bug in forge.
-pub const EXIT_INTERNAL: u8 = 70;
+/// Defines the exit codes, and the list of all of them.
+macro_rules! exit_codes {
+    ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
+        $($(#[$doc])* pub const $name: u8 = $code;)*
+        /// Every exit code of the command.
+        pub const EXIT_CODES: &[u8] = &[$($code),*];
+    };
+}
+
+exit_codes! {
+    /// Success.
+    EXIT_OK = 0;
+    /// A documented "no": differences with `--exit-code` and the like.
+    EXIT_NO = 1;
+    /// Wrong usage or invalid input.
+    EXIT_INVALID = 2;
+    /// What was named does not exist.
+    EXIT_NOT_FOUND = 3;
+    /// Locked, in conflict, or not available now: trying again may help.
+    EXIT_UNAVAILABLE = 4;
+    /// The store is damaged or of a version this forge does not know.
+    EXIT_CORRUPT = 5;
+    /// The store is not what the holder of its key has written.
+    EXIT_FORGED = 6;
+    /// The key of the store, or its witness, is not here: reads are not verified, writes are refused.
+    EXIT_UNKEYED = 7;
+    /// Done as far as it goes now, and not yet whole: somebody still holds what is to go.
+    EXIT_NOT_YET = 8;
+    /// A bug in forge.
+    EXIT_INTERNAL = 70;
+}
 
 /// Errors grouped by what to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -38,7 +38,7 @@ fn the_page_names_every_setting_and_exit_code() {
             assert!(text.contains(&format!("| `{variable}` |")), "{variable}");
         }
     }
-    for code in [0, 1, 2, 3, 4, 5, 70] {
+    for code in forge_cli::error::EXIT_CODES {
         assert!(text.contains(&format!("\n| {code} |")), "{code}");
     }
 }
