@@ -3,7 +3,7 @@
 use super::document::Document;
 use super::fault::{Fault, FaultKind, Remedy};
 use super::form::{
-    Answer, Around, Call, Evidence, Form, Looked, Problem, Sort, Speaker, evidence, look,
+    Answer, Around, Call, Evidence, Form, Looked, Problem, Sort, Speaker, evidence, look, split,
 };
 use super::header::{CallState, Header, PendingCall, Writer};
 use super::json::{Object, compact};
@@ -259,13 +259,14 @@ impl<'t> Tail<'t> {
         let in_one = matches!(header.form, Form::Anthropic | Form::Bedrock | Form::Gemini);
         // Results are of the user or of the tool; one among what the model says is moved.
         let results_of = if in_one { Speaker::User } else { Speaker::Tool };
-        let is_of_model = looked.speaker != results_of;
+        let is_in_place = looked.speaker == results_of
+            && (!in_one || split(&looked.text, header.form, &looked.answers).results_first);
         for answer in looked.answers.iter().filter(|answer| answer.sort != Sort::Approval) {
             let told = answer.told();
             let problem = |fault, remedy| Problem::new(fault, told.as_deref(), remedy);
             match asked(&header.pending, answer) {
                 Some(place) => {
-                    let is_next = header.pending.remove(place).open && !is_of_model;
+                    let is_next = header.pending.remove(place).open && is_in_place;
                     if !is_next && !anywhere {
                         let problem = problem(FaultKind::MisplacedResult, Remedy::Moved);
                         self.fault(index, looked, problem);

@@ -302,9 +302,8 @@ impl Plan<'_> {
         let parts = self.split(host);
         let kept = self.answers_for(host, index);
         let mut piece = self.kept(host);
-        let is_first = parts.results_first || self.form == Form::Gemini;
         let is_whole = kept.len() == parts.results.len() && more.is_empty() && told.0.is_empty();
-        if is_whole && is_first {
+        if is_whole && parts.results_first {
             return Some(piece);
         }
         let leaving = self.looked[host].answers.iter().enumerate();

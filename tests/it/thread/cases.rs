@@ -490,3 +490,64 @@ fn a_result_of_the_older_function_call_is_kept() {
         (&json!("user"), true)
     );
 }
+
+/// A damaged member name left a block of Bedrock with two members; both are kept, each as a block.
+#[test]
+fn a_bedrock_block_of_two_members_becomes_two_blocks() {
+    let (out, faults) = mended(
+        "bedrock",
+        &[
+            json!({"role": "user", "content": [{"text": "go"}]}),
+            json!({"role": "assistant", "content": [
+                {"toolUse": {"toolUseId": "a", "name": "f", "input": {}}, "text": "I look"},
+            ]}),
+            json!({"role": "user", "content": [
+                {"toolResult": {"toolUseId": "a", "content": [{"text": "found"}]}},
+            ]}),
+        ],
+    );
+    let blocks = out[1]["content"].as_array().unwrap();
+    assert!(blocks.iter().any(|block| block["text"] == "I look"), "{out:#?}");
+    assert!(blocks.iter().any(|block| block["toolUse"]["toolUseId"] == "a"), "{out:#?}");
+    assert_eq!(out[2]["content"][0]["toolResult"]["content"][0]["text"], "found");
+    assert!(faults.iter().any(|fault| fault.contains("block")), "{faults:?}");
+}
+
+/// A result among what the model said is moved out; the thinking before it is then the end of the answer, which
+/// Anthropic refuses. A second sanitising finds nothing more to do.
+#[test]
+fn thinking_that_a_moved_result_leaves_at_the_end_goes_at_once() {
+    let thinks = json!({"type": "thinking", "thinking": "hm", "signature": "c2ln"});
+    let history = [
+        user("go"),
+        json!({"role": "assistant", "content": [
+            {"type": "tool_use", "id": "a", "name": "f", "input": {}},
+        ]}),
+        json!({"role": "assistant", "content": [
+            {"type": "text", "text": "so"},
+            thinks,
+            {"type": "tool_result", "tool_use_id": "a", "content": "found"},
+        ]}),
+    ];
+    let (out, _) = mended("anthropic", &history);
+    let written = json!(out).to_string();
+    assert!(written.contains("found") && !written.contains("thinking"), "{out:#?}");
+    assert_eq!(mended("anthropic", &out), (out, Vec::new()));
+}
+
+/// A signature that is no text signs nothing.
+#[test]
+fn thinking_whose_signature_is_no_text_goes() {
+    let thinks = json!({"type": "thinking", "thinking": "hm", "signature": {"a": 1}});
+    let answer =
+        json!({"role": "assistant", "content": [thinks, {"type": "text", "text": "done"}]});
+    let call = json!({"role": "assistant", "content": [
+        {"type": "tool_use", "id": "a", "name": "f", "input": {}},
+    ]});
+    let result = json!({"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "a", "content": "found"},
+    ]});
+    let (out, faults) = mended("anthropic", &[user("go"), call, result, answer]);
+    assert_eq!(out[3]["content"], json!([{"type": "text", "text": "done"}]));
+    assert_eq!(faults.len(), 1, "{faults:?}");
+}

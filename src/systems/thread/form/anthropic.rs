@@ -1,9 +1,9 @@
 //! Anthropic messages: calls and results are content blocks.
 
-use super::blocks::{Tidied, trim_thinking, trimmed_end};
+use super::blocks::{Tidied, put_blocks, trim_thinking, trimmed_end, without_blocks};
 use super::{
-    Answer, Call, Content, Looked, Speaker, as_object, content, id_in, is_block, named, own_id,
-    typed,
+    Answer, Call, Content, Form, Looked, Speaker, as_object, content, id_in, is_block, named,
+    own_id, typed,
 };
 use crate::systems::thread::fault::FaultKind;
 use crate::systems::thread::json::{Object, list, quoted, written_list};
@@ -39,7 +39,8 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>, last: bool) -> Loo
             }
             changed |= tidied.changed;
             looked.problems.append(&mut tidied.problems);
-            if looked.speaker == Speaker::Assistant && trim_thinking(&mut tidied.kept, is_thinking)
+            if looked.speaker == Speaker::Assistant
+                && trim_thinking(&mut tidied.kept, Form::Anthropic)
             {
                 looked.removed(FaultKind::TrailingThinking, None);
                 changed = true;
@@ -132,7 +133,7 @@ fn tidy_block(json: &str, looked: &mut Looked<'_>, tidied: &mut Tidied) {
     let kind = block.text("type").unwrap_or_default().into_owned();
     match kind.as_str() {
         "text" if is_blank(&block) => tidied.leave_out(FaultKind::EmptyMessage, None),
-        "thinking" if !block.has("signature") || block.text("thinking").is_none() => {
+        "thinking" if block.text("signature").is_none() || block.text("thinking").is_none() => {
             tidied.leave_out(FaultKind::UnsignedThinking, None);
         }
         "tool_use" => {
@@ -212,26 +213,14 @@ fn tidy_result(block: &mut Object<'_>) -> Option<FaultKind> {
 /// What is said of an error whose result cannot say that it is one, or says nothing.
 const FAILED: &str = "The tool call failed.";
 
-fn is_thinking(block: &Object<'_>) -> bool {
-    is_a(block, "thinking") || is_a(block, "redacted_thinking")
-}
-
 pub(super) fn trimmed(object: Object<'_>) -> Option<String> {
     trimmed_end(object, |block| is_a(block, "text"))
 }
 
-pub(super) fn without_calls(mut object: Object<'_>, ids: &[&str]) -> Option<String> {
-    let is_cut =
-        |block: Object<'_>| is_a(&block, "tool_use") && ids.contains(&id_in(&block, "id").as_str());
-    let keep = |json: &&str| !Object::parse(json).is_some_and(is_cut);
-    let mut kept: Vec<String> =
-        object.list("content")?.into_iter().filter(keep).map(str::to_owned).collect();
-    trim_thinking(&mut kept, is_thinking);
-    if kept.is_empty() {
-        return None;
-    }
-    object.set("content", written_list(&kept));
-    Some(object.write())
+pub(super) fn without_calls(object: Object<'_>, ids: &[&str]) -> Option<String> {
+    without_blocks(object, Form::Anthropic, |block| {
+        is_a(&block, "tool_use") && ids.contains(&id_in(&block, "id").as_str())
+    })
 }
 
 /// The id of the use, if this block is the use of a server tool or of an MCP connector.
@@ -289,20 +278,19 @@ pub(super) fn pair_server_tools(looked: &mut [Looked<'_>]) {
 }
 
 fn cut_blocks(looked: &mut Looked<'_>, cuts: &[ServerCut]) {
-    let Some(mut object) = Object::parse(&looked.text) else { return };
+    let Some(object) = Object::parse(&looked.text) else { return };
     let is_cut = |at: usize| cuts.iter().any(|(place, ..)| *place == at);
     let blocks = object.list("content").unwrap_or_default().into_iter().enumerate();
-    let mut kept: Vec<String> =
-        blocks.filter(|(at, _)| !is_cut(*at)).map(|(_, json)| json.to_owned()).collect();
-    trim_thinking(&mut kept, is_thinking);
-    object.set("content", written_list(&kept));
-    let text = object.write();
+    let kept = blocks.filter(|(at, _)| !is_cut(*at)).map(|(_, json)| json.to_owned()).collect();
+    let text = put_blocks(object, Form::Anthropic, kept);
     for answer in &mut looked.answers {
         answer.at -= cuts.iter().filter(|(place, ..)| *place < answer.at).count();
     }
     for (_, fault, id) in cuts {
         looked.removed(*fault, Some(id));
     }
-    looked.gone = kept.is_empty();
-    looked.text = Cow::Owned(text);
+    looked.gone = text.is_none();
+    if let Some(text) = text {
+        looked.text = Cow::Owned(text);
+    }
 }

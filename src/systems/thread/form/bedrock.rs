@@ -1,7 +1,9 @@
 //! Bedrock's Converse: a content block is an object with one field that says what it is.
 
-use super::blocks::{Tidied, trim_thinking, trimmed_end, trimmed_text};
-use super::{Answer, Call, Content, Looked, Speaker, as_object, content, id_in, named, own_id};
+use super::blocks::{Tidied, trim_thinking, trimmed_end, trimmed_text, without_blocks};
+use super::{
+    Answer, Call, Content, Form, Looked, Speaker, as_object, content, id_in, named, own_id,
+};
 use crate::systems::thread::fault::FaultKind;
 use crate::systems::thread::json::{Object, list, quoted, text, written_list};
 use std::borrow::Cow;
@@ -48,7 +50,7 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>) -> Looked<'a> {
     }
     let mut changed = tidied.changed || !looked.problems.is_empty();
     looked.problems.append(&mut tidied.problems);
-    if looked.speaker == Speaker::Assistant && trim_thinking(&mut tidied.kept, is_thinking) {
+    if looked.speaker == Speaker::Assistant && trim_thinking(&mut tidied.kept, Form::Bedrock) {
         looked.removed(FaultKind::TrailingThinking, None);
         changed = true;
     }
@@ -70,11 +72,32 @@ fn is_blank(block: &Object<'_>) -> bool {
     block.text("text").is_none_or(|text| text.trim().is_empty())
 }
 
+/// The parts of a block that has more members than the one that says what it is: that one, and the rest. `None` for
+/// other blocks.
+fn members(block: &Object<'_>) -> Option<[String; 2]> {
+    let names = block.names();
+    let is_member =
+        |name: &&&str| ["toolUse", "toolResult"].contains(*name) || BLOCKS.contains(*name);
+    let member = names.iter().find(is_member).filter(|_| names.len() > 1)?;
+    let part = |is_kept: &dyn Fn(&str) -> bool| {
+        let kept = names.iter().filter(|name| is_kept(name));
+        let kept =
+            kept.map(|name| format!("{}:{}", quoted(name), block.get(name).unwrap_or("null")));
+        format!("{{{}}}", kept.collect::<Vec<_>>().join(","))
+    };
+    Some([part(&|name| name == *member), part(&|name| name != *member)])
+}
+
 /// Keeps the block as far as it can be taken.
 fn tidy_block(json: &str, looked: &mut Looked<'_>, tidied: &mut Tidied) {
     let Some(mut block) = Object::parse(json) else {
         return tidied.keep_text(json, text_block);
     };
+    if let Some(parts) = members(&block) {
+        looked.mended(FaultKind::MalformedBlock, None);
+        tidied.changed = true;
+        return parts.iter().for_each(|part| tidy_block(part, looked, tidied));
+    }
     if let Some(mut used) = block.object("toolUse") {
         let id = id_in(&used, "toolUseId");
         // Bedrock runs some tools itself: their uses need no result from outside.
@@ -172,26 +195,13 @@ fn tidy_result(result: &mut Object<'_>) -> Option<FaultKind> {
     wrong
 }
 
-fn is_thinking(block: &Object<'_>) -> bool {
-    block.has("reasoningContent")
-}
-
 pub(super) fn trimmed(object: Object<'_>) -> Option<String> {
     trimmed_end(object, |block| block.get("text").is_some_and(|json| trimmed_text(json).is_some()))
 }
 
-pub(super) fn without_calls(mut object: Object<'_>, ids: &[&str]) -> Option<String> {
-    let is_cut = |block: Object<'_>| {
+pub(super) fn without_calls(object: Object<'_>, ids: &[&str]) -> Option<String> {
+    without_blocks(object, Form::Bedrock, |block| {
         let used = block.object("toolUse");
         used.is_some_and(|used| ids.contains(&id_in(&used, "toolUseId").as_str()))
-    };
-    let keep = |json: &&str| !Object::parse(json).is_some_and(is_cut);
-    let mut kept: Vec<String> =
-        object.list("content")?.into_iter().filter(keep).map(str::to_owned).collect();
-    trim_thinking(&mut kept, is_thinking);
-    if kept.is_empty() {
-        return None;
-    }
-    object.set("content", written_list(&kept));
-    Some(object.write())
+    })
 }

@@ -20,7 +20,7 @@ pub(in crate::systems::thread) struct Split {
     pub(in crate::systems::thread) results: Vec<String>,
     /// The other blocks.
     pub(in crate::systems::thread) others: Vec<String>,
-    /// Whether no other block stands before a result.
+    /// Whether no other block stands before a result, or the provider does not mind.
     pub(in crate::systems::thread) results_first: bool,
 }
 
@@ -32,7 +32,7 @@ pub(in crate::systems::thread) fn split(text: &str, form: Form, answers: &[Answe
     let mut answers = answers.iter().peekable();
     for (at, block) in blocks.into_iter().enumerate() {
         if answers.next_if(|answer| answer.at == at).is_some() {
-            split.results_first &= split.others.is_empty();
+            split.results_first &= split.others.is_empty() || form == Form::Gemini;
             split.results.push(block.to_owned());
         } else {
             split.others.push(block.to_owned());
@@ -47,8 +47,31 @@ pub(in crate::systems::thread) fn with_blocks(
     form: Form,
     blocks: &[String],
 ) -> Option<String> {
-    let mut object = Object::parse(text).filter(|_| !blocks.is_empty())?;
-    object.set(field(form), written_list(blocks));
+    put_blocks(Object::parse(text)?, form, blocks.to_vec())
+}
+
+/// The message without the blocks that `is_cut`; `None` if nothing is left.
+pub(super) fn without_blocks(
+    object: Object<'_>,
+    form: Form,
+    is_cut: impl Fn(Object<'_>) -> bool,
+) -> Option<String> {
+    let keep = |json: &&str| !Object::parse(json).is_some_and(&is_cut);
+    let kept = object.list(field(form))?.into_iter().filter(keep).map(str::to_owned).collect();
+    put_blocks(object, form, kept)
+}
+
+/// The message with these blocks, as its provider takes it: no thinking may be left at its end. `None` without any.
+pub(super) fn put_blocks(
+    mut object: Object<'_>,
+    form: Form,
+    mut blocks: Vec<String>,
+) -> Option<String> {
+    trim_thinking(&mut blocks, form);
+    if blocks.is_empty() {
+        return None;
+    }
+    object.set(field(form), written_list(&blocks));
     Some(object.write())
 }
 
@@ -97,17 +120,19 @@ impl Tidied {
     }
 }
 
-/// The list with the blocks at the end cut off that `is_thinking`. Returns whether there were any.
-pub(super) fn trim_thinking(
-    blocks: &mut Vec<String>,
-    is_thinking: fn(&Object<'_>) -> bool,
-) -> bool {
+/// Cuts off the thinking at the end of an answer. Returns whether there was any.
+pub(super) fn trim_thinking(blocks: &mut Vec<String>, form: Form) -> bool {
+    let is_thinking = |json: &String| {
+        Object::parse(json).is_some_and(|block| match form {
+            Form::Anthropic => block
+                .text("type")
+                .is_some_and(|kind| matches!(&*kind, "thinking" | "redacted_thinking")),
+            Form::Bedrock => block.has("reasoningContent"),
+            _ => false,
+        })
+    };
     let before = blocks.len();
-    while blocks
-        .last()
-        .and_then(|json| Object::parse(json))
-        .is_some_and(|block| is_thinking(&block))
-    {
+    while blocks.last().is_some_and(is_thinking) {
         blocks.pop();
     }
     blocks.len() < before

@@ -94,7 +94,10 @@ pub(in crate::systems::thread) fn holds_message(json: &str) -> bool {
     const FIELDS: [&str; 9] =
         ["content", "parts", "output", "result", "response", "text", "value", "message", "error"];
     let Some(object) = Object::parse(json) else { return false };
-    FIELDS.iter().any(|name| object.get(name).is_some_and(holds_content))
+    let holds = |name: &&str| object.get(name).is_some_and(holds_content);
+    // LangChain's messages hold their own fields in one; without its type it is not known what such a message is.
+    let is_nested = object.get("type").is_none();
+    FIELDS.iter().any(holds) || is_nested && ["data", "kwargs"].iter().any(holds)
 }
 
 /// The text to keep of something in the content that is no content block; `None` if it says nothing. What holds
