@@ -255,6 +255,10 @@ impl<'t> Tail<'t> {
             let problem = Problem::new(FaultKind::ReasoningWithoutItem, None, Remedy::Removed);
             self.fault(index, looked, problem);
         }
+        if std::mem::replace(&mut header.unwritten, looked.unwritten) {
+            let problem = Problem::new(FaultKind::EmptyMessage, None, Remedy::Removed);
+            self.fault(index.saturating_sub(1), looked, problem);
+        }
         let anywhere = header.form == Form::OpenaiResponses;
         let in_one = matches!(header.form, Form::Anthropic | Form::Bedrock | Form::Gemini);
         // Results are of the user or of the tool; one among what the model says is moved.

@@ -110,6 +110,9 @@ pub(super) struct Header {
     /// Whether the last message is reasoning, which what it belongs to must follow.
     #[serde(default)]
     pub(super) reasoning: bool,
+    /// Whether the last message is an answer without text, which only the last message may be.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) unwritten: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reset: Option<Reset>,
 }

@@ -272,6 +272,10 @@ fn settle(header: &mut Header, kept: &[KeptMessage], sanitised: &Sanitised, orph
     header.held.clear();
     header.marked = false;
     header.reasoning = false;
+    header.unwritten = sanitised.messages.last().is_some_and(|text| {
+        let around = Around { last: true, provider_calls: None };
+        look(text, Object::parse(text), sanitised.form, around).unwritten
+    });
     if orphans != Orphans::Leave {
         header.pending.clear();
         return;

@@ -255,6 +255,25 @@ fn messages_can_be_put_between_two_any_number_of_times() {
     assert!(sanitise(&texts, &Options::default()).unwrap().is_clean());
 }
 
+/// Anthropic takes an answer without text as the last message only: what follows it makes it a fault.
+#[test]
+fn an_answer_without_text_marks_the_thread_as_soon_as_something_follows() {
+    let thread = thread();
+    let call =
+        r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}"#;
+    let result =
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"found"}]}"#;
+    let unwritten = r#"{"role":"assistant","content":""}"#;
+    let marked = |thread: &Thread| thread.status(&thread.session().head().unwrap()).unwrap().marked;
+    append(&thread, &[USER, call, result, unwritten], Guard::Mark).unwrap();
+    assert!(!marked(&thread));
+    append(&thread, &[USER], Guard::Mark).unwrap();
+    assert!(marked(&thread));
+    let done = thread.sanitize(&act(), &Options::default(), None).unwrap();
+    assert_eq!(done.sanitised.faults.len(), 1, "{:?}", done.sanitised.faults);
+    assert!(!texts(&thread).iter().any(|text| text == unwritten) && !marked(&thread));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: super::cases(96), failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -22,8 +22,9 @@ pub(super) fn look<'a>(text: &'a str, mut object: Object<'_>, last: bool) -> Loo
     let kept = match content(&object, "content") {
         Content::Text(said) => {
             // Only the last message may be an answer that is yet to be written.
-            let may_be_empty = last && looked.speaker == Speaker::Assistant;
-            if said.trim().is_empty() && !may_be_empty {
+            looked.unwritten = last && looked.speaker == Speaker::Assistant;
+            looked.unwritten &= said.trim().is_empty();
+            if said.trim().is_empty() && !looked.unwritten {
                 return looked.gone(FaultKind::EmptyMessage);
             }
             None

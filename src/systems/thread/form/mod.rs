@@ -234,6 +234,8 @@ pub(super) struct Looked<'a> {
     /// Whether nothing of it can be taken.
     pub(super) gone: bool,
     pub(super) speaker: Speaker,
+    /// Whether it is an answer without text, which only the last message may be.
+    pub(super) unwritten: bool,
     pub(super) calls: Vec<Call>,
     pub(super) answers: Vec<Answer>,
     /// The id that the message has itself.
@@ -247,6 +249,7 @@ impl<'a> Looked<'a> {
             problems: Vec::new(),
             gone: false,
             speaker,
+            unwritten: false,
             calls: Vec::new(),
             answers: Vec::new(),
             id,
