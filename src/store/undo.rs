@@ -290,7 +290,9 @@ impl Session {
                     let run = retain::Run { branch: *branch, first: *first, last: *last };
                     let pruning = target.takes_back.unwrap_or(target.operation.id);
                     retain::check_pruning(view, &pruning)?;
-                    changes.push(retain::fold(view, session, &run, pruning)?.change);
+                    let before = changes.last();
+                    let planned = retain::fold_after(view, session, &run, before, pruning)?;
+                    changes.push(planned.change);
                     folded.push(run);
                 }
                 Effect::SessionDropped { of } => {

@@ -5,6 +5,7 @@ mod bytes;
 mod ended;
 mod held;
 mod kill;
+mod long;
 mod texts;
 
 use forge_store::diff::State;
