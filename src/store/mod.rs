@@ -475,6 +475,12 @@ impl Store {
         self.engine.apply_if_long(tail_cost)
     }
 
+    /// Shows one moment of the store from now on: that of the first read. What was found in one read is then there in the next,
+    /// whatever others write, prune or purge meanwhile. For a store that is opened to answer one question.
+    pub fn hold(&self) {
+        self.engine.live.hold();
+    }
+
     /// Leaves what was read, and what is open for reading, to the system: for a process that is about to end, and need
     /// not close and free it all. Used again, the store reads it again.
     pub fn leave(&self) {

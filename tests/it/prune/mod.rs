@@ -1,6 +1,7 @@
 //! Pruning: what is dropped, what stays, what comes back, and what a kill leaves.
 
 mod ahead;
+mod beside;
 mod bytes;
 mod ended;
 mod held;
