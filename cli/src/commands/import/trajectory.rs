@@ -142,5 +142,5 @@ fn begin(
         started_at: draft.started_at,
         ..NewSession::imported(stem)
     };
-    Ok(store.create_named(&workplace::act(context, verb(author)), new)?)
+    Ok(store.session_for_agent(&workplace::act(context, verb(author)), new)?)
 }
