@@ -79,7 +79,7 @@ pub use retain::{Folded, FoldedAt, Pruned, Swept, UNDO_MICROS, Verdict};
 pub use search::{Hit, Hits, MAX_HITS, MAX_WORDS, Query};
 pub use session::{BranchSummary, NewSession, Session, SessionOf, SessionSummary};
 pub use state::{Comparison, RevisionSummary, StateAt};
-pub use stream::{Open, Resolve, Stream, StreamTaken};
+pub use stream::{Open, Resolve, Stream, StreamTaken, UnfinishedImport};
 pub use take::Taken;
 pub use undo::{OperationSummary, Undone};
 pub use verify::{Outcome, Verified};
