@@ -57,7 +57,9 @@ fn a_pruning_of_any_size_is_taken_back_and_done_again() {
         assert_eq!((pruned.folded(), pruned.folds.len()), (folded, 1));
         let after = all(&session);
         assert_eq!(after.keys().copied().collect::<Vec<_>>(), [revisions]);
-        for round in 1..=2 {
+        // The largest takes most of the time.
+        let rounds = if folded > STEP + 1 { 1 } else { 2 };
+        for round in 1..=rounds {
             let undone = session.undo(&act(at + 3 * round), None).unwrap();
             assert_eq!(Some(undone.target.id), pruned.operation, "{folded}");
             assert!(session.records(1, usize::MAX).unwrap() == records, "{folded}: to the last id");
