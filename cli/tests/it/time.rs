@@ -210,7 +210,9 @@ fn now_is_all_that_was_written_by_now_whatever_the_clock_said() {
         assert_eq!(notes_at(&environment, clock, "2026-02-01T12:45:00Z"), ["before"]);
         let mut listed = environment.command(["log", "--until", "now", "--json"]);
         let listed = environment.finished(listed.env("FORGE_TEST_NOW", clock)).json();
-        assert_eq!(listed["entries"].as_array().unwrap().len(), 3);
+        // The checkpoints that time makes stand beside them.
+        let entries = listed["entries"].as_array().unwrap().iter();
+        assert_eq!(entries.filter(|entry| entry.get("verb").is_some()).count(), 3);
         // Once the clock has come to it, all of it has its place.
         assert_eq!(notes_at(&environment, "2026-02-01T15:00:00Z", "1 minute ago").len(), 3);
     }
