@@ -64,7 +64,7 @@ impl Reading {
         if let MomentBase::Time(time) = moment.base
             && moment.back == 0
         {
-            return Ok(time.time);
+            return Ok(self.session.time_by(&time)?);
         }
         let point = workplace::resolve(context, &self.session, &moment)?;
         Ok(point.time().unwrap_or(Timestamp::MAX))

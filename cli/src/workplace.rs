@@ -23,8 +23,10 @@ use strsim::levenshtein;
 /// What a command is going to do with the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Only look: works where nothing may be written.
+    /// Only look, at one moment: works where nothing may be written.
     Read,
+    /// Only look, at what others write meanwhile too.
+    Follow,
     /// Write.
     Write,
 }
@@ -50,10 +52,13 @@ const NEAREST: usize = 3;
 /// Not found if there is none; as the library says if it cannot be used.
 pub fn open(context: &Context, access: Access) -> Result<Store, CommandError> {
     let path = context.store_directory()?;
-    if access != Access::Read {
+    if access == Access::Write {
         crate::git::private_repository::sweep(&path);
     }
     let store = Store::open(&path, options(context, access))?;
+    if access == Access::Read {
+        store.hold();
+    }
     warn_unverified(context, &store)?;
     Ok(store)
 }
@@ -93,7 +98,7 @@ fn warn_unverified(context: &Context, store: &Store) -> Result<(), CommandError>
 pub fn options(context: &Context, access: Access) -> Options {
     Options {
         lock_timeout: context.lock_timeout(),
-        read_only: access == Access::Read,
+        read_only: access != Access::Write,
         redaction: redactor(context).map(Arc::new),
         keyring: context.keyring(),
         encrypted: false,
@@ -237,7 +242,7 @@ fn agents_first(
     let name = id.chars().take(8).collect::<String>();
     let new =
         NewSession { agent, agent_session: Some(id.to_owned()), ..NewSession::imported(name) };
-    Ok(store.create_named(&act(context, "session new"), new)?)
+    Ok(store.session_for_agent(&act(context, "session new"), new)?)
 }
 
 /// The session of this name or id.

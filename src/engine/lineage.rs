@@ -1,10 +1,11 @@
 //! Which revisions a state is made of: stretches of branches, newest first.
 
 use super::refs::session;
+use super::timeline;
 use crate::backend::{Direction, Snapshot};
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
-use crate::format::{Refs, RevisionRow};
+use crate::format::{Refs, RevisionRow, SequenceRow};
 use crate::model::{BranchNumber, SessionNumber};
 
 /// A revision's place: its branch and its sequence number (0: before the first).
@@ -99,7 +100,26 @@ pub(crate) fn revisions(
 
 /// The row of one revision.
 pub(crate) fn revision(view: &dyn Snapshot, number: SessionNumber, at: At) -> Result<RevisionRow> {
-    find(view, number, at)?.ok_or_else(|| Error::missing(format!("revision #{}", at.sequence)))
+    if let Some(row) = find(view, number, at)? {
+        return Ok(row);
+    }
+    check_in_sight(view, number, at)?;
+    Err(Error::missing(format!("revision #{}", at.sequence)))
+}
+
+/// That a revision was not folded into a later one since it was found.
+///
+/// # Errors
+/// [`Error::Folded`].
+pub(crate) fn check_in_sight(view: &dyn Snapshot, number: SessionNumber, at: At) -> Result<()> {
+    let sequence = at.sequence;
+    match timeline::sequence(view, number, sequence)? {
+        Some(SequenceRow::Folded(_, into)) => {
+            let into = timeline::found_in(view, number, into)?;
+            Err(Error::Folded { sequence, into })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The row of a revision, unless it was folded into a later one.

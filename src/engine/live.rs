@@ -14,7 +14,7 @@ use crate::backend::{self, Breach, Direction, Frame, Index, Log, Position, Snaps
 use crate::error::{Error, Result};
 use crate::format::{Record, RecordChange, Refs, key};
 use crate::model::{SessionId, SessionNumber};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use view::Whole;
 
 pub(crate) use view::View;
@@ -108,6 +108,8 @@ pub(crate) struct Live {
     known: Mutex<Known>,
     /// Sessions that wait in the spool, with the numbers that this process gave them out under.
     promised: Mutex<Vec<(SessionNumber, SessionId)>>,
+    /// Where one moment is held: that moment, once somebody has read it.
+    held: OnceLock<Mutex<Option<View>>>,
 }
 
 /// One read of the journal takes about this many bytes.
@@ -124,11 +126,31 @@ impl Live {
         index: Arc<dyn Index>,
         spool: Option<Arc<dyn Spool>>,
     ) -> Self {
-        Self { log, index, spool, known: Mutex::default(), promised: Mutex::default() }
+        let (known, promised) = (Mutex::default(), Mutex::default());
+        Self { log, index, spool, known, promised, held: OnceLock::new() }
+    }
+
+    /// Shows the moment of the first read from now on, whatever is written meanwhile.
+    pub(crate) fn hold(&self) {
+        self.held.get_or_init(Mutex::default);
+    }
+
+    fn held(&self) -> Option<MutexGuard<'_, Option<View>>> {
+        // Every change to it is one assignment.
+        self.held.get().map(|held| held.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// One consistent moment: now, with what waits in the spool.
     pub(crate) fn view(&self) -> Result<View> {
+        let Some(mut held) = self.held() else { return self.view_now() };
+        let view = match held.take() {
+            Some(view) => view,
+            None => self.view_now()?,
+        };
+        Ok(held.insert(view).clone())
+    }
+
+    fn view_now(&self) -> Result<View> {
         // The spool first: what leaves it meanwhile stands in the journal by then.
         let waiting = self.waiting()?;
         let mut view = self.written()?;
@@ -143,6 +165,9 @@ impl Live {
 
     /// The refs now, with what waits in the spool. Where nothing waits, nothing but the journal is opened.
     pub(crate) fn refs(&self) -> Result<(Arc<Refs>, Position)> {
+        if let Some(view) = self.held().and_then(|held| held.clone()) {
+            return Ok((view.refs, view.position));
+        }
         if self.waiting()?.is_empty() {
             let (refs, end) = self.written_refs()?;
             self.check_promised(&refs)?;
@@ -155,6 +180,7 @@ impl Live {
     /// Leaves what was read to the system, which frees it all at once when the process ends.
     pub(crate) fn leave(&self) {
         std::mem::forget(std::mem::take(&mut *self.known()));
+        std::mem::forget(self.held().and_then(|mut held| held.take()));
     }
 
     /// What this process knew last, without looking.

@@ -272,7 +272,13 @@ impl Work {
         reset: bool,
     ) -> Result<()> {
         let view = Merged { base, rows, position };
-        let row = lineage::revision(&view, session, at)?;
+        // One that the same record folds into a later one needs none.
+        let Some(row) = lineage::find(&view, session, at)? else {
+            return lineage::revision(&view, session, at).map(drop).or_else(|error| match error {
+                Error::Folded { .. } => Ok(()),
+                error => Err(error),
+            });
+        };
         let place = (session, at.branch);
         if row.state_bytes > self.max_state_bytes {
             // How far it is from a keyframe need not be known: that alone would cost as much as all that is behind it.

@@ -16,6 +16,9 @@ pub(crate) const MAIN: &str = "main";
 /// What the source of an agent session that joined an effort is called, before the agent's own id.
 pub(crate) const JOINED: &str = "joined:";
 
+/// What the mark of a stream whose import has begun and not ended is called, before the name of the stream.
+pub(crate) const UNFINISHED: &str = "unfinished:";
+
 /// The session of an agent's own id: the effort it has joined, else the one it began.
 pub(crate) fn agent_session(refs: &Refs, agent: &str) -> Option<SessionNumber> {
     let joined = |session: &SessionRefs| {

@@ -139,6 +139,18 @@ pub(crate) fn fold(
     run: &Run,
     pruning: OperationId,
 ) -> Result<Planned> {
+    fold_after(view, number, run, None, pruning)
+}
+
+/// As [`fold`], in a record in which `before` was folded first: where that went into the first revision of this run, this run
+/// changes what both did.
+pub(crate) fn fold_after(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    run: &Run,
+    before: Option<&RecordChange>,
+    pruning: OperationId,
+) -> Result<Planned> {
     let Run { branch, first, last } = *run;
     let stretch = Stretch { branch, after: first.saturating_sub(1), to: last };
     let rows = lineage::revisions(view, number, stretch, Direction::Ascending, usize::MAX)?;
@@ -150,7 +162,22 @@ pub(crate) fn fold(
         )));
     }
     let (mut deltas, mut going) = (Vec::new(), Going::default());
+    let chained = match before {
+        Some(RecordChange::Folded { branch: on, last: into, delta, .. })
+            if (*on, *into) == (branch, first) =>
+        {
+            Some(delta)
+        }
+        _ => None,
+    };
+    for part in chained.into_iter().flatten() {
+        let DeltaPart::Inline(sealed) = part else { continue };
+        deltas.push(open(ObjectKind::Delta, &sealed.0).map_err(Error::corrupt("a delta"))?);
+    }
     for (sequence, row) in &rows {
+        if *sequence == first && chained.is_some() {
+            continue;
+        }
         if *sequence < last {
             going.body(&row.body);
         }
@@ -198,12 +225,31 @@ pub(crate) fn check_unfoldable(
     operation: &OperationId,
 ) -> Result<()> {
     let sequence = at.sequence;
-    if let Some(SequenceRow::Folded(_, into)) = timeline::sequence(view, number, sequence)? {
+    if let Some(SequenceRow::Folded(branch, into)) = timeline::sequence(view, number, sequence)? {
+        // A long run is folded in several steps, each into the next: the last of them is taken back before this one.
+        let next = At { branch, sequence: into };
+        if fold::rows(view, number, next)?
+            .iter()
+            .any(|fold| fold.operation == *operation && fold.first == sequence && !fold.swept)
+        {
+            return check_unfoldable_alone(view, number, at, operation);
+        }
         let into = timeline::found_in(view, number, into)?;
         return Err(Error::Conflict(format!(
             "#{sequence} was itself folded into #{into} since: take that back first"
         )));
     }
+    check_unfoldable_alone(view, number, at, operation)
+}
+
+/// As [`check_unfoldable`], of a revision that is in sight, or comes back before.
+fn check_unfoldable_alone(
+    view: &dyn Snapshot,
+    number: SessionNumber,
+    at: At,
+    operation: &OperationId,
+) -> Result<()> {
+    let sequence = at.sequence;
     let folds = fold::rows(view, number, at)?;
     match folds.iter().position(|fold| fold.operation == *operation) {
         Some(place) if folds[place].swept => {

@@ -29,7 +29,7 @@ impl Seek {
         })
     }
 
-    /// The secrets in a text, as they are meant where the text is JSON.
+    /// The secrets in a text, as they are meant where the text is JSON. Some may be too short to be purged.
     pub(crate) fn find(&self, text: &[u8], found: &mut BTreeSet<String>) {
         let mut put = |bytes: &[u8]| {
             let Ok(plain) = std::str::from_utf8(bytes) else { return };
@@ -41,9 +41,7 @@ impl Seek {
             {
                 text = inner;
             }
-            if text.len() >= super::MIN_SECRET_BYTES {
-                found.insert(text);
-            }
+            found.insert(text);
         };
         match self {
             Self::Pattern(pattern) => pattern.find_iter(text).for_each(|one| put(one.as_bytes())),
@@ -84,7 +82,8 @@ mod tests {
     #[test]
     fn what_matches_is_found_as_it_is_meant() {
         let seek = Seek::pattern(r#"key-[0-9]+(\\+n|\n)?x"#).unwrap();
-        assert_eq!(found(&seek, "a key-12345x key-x"), ["key-12345x"]);
+        assert_eq!(found(&seek, "a key-12345x key-1x"), ["key-12345x", "key-1x"]);
+        assert_eq!(found(&Seek::pattern("48[0-9]{3}").unwrap(), "pin 48151"), ["48151"]);
         assert_eq!(found(&seek, r#"{"a":"key-12345\nx"}"#), ["key-12345\nx"]);
         assert_eq!(found(&seek, r#"{"a":"key-12345\\nx"}"#), ["key-12345\nx"]);
         assert!(

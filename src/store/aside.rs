@@ -9,6 +9,7 @@ use super::write::{
 };
 use super::{Session, Store};
 use crate::engine::commit::random;
+use crate::engine::refs::agent_session;
 use crate::engine::revise::ClaimChange;
 use crate::engine::spool;
 use crate::error::{Error, ErrorKind, Result};
@@ -100,12 +101,19 @@ impl Store {
         waiting.used = used;
         self.engine.spool(&waiting)?;
         let (refs, _) = self.engine.live.refs()?;
-        let found = refs.sessions.of_id(info.id).next();
-        let number = found.map(|(number, _)| number).ok_or_else(|| {
-            Error::Conflict(format!("the session '{}' was begun by somebody else", info.name))
-        })?;
-        self.engine.live.promise(number, info.id);
-        Ok(self.at(number))
+        if let Some((number, _)) = refs.sessions.of_id(info.id).next() {
+            self.engine.live.promise(number, info.id);
+            return Ok(self.at(number));
+        }
+        // Somebody who began the same agent session has been faster: what waits goes there.
+        let of_agent = info.agent_session.as_deref();
+        of_agent.and_then(|agent| agent_session(&refs, agent)).map_or_else(
+            || {
+                let said = format!("the session '{}' was begun by somebody else", info.name);
+                Err(Error::Conflict(said))
+            },
+            |number| Ok(self.at(number)),
+        )
     }
 }
 

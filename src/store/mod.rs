@@ -7,6 +7,7 @@ mod act;
 mod adopt;
 mod aside;
 mod backup;
+mod begin;
 mod brief;
 mod browse;
 mod bundle;
@@ -78,7 +79,7 @@ pub use retain::{Folded, FoldedAt, Pruned, Swept, UNDO_MICROS, Verdict};
 pub use search::{Hit, Hits, MAX_HITS, MAX_WORDS, Query};
 pub use session::{BranchSummary, NewSession, Session, SessionOf, SessionSummary};
 pub use state::{Comparison, RevisionSummary, StateAt};
-pub use stream::{Open, Resolve, Stream, StreamTaken};
+pub use stream::{Open, Resolve, Stream, StreamTaken, UnfinishedImport};
 pub use take::Taken;
 pub use undo::{OperationSummary, Undone};
 pub use verify::{Outcome, Verified};
@@ -93,7 +94,7 @@ use crate::engine::checkpoint;
 use crate::engine::commit::{Durability, Engine, operation_id, random};
 use crate::engine::live::Live;
 use crate::engine::refs::{self, in_sight};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::format::{KeyFile, Marker, Record, RecordChange, Refs};
 use crate::model::{Checkpoint, OperationId, SessionKind, SessionNumber};
 use folder::{
@@ -378,56 +379,6 @@ impl Store {
         Session { store: self.clone(), number }
     }
 
-    /// Begins a session. A person's becomes the one last used.
-    ///
-    /// # Errors
-    /// [`Error::Duplicate`] if its kind has one of that name; as every write.
-    pub fn create_session(&self, act: &Act, new: NewSession) -> Result<Session> {
-        let mut new = new;
-        self.gate().session(&mut new);
-        let operation = act.operation()?;
-        let takes_over = new.takes_over;
-        let info = aside::info_of(act, new)?;
-        let number = self.engine.commit(Durability::Now, &mut |desk| {
-            if refs::of_kind(&desk.refs, info.kind, &info.name).is_some() {
-                return Err(Error::Duplicate { kind: "session", id: info.name.clone() });
-            }
-            let number = desk.refs.sessions.len() as SessionNumber;
-            let mut changes = vec![RecordChange::Session { info: info.clone() }];
-            let takes_over = takes_over || desk.refs.last_used.is_none();
-            if info.kind == SessionKind::Debug && takes_over {
-                changes.push(RecordChange::Used { session: number });
-            }
-            Ok((Some(Record { operation: operation.clone(), changes }), number))
-        });
-        match number {
-            Err(error) if error.kind() == ErrorKind::Locked && self.engine.live.spool.is_some() => {
-                self.begin_aside(&operation, &info, takes_over)
-            }
-            number => Ok(self.at(number?)),
-        }
-    }
-
-    /// Begins a session, under the next free name if its own is taken: `name`, `name-2`, `name-3`.
-    ///
-    /// # Errors
-    /// As [`Store::create_session`].
-    pub fn create_named(&self, act: &Act, new: NewSession) -> Result<Session> {
-        let mut new = new;
-        self.gate().session(&mut new);
-        let name = new.name.clone();
-        let mut count = 1;
-        loop {
-            match self.create_session(act, new.clone()) {
-                Err(Error::Duplicate { .. }) => {
-                    count += 1;
-                    new.name = format!("{name}-{count}");
-                }
-                made => return made,
-            }
-        }
-    }
-
     /// Chooses the session that is current from now on; `None` lets the last one used be it.
     ///
     /// # Errors
@@ -473,6 +424,12 @@ impl Store {
     /// As every write; nothing is lost by a failure.
     pub fn maintain(&self, tail_cost: u64) -> Result<bool> {
         self.engine.apply_if_long(tail_cost)
+    }
+
+    /// Shows one moment of the store from now on: that of the first read. What was found in one read is then there in the next,
+    /// whatever others write, prune or purge meanwhile. For a store that is opened to answer one question.
+    pub fn hold(&self) {
+        self.engine.live.hold();
     }
 
     /// Leaves what was read, and what is open for reading, to the system: for a process that is about to end, and need

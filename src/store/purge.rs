@@ -70,7 +70,7 @@ impl Purged {
 
 impl Store {
     /// The secrets that are found so in all that is stored, as they are meant: what is to be purged. Those shorter than
-    /// [`MIN_SECRET_BYTES`](crate::redact::MIN_SECRET_BYTES) are left out.
+    /// [`MIN_SECRET_BYTES`](crate::redact::MIN_SECRET_BYTES) cannot be: [`Known::new`] refuses them.
     ///
     /// # Errors
     /// As every read.

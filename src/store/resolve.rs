@@ -10,7 +10,7 @@ use crate::engine::refs::{in_sight, session as session_refs};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::format::{Header, SequenceRow, Side, decode_entry, encode_key};
-use crate::model::when::{IdPrefix, Moment, MomentBase, Named, TimeError};
+use crate::model::when::{IdPrefix, Moment, MomentBase, Named, ResolvedTime, TimeError};
 use crate::model::{
     AutoTrigger, BranchNumber, Checkpoint, CheckpointId, Key, Kind, Timestamp, Trigger, Value,
 };
@@ -122,7 +122,7 @@ impl Session {
                 self.of_branch(view, session_refs(&view.refs, self.number)?.current_branch)
             }
             MomentBase::Sequence(sequence) => self.of_sequence(view, *sequence),
-            MomentBase::Time(time) => self.of_time(view, time.time, None),
+            MomentBase::Time(time) => self.of_resolved(view, time, None),
             MomentBase::BranchAt { branch, time } => {
                 let session = session_refs(&view.refs, self.number)?;
                 let branch = match branch {
@@ -131,7 +131,7 @@ impl Session {
                         .branch_named(name)
                         .ok_or_else(|| Error::not_found("branch", name.clone()))?,
                 };
-                self.of_time(view, time.time, Some(branch))
+                self.of_resolved(view, time, Some(branch))
             }
             MomentBase::Name(named) => self.of_name(view, named),
             MomentBase::Tag(tag) => {
@@ -180,6 +180,33 @@ impl Session {
     fn of_branch(&self, view: &View, branch: BranchNumber) -> Result<Point> {
         let at = timeline::head_of(&view.refs, self.number, branch)?;
         Ok(Point { branch, at, time: None, checkpoint: None })
+    }
+
+    /// The point of a time that was read. Now means all that was written by now: a clock that was once ahead has given times
+    /// later than now, and times of a branch never go back.
+    fn of_resolved(
+        &self,
+        view: &View,
+        time: &ResolvedTime,
+        branch: Option<BranchNumber>,
+    ) -> Result<Point> {
+        if !time.is_now {
+            return self.of_time(view, time.time, branch);
+        }
+        let session = session_refs(&view.refs, self.number)?;
+        let last = session.last_event.ok_or_else(|| self.empty(view))?;
+        let head = self.of_branch(view, branch.unwrap_or(session.current_branch))?;
+        Ok(Point { time: Some(time.time.max(last)), ..head })
+    }
+
+    /// The time that was read, or, if that is now and the clock was once ahead, the time of the last thing recorded.
+    ///
+    /// # Errors
+    /// As every read.
+    pub fn time_by(&self, time: &ResolvedTime) -> Result<Timestamp> {
+        let (refs, _) = self.store.engine.live.refs()?;
+        let last = session_refs(&refs, self.number)?.last_event;
+        Ok(last.filter(|_| time.is_now).map_or(time.time, |last| last.max(time.time)))
     }
 
     fn of_time(&self, view: &View, time: Timestamp, branch: Option<BranchNumber>) -> Result<Point> {
@@ -272,13 +299,17 @@ impl Session {
             return Ok(point);
         }
         if let Some(time) = &named.time {
-            return self.of_time(view, time.time, None);
+            return self.of_resolved(view, time, None);
         }
         match &named.time_error {
             Some(TimeError::Number { text }) => Err(Error::invalid(format!(
                 "'{text}' is a number: write '#{text}' for the revision or checkpoint of that number (in quotes: to a shell \
                  '#' begins a comment), '2025-01-20' for a date, '10m' for ten minutes ago or '@1737383400' for seconds since 1970"
             ))),
+            // So many hexadecimal digits are an id, however they begin.
+            Some(_) if named.is_long_id() => {
+                Err(Error::not_found("checkpoint or revision whose id begins with", &named.name))
+            }
             Some(error) => Err(Error::invalid(error.to_string())),
             None => Err(Error::not_found("tag, branch or id", named.name.clone())),
         }

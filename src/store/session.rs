@@ -9,7 +9,7 @@ use crate::engine::commit::{Desk, Durability};
 use crate::engine::head::branch_of;
 use crate::engine::lineage::At;
 use crate::engine::live::View;
-use crate::engine::refs::{JOINED, session as session_refs};
+use crate::engine::refs::{JOINED, UNFINISHED, session as session_refs};
 use crate::engine::revise::{self, Place};
 use crate::engine::timeline;
 use crate::error::{Error, Result};
@@ -101,7 +101,10 @@ impl SessionSummary {
             sources: session
                 .bookmarks
                 .iter()
-                .filter(|bookmark| !bookmark.source.starts_with(JOINED))
+                .filter(|bookmark| {
+                    let source = &bookmark.source;
+                    !source.starts_with(JOINED) && !source.starts_with(UNFINISHED)
+                })
                 .map(|bookmark| (bookmark.source.clone(), bookmark.bytes))
                 .collect(),
             joined: session

@@ -108,6 +108,7 @@ impl Session {
     /// As every read.
     pub fn claim(&self, point: &Point, key: &Key) -> Result<Option<Entry>> {
         let view = self.view()?;
+        self.check_in_sight(&view, point)?;
         let Some(at) = point.at else { return Ok(None) };
         lookup::entry(&view, &view.refs, self.number, at, &encode_key(key))?
             .map(|bytes| decode_entry(&bytes).map_err(Error::corrupt(format_args!("the {key}"))))
@@ -120,6 +121,7 @@ impl Session {
     /// As every read.
     pub fn claims(&self, point: &Point, keys: &[Key]) -> Result<Vec<Option<Entry>>> {
         let view = self.view()?;
+        self.check_in_sight(&view, point)?;
         let Some(at) = point.at else { return Ok(vec![None; keys.len()]) };
         let stretches = lineage::stretches(&view, &view.refs, self.number, at)?;
         keys.iter()
@@ -139,6 +141,7 @@ impl Session {
     /// As every read.
     pub fn changed(&self, from: &Point, to: &Point) -> Result<Differences> {
         let view = self.view()?;
+        [from, to].into_iter().try_for_each(|point| self.check_in_sight(&view, point))?;
         crate::engine::compare::raw(&view, &view.refs, self.number, from.at, to.at)
     }
 
@@ -148,6 +151,7 @@ impl Session {
     /// As every read.
     pub fn compare(&self, from: &Point, to: &Point) -> Result<Comparison> {
         let view = self.view()?;
+        [from, to].into_iter().try_for_each(|point| self.check_in_sight(&view, point))?;
         let claims =
             crate::engine::compare::compare(&view, &view.refs, self.number, from.at, to.at)?;
         let mut changes = diff::describe(&claims);
@@ -166,6 +170,11 @@ impl Session {
         let time_delta_micros = delta.map(|(to, from)| to.micros_since(from));
         let summary = diff::summary(&changes, time_delta_micros);
         Ok(Comparison { claims, changes, time_delta_micros, summary })
+    }
+
+    /// That the revision of a point is still in sight: it may have been pruned since the point was found.
+    fn check_in_sight(&self, view: &View, point: &Point) -> Result<()> {
+        point.at.map_or(Ok(()), |at| lineage::check_in_sight(view, self.number, at))
     }
 
     /// The time that a point is shown with: its own, or that of the last thing recorded.

@@ -3,15 +3,16 @@
 mod apply;
 mod export;
 mod text;
+mod unfinished;
 
 pub use export::Resolve;
+pub use unfinished::UnfinishedImport;
 
 use super::act::Act;
 use super::gate::Gate;
 use super::session::Session;
 use super::{Options, Store};
 use crate::backend::Snapshot;
-use crate::engine::refs::mentioning;
 use crate::error::{Error, Result};
 use crate::format::key::{self, of};
 use crate::format::{BookmarkRow, Bytes, EventLine};
@@ -71,15 +72,43 @@ impl Store {
         open: Open<'_>,
         progress: &dyn Fn(u64),
     ) -> Result<StreamTaken> {
+        /// Without a lock somebody else may take the same stream meanwhile.
+        const MAX_ATTEMPTS: usize = 8;
+        let _alone = self.lock_imports()?;
+        for _ in 1..MAX_ATTEMPTS {
+            match self.import_once(act, stream, open, progress) {
+                Err(Error::Conflict(why)) => tracing::info!(why, "the import begins again"),
+                done => return done,
+            }
+        }
+        self.import_once(act, stream, open, progress)
+    }
+
+    fn import_once(
+        &self,
+        act: &Act,
+        stream: Stream<'_>,
+        open: Open<'_>,
+        progress: &dyn Fn(u64),
+    ) -> Result<StreamTaken> {
         let home = self.home_of(&stream)?;
+        let begun = match &home {
+            Some(home) => home.begun_import(stream.source)?,
+            None => None,
+        };
         let known = match &home {
             Some(home) => home.stream_bookmark(stream.source)?,
             None => None,
         }
         .unwrap_or_default();
         let mut input = Lines::resume(self, open().map_err(unreadable)?, &known)?;
+        let mut applier =
+            Applier::new(self, act, stream, &known).at_home(home.clone(), begun.clone());
         // Most of the time nothing has come since, and that needs no rehearsal.
         if !input.fill()? {
+            if begun.is_some() {
+                applier.end(&input.mark())?;
+            }
             let sessions = home.map(|home| home.summary()).transpose()?;
             return Ok(StreamTaken {
                 sessions: sessions.into_iter().map(|summary| summary.info.name).collect(),
@@ -90,21 +119,12 @@ impl Store {
             redaction: self.engine.options.redaction.clone(),
             ..Options::default()
         })?;
-        let mut applier = Applier::new(&rehearsal, act, stream, &known).beside(self);
-        play(&mut input, &mut applier, &|_| {})?;
+        let mut rehearsed = Applier::new(&rehearsal, act, stream, &known).beside(self);
+        rehearsed.goes_on_as(&applier);
+        play(&mut input, &mut rehearsed, &|_| {})?;
         let mut input = Lines::resume(self, open().map_err(unreadable)?, &known)?;
-        let mut applier = Applier::new(self, act, stream, &known).at_home(home);
+        applier.mark()?;
         play(&mut input, &mut applier, progress)
-    }
-
-    /// The session that a stream was imported into before.
-    fn home_of(&self, stream: &Stream<'_>) -> Result<Option<Session>> {
-        let (refs, _) = self.engine.live.refs()?;
-        let mut candidates = mentioning(&refs, stream.source.as_bytes()).filter(|(_, session)| {
-            session.bookmarks.iter().any(|bookmark| bookmark.source == stream.source)
-                && stream.session.is_none_or(|name| session.info.name == name)
-        });
-        Ok(candidates.next().map(|(number, _)| self.at(number)))
     }
 }
 

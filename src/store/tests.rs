@@ -1,5 +1,6 @@
 use super::*;
 use crate::backend::{Applier, Direction, Position, Row, Snapshot, Table};
+use crate::error::ErrorKind;
 use crate::format::{RevisionRow, key};
 use crate::model::{BranchMetadata, Key, Kind, Timestamp, Value};
 use std::collections::{BTreeMap, BTreeSet};

@@ -11,7 +11,7 @@ use crate::engine::compare;
 use crate::engine::index::find_operation;
 use crate::engine::lineage::At;
 use crate::engine::live::View;
-use crate::engine::refs::{in_sight, session as session_refs};
+use crate::engine::refs::{UNFINISHED, in_sight, session as session_refs};
 use crate::engine::retain;
 use crate::engine::revise::{self, ClaimChange, Place, Planned};
 use crate::engine::timeline;
@@ -49,7 +49,7 @@ impl From<OperationRow> for OperationSummary {
             verb: row.operation.verb,
             author: row.operation.author,
             time: row.operation.time,
-            effects: row.effects.iter().map(describe).collect(),
+            effects: row.effects.iter().filter(|effect| !is_mark(effect)).map(describe).collect(),
             takes_back: row.takes_back,
             taken_back: row.taken_back_by.is_some(),
         }
@@ -88,6 +88,11 @@ fn describe(effect: &Effect) -> String {
             format!("purged {places} {secrets} for good{why}")
         }
     }
+}
+
+/// Whether it only says that an import has begun, or has ended.
+fn is_mark(effect: &Effect) -> bool {
+    matches!(effect, Effect::Bookmark { source, .. } if source.starts_with(UNFINISHED))
 }
 
 /// Whether nothing takes this back.
@@ -290,7 +295,9 @@ impl Session {
                     let run = retain::Run { branch: *branch, first: *first, last: *last };
                     let pruning = target.takes_back.unwrap_or(target.operation.id);
                     retain::check_pruning(view, &pruning)?;
-                    changes.push(retain::fold(view, session, &run, pruning)?.change);
+                    let before = changes.last();
+                    let planned = retain::fold_after(view, session, &run, before, pruning)?;
+                    changes.push(planned.change);
                     folded.push(run);
                 }
                 Effect::SessionDropped { of } => {

@@ -50,6 +50,8 @@ mod stream;
 mod thread;
 #[cfg(test)]
 mod together;
+#[cfg(test)]
+mod unfinished;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

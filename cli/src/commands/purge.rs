@@ -75,11 +75,21 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
     let act = workplace::act(context, "purge");
     if let Some(pattern) = &args.pattern {
         let seek = Seek::pattern(pattern).map_err(CommandError::invalid)?;
-        secrets.extend(store.secrets(&act, &seek)?);
+        let found = store.secrets(&act, &seek)?;
+        let short = found.iter().filter(|text| is_short(text)).count();
+        if short > 0 {
+            return Err(too_short(short));
+        }
+        secrets.extend(found);
     }
+    let mut left = 0;
     if args.rules {
         let redactor = workplace::redactor(context).unwrap_or_default();
-        secrets.extend(store.secrets(&act, &Seek::Rules(redactor))?);
+        let found = store.secrets(&act, &Seek::Rules(redactor))?;
+        let (short, found): (BTreeSet<_>, BTreeSet<_>) =
+            found.into_iter().partition(|text| is_short(text));
+        left = short.len() as u64;
+        secrets.extend(found);
     }
     let count = secrets.len() as u64;
     let known = Known::new(&secrets).map_err(unfit)?;
@@ -93,7 +103,22 @@ pub fn run(args: &PurgeArgs, context: &mut Context) -> Result<(), CommandError> 
         context.exit_code = EXIT_NOT_YET;
     }
     let folder = context.store_directory()?;
-    context.out.emit(&Purged::of(purged, &folder, (args.dry_run, count)))
+    context.out.emit(&Purged::of(purged, &folder, (args.dry_run, count, left)))
+}
+
+/// Whether a secret is too short to be purged wherever it stands.
+const fn is_short(text: &str) -> bool {
+    text.len() < MIN_SECRET_BYTES
+}
+
+/// Refuses a pattern that matches what is too short: purging the rest would leave what was asked for.
+fn too_short(count: usize) -> CommandError {
+    let texts = if count == 1 { "one text" } else { "texts" };
+    CommandError::invalid(format!(
+        "the pattern matches {texts} shorter than {MIN_SECRET_BYTES} bytes: nothing was purged, since so short a text \
+         stands elsewhere by chance"
+    ))
+    .hinted("let the pattern match more of what stands around it, such as 'pin is 48[0-9]{3}'")
 }
 
 /// The secret in a file.

@@ -2,11 +2,12 @@
 
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::report::store::Status;
+use crate::report::store::{Status, Unfinished};
 use crate::report::written::Made;
 use crate::report::{branch, session};
 use crate::workplace::{self, Access};
-use forge_store::store::CheckpointFilter;
+use forge_store::error::Error;
+use forge_store::store::{CheckpointFilter, Store};
 
 /// Says where things stand. A store without sessions is no error here.
 pub fn run(context: &mut Context) -> Result<(), CommandError> {
@@ -19,6 +20,7 @@ pub fn run(context: &mut Context) -> Result<(), CommandError> {
         path: store.path().map(|path| path.display().to_string()).unwrap_or_default(),
         sessions: store.sessions()?.len(),
         tail_bytes: store.tail_bytes()?,
+        unfinished: unfinished(&store)?,
         session: None,
         branch: None,
         head: None,
@@ -36,4 +38,12 @@ pub fn run(context: &mut Context) -> Result<(), CommandError> {
         status.summary = Some(line);
     }
     context.out.emit(&status)
+}
+
+/// The imports that have begun and not ended.
+///
+/// # Errors
+/// As every read.
+pub fn unfinished(store: &Store) -> Result<Vec<Unfinished>, Error> {
+    Ok(store.unfinished_imports()?.into_iter().map(Unfinished::from).collect())
 }

@@ -59,7 +59,7 @@ pub fn run(args: &TuiArgs, context: &mut Context) -> Result<(), CommandError> {
     let keys = keys(args, context)?;
     // Where nothing can be written there is still everything to look at.
     let store = workplace::open(context, Access::Write)
-        .or_else(|_| workplace::open(context, Access::Read))?;
+        .or_else(|_| workplace::open(context, Access::Follow))?;
     let session = context.session().map(str::to_owned);
     let name = match args.theme {
         _ if context.color() == Color::Never => ThemeName::None,

@@ -1,5 +1,6 @@
 //! `forge verify`, `forge rebuild`, `forge repair`.
 
+use super::status::unfinished;
 use crate::context::Context;
 use crate::error::{CommandError, EXIT_FORGED};
 use crate::report::verify::{Rebuilt, Repaired, Verified};
@@ -39,7 +40,12 @@ pub fn verify(args: &VerifyArgs, context: &mut Context) -> Result<(), CommandErr
         Outcome::Loss => 2,
         Outcome::Forged => EXIT_FORGED,
     };
-    context.out.emit(&Verified::new(&path, args.read_data, found))
+    let mut verified = Verified::new(&path, args.read_data, found);
+    // Of a store that cannot be read its damage is what counts.
+    let options = workplace::options(context, Access::Read);
+    verified.unfinished =
+        Store::open(&path, options).and_then(|store| unfinished(&store)).unwrap_or_default();
+    context.out.emit(&verified)
 }
 
 /// Makes everything derived again.

@@ -175,7 +175,7 @@ impl<'c> Desk<'c> {
             started_at: None,
             takes_over: true,
         };
-        let session = self.store.create_named(&self.act, new)?;
+        let session = self.store.session_for_agent(&self.act, new)?;
         self.saved = true;
         Ok(Some(self.session.insert(session).clone()))
     }

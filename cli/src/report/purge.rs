@@ -2,6 +2,7 @@
 
 use super::import::{bytes, count};
 use crate::output::{Report, Screen, Tone};
+use forge_store::redact::MIN_SECRET_BYTES;
 use forge_store::store::{self, PurgeKind};
 use serde::Serialize;
 use std::path::Path;
@@ -44,6 +45,8 @@ pub struct Purged {
     pub dry_run: bool,
     /// How many secrets were looked for.
     pub secrets: u64,
+    /// How many secrets the rules found that are too short to be purged: they stay.
+    pub too_short: u64,
     /// Where they stood; where nothing was changed, where they stand.
     pub places: Vec<PlaceJson>,
     /// Files that were removed, or would be: copies for searching, and writes that could not be read.
@@ -73,7 +76,11 @@ pub struct Purged {
 impl Purged {
     /// What is told of it.
     #[must_use]
-    pub fn of(purged: store::Purged, store: &Path, (dry_run, secrets): (bool, u64)) -> Self {
+    pub fn of(
+        purged: store::Purged,
+        store: &Path,
+        (dry_run, secrets, too_short): (bool, u64, u64),
+    ) -> Self {
         let below = |path: &Path| path.strip_prefix(store).unwrap_or(path).display().to_string();
         let done = purged.is_done();
         let place = |one: store::PurgedPlace| PlaceJson {
@@ -85,6 +92,7 @@ impl Purged {
         Self {
             dry_run,
             secrets,
+            too_short,
             places: purged.places.into_iter().map(place).collect(),
             removed: purged.removed.iter().map(|path| below(path)).collect(),
             foreign: purged.foreign.iter().map(|path| below(path)).collect(),
@@ -196,6 +204,13 @@ impl Report for Purged {
             let text = format!("Left {file} as it is: it is not forge's");
             screen.line(Tone::Warning, &text);
         }
+        if self.too_short > 0 {
+            let secrets = count(self.too_short, "secret");
+            let text = format!(
+                "Left {secrets} shorter than {MIN_SECRET_BYTES} bytes: '--pattern' takes out one with what stands around it"
+            );
+            screen.line(Tone::Warning, &text);
+        }
         if self.dry_run {
             return;
         }
@@ -208,7 +223,8 @@ impl Report for Purged {
             } else {
                 format!(" ({})", bytes(self.bytes))
             };
-            screen.line(Tone::Good, &format!("It is in none of the store's {files}{size}"));
+            let what = if self.too_short > 0 { "What was looked for" } else { "It" };
+            screen.line(Tone::Good, &format!("{what} is in none of the store's {files}{size}"));
             screen.line(
                 Tone::Dim,
                 "Freed blocks of the disk, backups, bundles and other files are out of reach: revoke it too",

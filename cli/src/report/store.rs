@@ -3,6 +3,7 @@
 use super::session::Line;
 use super::written::Made;
 use crate::output::{Report, Screen, Tone};
+use forge_store::store::UnfinishedImport;
 use serde::Serialize;
 
 /// Where things stand.
@@ -15,6 +16,9 @@ pub struct Status {
     pub sessions: usize,
     /// How many bytes of journal stand behind the index.
     pub tail_bytes: u64,
+    /// Imports of streams that have begun and not ended; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unfinished: Vec<Unfinished>,
     /// The session commands work in; null if there is none yet.
     pub session: Option<String>,
     /// The branch checked out in it.
@@ -27,6 +31,48 @@ pub struct Status {
     pub summary: Option<Line>,
 }
 
+/// An import of a stream that has begun and not ended.
+#[derive(Debug, Serialize)]
+pub struct Unfinished {
+    /// The session that holds what was written of it.
+    pub session: String,
+    /// The stream.
+    pub source: String,
+    /// The command that takes the rest.
+    pub command: String,
+}
+
+impl From<UnfinishedImport> for Unfinished {
+    fn from(one: UnfinishedImport) -> Self {
+        let file = one.source.strip_prefix("events:").unwrap_or(&one.source);
+        // Standard input has no name: what follows is the hash of its first line.
+        let file = if file.starts_with('-') { "-" } else { file };
+        let command = format!("forge import events {}", quoted(file));
+        Self { session: one.session, source: one.source, command }
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:=+@%".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+impl Unfinished {
+    /// Says what is to be done, unless a process is at it.
+    pub(crate) fn tell(&self, screen: &mut Screen) {
+        let text = format!(
+            "The session {} holds a part of {}, unless it is being imported now: '{}' takes the rest",
+            self.session, self.source, self.command
+        );
+        screen.line(Tone::Warning, &text);
+    }
+}
+
 impl Report for Status {
     const SCHEMA: &'static str = "forge.status/1";
 
@@ -35,6 +81,7 @@ impl Report for Status {
         let sessions = if self.sessions == 1 { "session" } else { "sessions" };
         screen.put(Tone::Plain, &format!("Store {}", self.path));
         screen.line(Tone::Dim, &format!(" ({} {sessions}, {kib} KiB not indexed)", self.sessions));
+        self.unfinished.iter().for_each(|one| one.tell(screen));
         let (Some(name), Some(summary)) = (&self.session, &self.summary) else {
             screen.line(Tone::Plain, "No session has been begun yet.");
             screen.line(Tone::Dim, "'forge session new NAME' or the first thing you record does.");

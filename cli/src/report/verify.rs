@@ -2,6 +2,7 @@
 
 use super::counted;
 use super::key::word;
+use super::store::Unfinished;
 use crate::output::{Report, Screen, Tone};
 use forge_store::store;
 use serde::Serialize;
@@ -37,6 +38,9 @@ pub struct Verified {
     pub findings: Vec<Finding>,
     /// What a repair could not save.
     pub lost: Vec<String>,
+    /// Imports of streams that have begun and not ended; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unfinished: Vec<Unfinished>,
 }
 
 /// What is wrong about a place in the store.
@@ -79,6 +83,7 @@ impl Verified {
             lost_before: found.lost_before,
             findings: findings.map(finding).collect(),
             lost: found.lost,
+            unfinished: Vec::new(),
         }
     }
 }
@@ -115,6 +120,7 @@ impl Report for Verified {
             let waiting = counted(self.waiting, "write");
             screen.line(Tone::Plain, &format!("{waiting} {verb} in the spool."));
         }
+        self.unfinished.iter().for_each(|one| one.tell(screen));
         if self.lost_before > 0 {
             let lost = match self.lost_before {
                 1 => "1 loss was".to_owned(),

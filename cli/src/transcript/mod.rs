@@ -406,7 +406,7 @@ impl<'a> Importer<'a> {
             started_at: draft.and_then(|draft| draft.started_at),
             ..NewSession::imported(name)
         };
-        Ok(self.store.create_named(self.act, new)?)
+        Ok(self.store.session_for_agent(self.act, new)?)
     }
 }
 

@@ -45,5 +45,6 @@ mod store;
 mod story;
 mod thread;
 mod time;
+mod together;
 mod transcript;
 mod tui;

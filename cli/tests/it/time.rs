@@ -174,3 +174,65 @@ fn a_transcript_with_dated_names_comes_back_byte_for_byte() {
     let exported = environment.forge(["export", "transcript", "s1"]);
     assert_eq!(exported.success(), whole);
 }
+
+/// The notes of the state at a moment, by a clock that says this.
+fn notes_at(environment: &Environment, clock: &str, moment: &str) -> Vec<String> {
+    let mut command = environment.command(["checkpoint", "at", moment, "--json", "--kind", "note"]);
+    let state = environment.finished(command.env("FORGE_TEST_NOW", clock)).json();
+    let notes = state["state"]["notes"].as_array().unwrap().iter();
+    let mut notes: Vec<_> =
+        notes.map(|note| note["description"].as_str().unwrap().to_owned()).collect();
+    notes.sort();
+    notes
+}
+
+fn add_at(environment: &Environment, clock: &str, note: &str) {
+    let mut command = environment.command(["note", "add", note]);
+    let added = environment.finished(command.env("FORGE_TEST_NOW", clock));
+    assert_eq!(added.code, 0, "{added}");
+}
+
+/// After one write by a clock that was ahead, 'now' left out all that came after it, and nobody said so.
+#[test]
+fn now_is_all_that_was_written_by_now_whatever_the_clock_said() {
+    for ahead in ["2026-02-01T14:00:00Z", "2026-02-01T13:00:03Z"] {
+        let environment = Environment::new();
+        environment.forge(["init", "--name", "work"]).success();
+        add_at(&environment, "2026-02-01T12:30:00Z", "before");
+        add_at(&environment, ahead, "ahead");
+        let clock = "2026-02-01T13:00:00Z";
+        assert_eq!(notes_at(&environment, clock, "now"), ["ahead", "before"]);
+        add_at(&environment, clock, "after");
+        for now in ["now", "0s", "main@{now}", "2026-02-01T13:00:00Z"] {
+            assert_eq!(notes_at(&environment, clock, now), ["after", "ahead", "before"], "{now}");
+        }
+        // What was before is as it was.
+        assert_eq!(notes_at(&environment, clock, "2026-02-01T12:45:00Z"), ["before"]);
+        let mut listed = environment.command(["log", "--until", "now", "--json"]);
+        let listed = environment.finished(listed.env("FORGE_TEST_NOW", clock)).json();
+        // The checkpoints that time makes stand beside them.
+        let entries = listed["entries"].as_array().unwrap().iter();
+        assert_eq!(entries.filter(|entry| entry.get("verb").is_some()).count(), 3);
+        // Once the clock has come to it, all of it has its place.
+        assert_eq!(notes_at(&environment, "2026-02-01T15:00:00Z", "1 minute ago").len(), 3);
+    }
+}
+
+/// An id that is gone was called a bad time if it began like one.
+#[test]
+fn an_id_that_begins_like_a_time_is_an_id() {
+    let environment = noted();
+    for id in [
+        "10d4e5f60718",
+        "2025012014300000000000000000abcd",
+        "1e0a5d20",
+        "12345678901234567890abcdefabcdef",
+    ] {
+        for verb in ["show", "at"] {
+            let gone = environment.forge(["checkpoint", verb, id]);
+            assert_eq!(gone.code, 3, "{verb} {id}: {gone}");
+        }
+    }
+    // As many digits as a time has are one where no id begins like that.
+    assert_eq!(environment.forge(["checkpoint", "at", "20260202"]).code, 2);
+}

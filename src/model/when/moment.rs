@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::error::{MomentError, TimeError, quoted};
-use super::named::{IdPrefix, Named, is_name, is_word};
+use super::named::{IdPrefix, Named, is_long_id, is_name, is_word};
 use super::point::{ResolvedTime, parse_time};
 use crate::model::Timestamp;
 use chrono::TimeZone;
@@ -158,8 +158,8 @@ fn read_base<Tz: TimeZone>(
     }
     let id = IdPrefix::parse(base);
     let time_error = match parse_time(base, now, zone) {
-        // Digits alone are more often the beginning of an id than a time.
-        Ok(time) if base.bytes().all(|byte| byte.is_ascii_digit()) => {
+        // Digits alone, and many hexadecimal ones, are more often the beginning of an id than a time.
+        Ok(time) if base.bytes().all(|byte| byte.is_ascii_digit()) || is_long_id(base) => {
             let name = base.to_owned();
             return Ok(MomentBase::Name(Named { name, id, time: Some(time), time_error: None }));
         }

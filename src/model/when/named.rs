@@ -51,10 +51,30 @@ pub struct Named {
     pub name: String,
     /// The beginning of an id it could be.
     pub id: Option<IdPrefix>,
-    /// The time it could be, if it is a number such as `20250120`.
+    /// The time it could be, if it is a number such as `20250120`, or has as many hexadecimal digits as an id.
     pub time: Option<ResolvedTime>,
     /// Why it is not a time, if it begins like one: what to say where nothing has that name.
     pub time_error: Option<TimeError>,
+}
+
+impl Named {
+    /// The beginning of an id that forge shows has more digits, and a span of time is never written like this.
+    const LONG_ID_DIGITS: usize = 8;
+    /// No time has as many digits and nothing else.
+    const ALL_DIGITS_ID: usize = 20;
+
+    /// Whether it has so many hexadecimal digits, letters among them, that it was meant as an id.
+    #[must_use]
+    pub fn is_long_id(&self) -> bool {
+        self.id.is_some() && is_long_id(&self.name)
+    }
+}
+
+/// As [`Named::is_long_id`].
+pub(super) fn is_long_id(text: &str) -> bool {
+    let has_letter = text.bytes().any(|byte| !byte.is_ascii_digit());
+    let digits = if has_letter { Named::LONG_ID_DIGITS } else { Named::ALL_DIGITS_ID };
+    text.len() >= digits && IdPrefix::parse(text).is_some()
 }
 
 /// Whether a tag or a branch can be named like this in a moment: one word without control characters, `~`, `^`, `:`,

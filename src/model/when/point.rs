@@ -19,6 +19,8 @@ pub struct ResolvedTime {
     pub time: Timestamp,
     /// What was decided if the zone's clocks were changed around it. To be shown to whoever wrote the text.
     pub note: Option<ZoneNote>,
+    /// Whether it is the `now` it was read with. Then it means all that was written by now, even by a clock that was ahead.
+    pub is_now: bool,
 }
 
 /// Reads a point in time as people write it: `2 hours ago`, `yesterday 14:30`, `2025-01-20 14:30:00`, RFC 3339. All
@@ -62,7 +64,7 @@ pub fn parse_time<Tz: TimeZone>(
     if resolved.time > now {
         return Err(TimeError::Future { text: quoted(text), time: Some(resolved.time) });
     }
-    Ok(resolved)
+    Ok(ResolvedTime { is_now: resolved.time == now, ..resolved })
 }
 
 fn read<Tz: TimeZone>(
@@ -71,7 +73,7 @@ fn read<Tz: TimeZone>(
     zone: &Tz,
 ) -> Result<ResolvedTime, Fault> {
     if cursor.rest().eq_ignore_ascii_case("now") {
-        return Ok(ResolvedTime { time: now, note: None });
+        return Ok(ResolvedTime { time: now, note: None, is_now: true });
     }
     if cursor.peek() == Some('@') || is_raw_epoch(cursor) {
         return read_epoch(cursor);
@@ -138,7 +140,7 @@ fn read_epoch(mut cursor: Cursor<'_>) -> Result<ResolvedTime, Fault> {
         .and_then(|micros| micros.checked_add(fraction))
         .ok_or(Fault::OutOfRange)?;
     let time = zone::in_range(if is_before { -micros } else { micros })?;
-    Ok(ResolvedTime { time, note: None })
+    Ok(ResolvedTime { time, note: None, is_now: false })
 }
 
 /// Whether the text begins as `1737383400 +0100` does.

@@ -196,7 +196,7 @@ impl Span {
                 .checked_sub_days(Days::new(span.days))
         })?;
         let time = zone::in_range(day.as_micros().checked_sub(self.micros)?).ok()?;
-        Some(ResolvedTime { time, note })
+        Some(ResolvedTime { time, note, is_now: false })
     }
 
     /// The clock time that follows (` at 14:00`) on the day so long before `now`, which a span of days or more names.
@@ -231,7 +231,7 @@ impl Span {
                 .checked_add_days(Days::new(span.days))
         })?;
         let time = zone::in_range(day.as_micros().checked_add(self.micros)?).ok()?;
-        Some(ResolvedTime { time, note })
+        Some(ResolvedTime { time, note, is_now: false })
     }
 
     fn other_day<Tz: TimeZone>(

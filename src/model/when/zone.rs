@@ -131,7 +131,7 @@ fn fold<Tz: TimeZone>(zone: &Tz, wanted: NaiveDateTime, taken: i64, other: i64) 
 }
 
 fn resolved(micros: i64, note: Option<ZoneNote>) -> Result<ResolvedTime, Fault> {
-    Ok(ResolvedTime { time: in_range(micros)?, note })
+    Ok(ResolvedTime { time: in_range(micros)?, note, is_now: false })
 }
 
 /// The time if it can be written as RFC 3339.

@@ -1,5 +1,6 @@
 //! Lines as writes.
 
+use super::unfinished::{Begun, check_untouched};
 use super::{Stream, StreamTaken, at_line};
 use crate::engine::commit::{Desk, Durability, random};
 use crate::engine::lineage::At;
@@ -17,6 +18,7 @@ use crate::model::{
     Origin, SessionNumber, TextRef, Timestamp, Value, claim,
 };
 use crate::store::act::Act;
+use crate::store::begin::Clash;
 use crate::store::gate::Removed;
 use crate::store::session::{NewSession, Session, check_branch_name};
 use crate::store::write::{FUTURE_MICROS, PAGE_FACTS, check_tag, fact_pages, long_text};
@@ -36,22 +38,26 @@ pub(super) struct Mark {
 
 /// Plays lines into a store.
 pub(super) struct Applier<'a> {
-    store: &'a Store,
-    act: &'a Act,
-    stream: Stream<'a>,
+    pub(super) store: &'a Store,
+    pub(super) act: &'a Act,
+    pub(super) stream: Stream<'a>,
     /// In a rehearsal: the store that it is one for.
     beside: Option<&'a Store>,
     header: Option<(SessionEvent, Timestamp)>,
     /// The session of lines that name none, once it is known.
-    own: Option<String>,
+    pub(super) own: Option<String>,
     sessions: BTreeMap<String, Session>,
-    operations: BTreeMap<SessionNumber, OperationId>,
+    pub(super) operations: BTreeMap<SessionNumber, OperationId>,
     /// Where the bookmark is kept: the first session a line went to.
-    home: Option<Session>,
+    pub(super) home: Option<Session>,
+    /// Whether what was begun is marked until it ends.
+    pub(super) marks: bool,
+    /// The mark, once it is there.
+    pub(super) begun: Option<Begun>,
     pending: Option<Pending>,
     records: u64,
     /// How many bytes of the stream the bookmark knows.
-    noted: u64,
+    pub(super) noted: u64,
     pub(super) taken: StreamTaken,
 }
 
@@ -85,6 +91,8 @@ impl<'a> Applier<'a> {
             sessions: BTreeMap::new(),
             operations: BTreeMap::new(),
             home: None,
+            marks: false,
+            begun: None,
             pending: None,
             records: 0,
             noted: known.bytes,
@@ -98,9 +106,20 @@ impl<'a> Applier<'a> {
         self
     }
 
-    pub(super) fn at_home(mut self, home: Option<Session>) -> Self {
-        self.home = home;
+    /// In earnest: going on in the session that has the bookmark, if one has, with what was begun there.
+    pub(super) fn at_home(mut self, home: Option<Session>, begun: Option<Begun>) -> Self {
+        if let (Some(home), Some(begun)) = (&home, &begun) {
+            self.operations.insert(home.number, begun.operation);
+            self.own = self.own.take().or_else(|| begun.own.clone());
+        }
+        (self.home, self.begun, self.marks) = (home, begun, true);
         self
+    }
+
+    /// As a rehearsal for this one, which may go on with what was begun.
+    pub(super) fn goes_on_as(&mut self, earnest: &Self) {
+        self.own.clone_from(&earnest.own);
+        self.begun.clone_from(&earnest.begun);
     }
 
     /// Plays one line; `before` and `after` are where it begins and ends.
@@ -179,10 +198,7 @@ impl<'a> Applier<'a> {
             self.note(&session, mark)?;
         }
         // Lines that wrote nothing were taken too.
-        match self.home.clone() {
-            Some(home) if self.noted < mark.bytes => self.note(&home, mark),
-            _ => Ok(()),
-        }
+        self.end(mark)
     }
 
     /// Writes no more than how far the stream was taken.
@@ -194,7 +210,10 @@ impl<'a> Applier<'a> {
 
     fn header(&mut self, event: SessionEvent, at: Timestamp) -> Result<()> {
         claim::check_id(&event.name).map_err(invalid)?;
-        if self.own.is_none() && self.header.is_none() {
+        // A killed import may have begun the session of this line, and no more.
+        let begins = self.noted == 0 && self.taken.sessions.is_empty();
+        let has_session = begins && self.begun.as_ref().is_some_and(|begun| begun.own.is_some());
+        if (self.own.is_none() || has_session) && self.header.is_none() {
             self.header = Some((event, at));
             return Ok(());
         }
@@ -219,7 +238,7 @@ impl<'a> Applier<'a> {
         } else {
             let name = header.as_ref().map_or(self.stream.name, |(event, _)| &event.name);
             let new = self.new_session(name, header.clone(), at)?;
-            self.store.create_named(self.act, new)?
+            self.begin_session(new, Clash::NextName)?
         };
         let name = session.summary()?.info.name;
         self.own = Some(name.clone());
@@ -243,7 +262,7 @@ impl<'a> Applier<'a> {
                 Some(original) => self.copy(&original)?,
                 None => {
                     let new = self.new_session(name, header, at)?;
-                    self.store.create_session(self.act, new)?
+                    self.begin_session(new, Clash::Refuse)?
                 }
             },
         };
@@ -253,6 +272,7 @@ impl<'a> Applier<'a> {
     fn known(&mut self, name: String, session: Session) -> Result<Session> {
         if self.home.is_none() {
             self.home = Some(session.clone());
+            self.mark()?;
         }
         if !self.taken.sessions.contains(&name) {
             self.taken.sessions.push(name.clone());
@@ -516,18 +536,9 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
-    /// Writes a record, with the bookmark.
-    fn write(
-        &mut self,
-        session: &Session,
-        mark: &Mark,
-        plan: &mut dyn FnMut(&Desk<'_>, &SessionRefs, &crate::model::Operation) -> Result<Changes>,
-    ) -> Result<()> {
-        let number = session.number;
-        let home = self.home.as_ref().map_or(number, |home| home.number);
-        let mut operation = self.act.operation()?;
-        operation.id = *self.operations.entry(number).or_insert(operation.id);
-        let bookmark = RecordChange::Bookmark {
+    /// The change that says how far the stream was taken.
+    pub(super) fn bookmark(&self, home: SessionNumber, mark: &Mark) -> RecordChange {
+        RecordChange::Bookmark {
             session: home,
             source: self.stream.source.to_owned(),
             bookmark: Some(Box::new(BookmarkRow {
@@ -538,9 +549,26 @@ impl<'a> Applier<'a> {
                 carry: Bytes(self.own.clone().unwrap_or_default().into_bytes()),
                 cleaned: None,
             })),
-        };
+        }
+    }
+
+    /// Writes a record, with the bookmark.
+    fn write(
+        &mut self,
+        session: &Session,
+        mark: &Mark,
+        plan: &mut dyn FnMut(&Desk<'_>, &SessionRefs, &crate::model::Operation) -> Result<Changes>,
+    ) -> Result<()> {
+        let number = session.number;
+        let home = self.home.as_ref().map_or(number, |home| home.number);
+        let operation = self.operation_in(number)?;
+        let bookmark = self.bookmark(home, mark);
+        let (source, noted, marks) = (self.stream.source, self.noted, self.marks);
         let engine = &self.store.engine;
         let moved = engine.commit(Durability::Later, &mut |desk| {
+            if marks {
+                check_untouched(&desk.refs, home, source, noted)?;
+            }
             let refs = session_refs(&desk.refs, number)?;
             let (mut changes, planned) = plan(desk, refs, &operation)?;
             if home == number && mark.bytes > 0 {
@@ -555,8 +583,7 @@ impl<'a> Applier<'a> {
             engine.heads.moved(position, (number, branch), from, to, &planned.entries);
         }
         if home != number && mark.bytes > 0 {
-            let mut operation = self.act.operation()?;
-            operation.id = *self.operations.entry(home).or_insert(operation.id);
+            let operation = self.operation_in(home)?;
             session.commit_changes(&operation, Durability::Later, &[bookmark])?;
         }
         self.noted = mark.bytes;

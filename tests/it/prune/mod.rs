@@ -1,10 +1,12 @@
 //! Pruning: what is dropped, what stays, what comes back, and what a kill leaves.
 
 mod ahead;
+mod beside;
 mod bytes;
 mod ended;
 mod held;
 mod kill;
+mod long;
 mod texts;
 
 use forge_store::diff::State;

@@ -2,7 +2,7 @@
 
 use super::TrajectoryArgs;
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, ErrorKind};
 use crate::report::import::Trajectory;
 use crate::transcript::{Opened, mistaken};
 use crate::workplace::{self, Access};
@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+/// So often an import is begun again because somebody else has taken the same run meanwhile.
+const MAX_ATTEMPTS: usize = 8;
 /// A trajectory is read whole.
 const MAX_BYTES: u64 = 256 << 20;
 
@@ -25,6 +27,17 @@ pub(super) fn run(
     args: &TrajectoryArgs,
     context: &mut Context,
 ) -> Result<(), CommandError> {
+    for _ in 1..MAX_ATTEMPTS {
+        match once(author, args, context) {
+            // Somebody else imports the same run, and was faster.
+            Err(error) if error.kind() == ErrorKind::Conflict => {}
+            done => return done,
+        }
+    }
+    once(author, args, context)
+}
+
+fn once(author: Author, args: &TrajectoryArgs, context: &mut Context) -> Result<(), CommandError> {
     let started_at = match &args.started_at {
         None => Timestamp::default(),
         Some(moment) => match context.moment(moment)?.base {
@@ -142,5 +155,5 @@ fn begin(
         started_at: draft.started_at,
         ..NewSession::imported(stem)
     };
-    Ok(store.create_named(&workplace::act(context, verb(author)), new)?)
+    Ok(store.session_for_agent(&workplace::act(context, verb(author)), new)?)
 }

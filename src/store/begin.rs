@@ -1,0 +1,209 @@
+//! Beginning sessions: what is there already is looked for under the writer's lock, so of several at once one begins it.
+
+use super::Store;
+use super::act::Act;
+use super::aside::info_of;
+use super::session::{NewSession, Session};
+use crate::engine::commit::{Desk, Durability};
+use crate::engine::refs;
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::{Record, RecordChange, Refs};
+use crate::model::{Operation, SessionInfo, SessionKind, SessionNumber};
+
+/// What is done about a session that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Clash {
+    /// Its name is refused.
+    Refuse,
+    /// The next free name is taken.
+    NextName,
+    /// The session of the same agent session is taken; else the next free name.
+    OfAgent,
+}
+
+impl Store {
+    /// Begins a session. A person's becomes the one last used.
+    ///
+    /// # Errors
+    /// [`Error::Duplicate`] if its kind has one of that name; as every write.
+    pub fn create_session(&self, act: &Act, new: NewSession) -> Result<Session> {
+        self.begin_session(act, new, Clash::Refuse)
+    }
+
+    /// Begins a session, under the next free name if its own is taken: `name`, `name-2`, `name-3`.
+    ///
+    /// # Errors
+    /// As every write.
+    pub fn create_named(&self, act: &Act, new: NewSession) -> Result<Session> {
+        self.begin_session(act, new, Clash::NextName)
+    }
+
+    /// The session of an agent's own id ([`NewSession::agent_session`]): the effort it has joined, else the one it began,
+    /// else a new one, under the next free name. Of any number that ask at once for one agent session, all get the same.
+    ///
+    /// # Errors
+    /// As every write.
+    pub fn session_for_agent(&self, act: &Act, new: NewSession) -> Result<Session> {
+        self.begin_session(act, new, Clash::OfAgent)
+    }
+
+    fn begin_session(&self, act: &Act, new: NewSession, clash: Clash) -> Result<Session> {
+        let mut new = new;
+        self.gate().session(&mut new);
+        let operation = act.operation()?;
+        let takes_over = new.takes_over;
+        let info = info_of(act, new)?;
+        let number = self.engine.commit(Durability::Now, &mut |desk| {
+            begun(desk, &operation, &info, (clash, takes_over))
+        });
+        match number {
+            Err(error) if error.kind() == ErrorKind::Locked && self.engine.live.spool.is_some() => {
+                let refs = self.engine.live.refs()?.0;
+                match settled(&refs, &info, clash)? {
+                    Ok(number) => Ok(self.at(number)),
+                    Err(info) => self.begin_aside(&operation, &info, takes_over),
+                }
+            }
+            number => Ok(self.at(number?)),
+        }
+    }
+}
+
+/// The session that there is already, else how a new one begins.
+fn settled(
+    refs: &Refs,
+    info: &SessionInfo,
+    clash: Clash,
+) -> Result<Result<SessionNumber, SessionInfo>> {
+    let of_agent = || refs::agent_session(refs, info.agent_session.as_deref()?);
+    if clash == Clash::OfAgent
+        && let Some(number) = of_agent()
+    {
+        return Ok(Ok(number));
+    }
+    let taken = |name: &str| refs::of_kind(refs, info.kind, name).is_some();
+    let mut info = info.clone();
+    if taken(&info.name) {
+        if clash == Clash::Refuse {
+            return Err(Error::Duplicate { kind: "session", id: info.name });
+        }
+        let mut names = (2_u64..).map(|count| format!("{}-{count}", info.name));
+        info.name = names.find(|name| !taken(name)).expect("some number is free");
+    }
+    Ok(Err(info))
+}
+
+/// The record that begins a session, and its number; no record if it is there already.
+pub(super) fn begun(
+    desk: &Desk<'_>,
+    operation: &Operation,
+    info: &SessionInfo,
+    (clash, takes_over): (Clash, bool),
+) -> Result<(Option<Record>, SessionNumber)> {
+    let info = match settled(&desk.refs, info, clash)? {
+        Ok(number) => return Ok((None, number)),
+        Err(info) => info,
+    };
+    let number = desk.refs.sessions.len() as SessionNumber;
+    let takes_over = takes_over || desk.refs.last_used.is_none();
+    let is_debug = info.kind == SessionKind::Debug;
+    let mut changes = vec![RecordChange::Session { info }];
+    if is_debug && takes_over {
+        changes.push(RecordChange::Used { session: number });
+    }
+    Ok((Some(Record { operation: operation.clone(), changes }), number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Result;
+    use crate::model::Timestamp;
+    use crate::store::Options;
+    use std::collections::BTreeSet;
+    use std::sync::Barrier;
+    use std::thread;
+
+    const MANY: usize = 8;
+
+    fn act() -> Act {
+        Act::hook("test", Timestamp::default())
+    }
+
+    fn of_agent(name: &str, agent: &str) -> NewSession {
+        NewSession { agent_session: Some(agent.to_owned()), ..NewSession::imported(name) }
+    }
+
+    /// Stores that share one folder, as processes do.
+    fn stores(folder: &tempfile::TempDir) -> Vec<Store> {
+        let path = folder.path().join(".forge");
+        Store::create(&path, Options::default()).unwrap();
+        (0..MANY).map(|_| Store::open(&path, Options::default()).unwrap()).collect()
+    }
+
+    /// Has all begin a session at once, after each has found that there is none.
+    fn at_once(
+        stores: &[Store],
+        agent: &str,
+        begin: impl Fn(&Store, usize) -> Result<Session> + Sync,
+    ) -> Vec<String> {
+        let gate = Barrier::new(stores.len());
+        thread::scope(|scope| {
+            let begun: Vec<_> = stores
+                .iter()
+                .enumerate()
+                .map(|(place, store)| {
+                    let (gate, begin) = (&gate, &begin);
+                    scope.spawn(move || {
+                        let known = store.agent_session(agent).unwrap();
+                        assert!(known.is_none(), "nobody has begun it before the gate");
+                        gate.wait();
+                        begin(store, place).unwrap().summary().unwrap().info.name
+                    })
+                })
+                .collect();
+            begun.into_iter().map(|one| one.join().unwrap()).collect()
+        })
+    }
+
+    /// Hooks and imports looked for the agent's session, and began it where they saw none: eight at once began eight.
+    #[test]
+    fn an_agent_session_that_many_begin_at_once_is_one_session() {
+        let folder = tempfile::tempdir().unwrap();
+        let stores = stores(&folder);
+        for round in 0..4 {
+            let agent = format!("agent-{round}");
+            // Each by another name, as a prompt, a tool call and a transcript's title give it.
+            let names = at_once(&stores, &agent, |store, place| {
+                store.session_for_agent(&act(), of_agent(&format!("n{place}"), &agent))
+            });
+            assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), 1, "{names:?}");
+            let all = stores[0].sessions().unwrap();
+            let of_it = |one: &&crate::store::SessionSummary| {
+                one.info.agent_session.as_deref() == Some(agent.as_str())
+            };
+            assert_eq!(all.iter().filter(of_it).count(), 1);
+        }
+    }
+
+    #[test]
+    fn sessions_of_one_name_that_many_begin_at_once_get_names_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let stores = stores(&folder);
+        let names = at_once(&stores, "none", |store, _| {
+            store.create_named(&act(), NewSession::imported("s"))
+        });
+        let wanted = ["s".to_owned()].into_iter().chain((2..=MANY).map(|one| format!("s-{one}")));
+        assert_eq!(names.into_iter().collect::<BTreeSet<_>>(), wanted.collect());
+    }
+
+    #[test]
+    fn the_effort_that_an_agent_session_joined_is_its_session() {
+        let store = Store::in_memory().unwrap();
+        let effort = store.create_session(&act(), NewSession::named("effort")).unwrap();
+        effort.join(&act(), "a").unwrap();
+        let found = store.session_for_agent(&act(), of_agent("s", "a")).unwrap();
+        assert_eq!(found.number, effort.number);
+        assert_eq!(store.sessions().unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,87 @@
+//! Reading while others prune: what was found and is then folded is not called damaged, and one moment can be held.
+
+use super::{act, all, bare, create, open, revise, state, time};
+use forge_store::error::Error;
+use forge_store::model::{Key, Kind};
+use forge_store::store::{NewSession, Point, Session, Store};
+use std::path::Path;
+
+/// Six revisions of a note.
+fn told(path: &Path) -> Session {
+    let store = create(path);
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    for minute in 1..=6 {
+        revise(&session, minute, &[("n", Some(minute.to_string()))]);
+    }
+    session
+}
+
+/// All that reads at a point.
+fn reads(session: &Session, point: &Point) -> Vec<(&'static str, Option<Error>)> {
+    let head = session.head().unwrap();
+    let key = Key::new(Kind::Note, "n");
+    vec![
+        ("state", session.state(point).err()),
+        ("check", session.check(point).err()),
+        ("claim", session.claim(point, &key).err()),
+        ("claims", session.claims(point, std::slice::from_ref(&key)).err()),
+        ("revision", session.revision_of(point).err()),
+        ("compare", session.compare(point, &head).err()),
+        ("changed", session.changed(&head, point).err()),
+        ("restore", session.restore(&act(9), point).err()),
+        ("branch", session.create_branch(&act(9), "b", Some(point), Default::default()).err()),
+    ]
+}
+
+/// A revision that was found and is folded when it is read was called damaged: "it is not in the index".
+#[test]
+fn a_revision_that_is_folded_between_two_reads_is_said_to_be_folded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let other = told(&path);
+    let session = open(&path).session("s").unwrap();
+    for indexed in [false, true] {
+        // The gate: it is found, then pruned, then read.
+        let point = session.sequence(3).unwrap();
+        other.prune(&act(8), &bare()).unwrap();
+        if indexed {
+            other.store().maintain(0).unwrap();
+        }
+        for (read, error) in reads(&session, &point) {
+            let is_folded = matches!(error, Some(Error::Folded { sequence: 3, into: 6 }));
+            assert!(is_folded, "{read} (indexed: {indexed}): {error:?}");
+        }
+        other.undo(&act(10), None).unwrap();
+    }
+}
+
+/// One moment, whatever others do.
+#[test]
+fn a_store_that_holds_a_moment_reads_on_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    let other = told(&path);
+    let before = all(&other);
+    let held = |path: &Path| -> Session {
+        let store: Store = open(path);
+        store.hold();
+        store.session("s").unwrap()
+    };
+    for indexed in [false, true] {
+        let session = held(&path);
+        let point = session.sequence(3).unwrap();
+        other.prune(&act(8), &bare()).unwrap();
+        revise(&other, 9, &[("later", Some("x".to_owned()))]);
+        if indexed {
+            other.store().maintain(0).unwrap();
+        }
+        assert_eq!(session.state(&point).unwrap().claims().len(), 1);
+        assert_eq!(state(&session, 3), before[&3]);
+        assert_eq!(session.summary().unwrap().last_sequence, 6 + u64::from(indexed) * 2);
+        assert!(session.at(time(2)).is_ok());
+        // Who begins now sees what is there now.
+        assert!(matches!(held(&path).sequence(3), Err(Error::Folded { .. })));
+        other.undo(&act(10), None).unwrap();
+        other.undo(&act(11), None).unwrap();
+    }
+}

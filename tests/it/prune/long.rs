@@ -1,0 +1,96 @@
+//! Runs of any length: what is folded in several steps comes back, goes again, and comes back again.
+
+use super::{act, all, bare, revise, state, time};
+use forge_store::model::{Key, Kind, Value};
+use forge_store::store::{Act, ClaimChange, Depth, NewSession, Session, Store};
+
+/// So many revisions are folded by one step, and what lies around it.
+const STEP: u64 = 2000;
+
+/// Changes one of three notes, and now and then adds or removes another one.
+fn history(store: &Store, revisions: u64) -> Session {
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    for number in 1..=revisions {
+        let minute = i64::try_from(number).unwrap();
+        let act = Act::asked("test", time(minute));
+        let text = |id: String| {
+            let value = Value::from([("description", number.to_string().into())]);
+            ClaimChange::put(Key::new(Kind::Note, id), value)
+        };
+        let mut write = session.write(&act).change(text(format!("n{}", number % 3)));
+        if number % 500 == 1 {
+            write = write.change(text(format!("kept {number}")));
+        }
+        write.commit().unwrap();
+    }
+    session
+}
+
+/// The revisions at which something could go wrong.
+fn places(revisions: u64) -> Vec<u64> {
+    let steps = (1..=revisions / STEP + 1).flat_map(|step| step * STEP - 1..=step * STEP + 2);
+    let mut places: Vec<u64> = [1, 2, revisions / 2, revisions - 1, revisions]
+        .into_iter()
+        .chain(steps)
+        .filter(|number| (1..=revisions).contains(number))
+        .collect();
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
+/// A pruning of more than 2,000 revisions into one could never be taken back.
+#[test]
+fn a_pruning_of_any_size_is_taken_back_and_done_again() {
+    for folded in [1, 2, 100, STEP, STEP + 1, 5000] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".forge");
+        let store = super::create(&path);
+        let revisions = folded + 1;
+        let session = history(&store, revisions);
+        let places = places(revisions);
+        let states = || places.iter().map(|number| state(&session, *number)).collect::<Vec<_>>();
+        let records = session.records(1, usize::MAX).unwrap();
+        let before = states();
+        let at = i64::try_from(revisions).unwrap() + 10;
+        let pruned = session.prune_unmeasured(&act(at), &bare()).unwrap();
+        assert_eq!((pruned.folded(), pruned.folds.len()), (folded, 1));
+        let after = all(&session);
+        assert_eq!(after.keys().copied().collect::<Vec<_>>(), [revisions]);
+        // The largest takes most of the time.
+        let rounds = if folded > STEP + 1 { 1 } else { 2 };
+        for round in 1..=rounds {
+            let undone = session.undo(&act(at + 3 * round), None).unwrap();
+            assert_eq!(Some(undone.target.id), pruned.operation, "{folded}");
+            assert!(session.records(1, usize::MAX).unwrap() == records, "{folded}: to the last id");
+            assert!(states() == before, "{folded}: every state is what it was");
+            // In the tail, and in the index.
+            store.maintain(0).unwrap();
+            session.redo(&act(at + 3 * round + 1)).unwrap();
+            assert!(all(&session) == after, "{folded}: done again it is as it was done first");
+        }
+        let verified = Store::verify(&path, Depth::ReadData, time(at + 20), None).unwrap();
+        assert_eq!(verified.findings, [], "{folded}");
+    }
+}
+
+/// What is folded in steps is taken back whole also where others stay folded before and behind.
+#[test]
+fn what_was_pruned_before_stays_pruned() {
+    let store = Store::in_memory().unwrap();
+    let session = store.create_session(&act(0), NewSession::named("s")).unwrap();
+    let put = |minute: i64| revise(&session, minute, &[("n", Some(minute.to_string()))]);
+    for minute in 1..=5 {
+        put(minute);
+    }
+    session.prune(&act(6), &bare()).unwrap();
+    let once = all(&session);
+    for minute in 7..=9 {
+        put(minute);
+    }
+    let grown = all(&session);
+    session.prune(&act(10), &bare()).unwrap();
+    session.undo(&act(11), None).unwrap();
+    assert_eq!(all(&session), grown);
+    assert!(once.iter().all(|(number, state)| grown[number] == *state));
+}

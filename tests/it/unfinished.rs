@@ -1,0 +1,200 @@
+//! Imports of events that end in the middle: what is there of them is named, the same import takes the rest under the same name,
+//! and all of it is one operation.
+
+use forge_store::error::{Error, Result};
+use forge_store::model::Timestamp;
+use forge_store::store::{Act, Options, Session, Store, Stream, StreamTaken, UnfinishedImport};
+use std::fmt::Write as _;
+use std::io::{self, BufRead, Cursor, Read};
+use std::path::Path;
+use std::sync::Barrier;
+use std::thread;
+
+const STREAM: Stream<'static> = Stream { source: "events:ev.jsonl", name: "ev", session: None };
+
+fn act() -> Act {
+    Act::asked("import events", Timestamp::from_micros(1_767_361_600_000_000))
+}
+
+/// Reads lines, and fails where a process would be killed.
+struct Cut {
+    lines: Cursor<Vec<u8>>,
+    left: usize,
+}
+
+impl Read for Cut {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(into)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl BufRead for Cut {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.left == 0 {
+            return Err(io::Error::other("killed here"));
+        }
+        let all = self.lines.fill_buf()?;
+        let line = all.iter().position(|byte| *byte == b'\n').map_or(all.len(), |at| at + 1);
+        Ok(all.get(..line).unwrap_or_default())
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.left -= 1;
+        self.lines.consume(count);
+    }
+}
+
+/// Imports it; in earnest no more than these lines of it are read.
+fn import(store: &Store, text: &str, lines: usize) -> Result<StreamTaken> {
+    let mut opened = 0;
+    let mut open = || {
+        opened += 1;
+        let left = if opened == 1 { usize::MAX } else { lines };
+        Ok(Box::new(Cut { lines: Cursor::new(text.as_bytes().to_vec()), left }) as Box<_>)
+    };
+    let taken = store.import_events(&act(), STREAM, &mut open, &|_| {})?;
+    store.sync()?;
+    Ok(taken)
+}
+
+fn note(second: usize, id: &str) -> String {
+    let at = format!("2026-01-01T00:00:{second:02}Z");
+    format!(
+        r#"{{"at":"{at}","put":{{"kind":"note","id":"{id}","value":{{"description":"{id}"}}}}}}"#
+    )
+}
+
+fn stream(lines: usize) -> String {
+    (0..lines).fold(String::new(), |mut text, line| {
+        writeln!(text, "{}", note(line, &format!("N{line}"))).expect("it grows");
+        text
+    })
+}
+
+fn named(store: &Store) -> Vec<(String, u64)> {
+    let all = store.sessions().unwrap();
+    all.into_iter().map(|one| (one.info.name, one.claims)).collect()
+}
+
+fn create(path: &Path) -> Store {
+    Store::create(path, Options::default()).unwrap()
+}
+
+fn operations(session: &Session) -> usize {
+    session.operations(usize::MAX).unwrap().len()
+}
+
+/// A kill left a part of the stream as a state that nobody named, and before the first line an empty session, beside which the
+/// same import began another one.
+#[test]
+fn an_import_that_ends_anywhere_is_named_and_the_same_import_takes_the_rest() {
+    const LINES: usize = 12;
+    let began = r#"{"at":"2026-01-01T00:00:00Z","session":{"name":"ev"}}"#;
+    for head in ["", began] {
+        let text = format!("{head}\n{}", stream(LINES));
+        let whole = Store::in_memory().unwrap();
+        import(&whole, &text, usize::MAX).unwrap();
+        assert_eq!(named(&whole), [("ev".to_owned(), LINES as u64)]);
+        assert_eq!(whole.unfinished_imports().unwrap(), []);
+        let wanted = whole.session("ev").unwrap();
+        for lines in 0..LINES + 2 {
+            let store = Store::in_memory().unwrap();
+            let other = stream(1);
+            let mut open = || Ok(Box::new(Cursor::new(other.as_bytes().to_vec())) as Box<_>);
+            let beside = Stream { source: "events:other", name: "other", session: None };
+            store.import_events(&act(), beside, &mut open, &|_| {}).unwrap();
+            let cut = import(&store, &text, lines);
+            let of_it: Vec<_> = named(&store).split_off(1);
+            match &cut {
+                Err(Error::Connected { .. }) if of_it.is_empty() => {
+                    assert!(lines < 3, "{lines} lines were read and nothing is there");
+                    assert_eq!(store.unfinished_imports().unwrap(), []);
+                }
+                Err(Error::Connected { .. }) => {
+                    let unfinished = store.unfinished_imports().unwrap();
+                    let (session, source) = ("ev".to_owned(), STREAM.source.to_owned());
+                    assert_eq!(unfinished, [UnfinishedImport { session, source }], "{lines}");
+                    assert_eq!(of_it.len(), 1);
+                }
+                other => panic!("after {lines} lines: {other:?}"),
+            }
+            import(&store, &text, usize::MAX).unwrap();
+            assert_eq!(named(&store)[1..], [("ev".to_owned(), LINES as u64)], "{lines}");
+            assert_eq!(store.unfinished_imports().unwrap(), []);
+            assert_eq!(import(&store, &text, usize::MAX).unwrap().lines, 0);
+            let session = store.session("ev").unwrap();
+            assert_eq!(operations(&session), operations(&wanted), "after {lines} lines");
+            let sources = |session: &Session| session.summary().unwrap().sources;
+            assert_eq!(sources(&session), sources(&wanted));
+            session.undo(&act(), None).unwrap();
+            assert_eq!(named(&store)[1..], [("ev".to_owned(), 0)]);
+            assert_eq!(store.unfinished_imports().unwrap(), []);
+        }
+    }
+}
+
+#[test]
+fn what_has_come_since_is_named_too_until_all_of_it_is_there() {
+    let (first, grown) = (stream(4), stream(9));
+    for lines in 5..9 {
+        let store = Store::in_memory().unwrap();
+        import(&store, &first, usize::MAX).unwrap();
+        import(&store, &grown, lines).unwrap_err();
+        assert_eq!(store.unfinished_imports().unwrap().len(), 1, "{lines}");
+        import(&store, &grown, usize::MAX).unwrap();
+        assert_eq!(store.unfinished_imports().unwrap(), []);
+        assert_eq!(named(&store), [("ev".to_owned(), 9)]);
+        let session = store.session("ev").unwrap();
+        // The second import alone.
+        session.undo(&act(), None).unwrap();
+        assert_eq!(named(&store), [("ev".to_owned(), 4)]);
+    }
+}
+
+/// Of a killed import that is taken back nothing is named.
+#[test]
+fn a_half_import_can_be_taken_back() {
+    let store = Store::in_memory().unwrap();
+    import(&store, &stream(6), 4).unwrap_err();
+    store.session("ev").unwrap().undo(&act(), None).unwrap();
+    assert_eq!(named(&store), [("ev".to_owned(), 0)]);
+    assert_eq!(store.unfinished_imports().unwrap(), []);
+}
+
+/// A name that is taken gets a number behind it, and the import that was cut goes on there.
+#[test]
+fn a_retry_goes_to_the_session_that_was_begun_whatever_the_stream_calls_it() {
+    let began = r#"{"at":"2026-01-01T00:00:00Z","session":{"name":"taken"}}"#;
+    let text = format!("{began}\n{}", stream(5));
+    for lines in 2..6 {
+        let store = Store::in_memory().unwrap();
+        store.create_session(&act(), forge_store::store::NewSession::named("taken")).unwrap();
+        import(&store, &text, lines).unwrap_err();
+        import(&store, &text, usize::MAX).unwrap();
+        let wanted = [("taken".to_owned(), 0), ("taken-2".to_owned(), 5)];
+        assert_eq!(named(&store), wanted, "{lines}");
+    }
+}
+
+#[test]
+fn eight_imports_at_once_make_one_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".forge");
+    create(&path);
+    let text = stream(30);
+    let gate = Barrier::new(8);
+    let lines: u64 = thread::scope(|scope| {
+        let one = || {
+            let store = Store::open(&path, Options::default()).unwrap();
+            gate.wait();
+            import(&store, &text, usize::MAX).unwrap().lines
+        };
+        let all: Vec<_> = (0..8).map(|_| scope.spawn(one)).collect();
+        all.into_iter().map(|one| one.join().unwrap()).sum()
+    });
+    let store = Store::open(&path, Options::default()).unwrap();
+    assert_eq!((named(&store), lines), (vec![("ev".to_owned(), 30)], 30));
+    assert_eq!(operations(&store.session("ev").unwrap()), 1);
+}
