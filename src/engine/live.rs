@@ -132,7 +132,12 @@ impl Live {
         // The spool first: what leaves it meanwhile stands in the journal by then.
         let waiting = self.waiting()?;
         let mut view = self.written()?;
-        for waiting in waiting {
+        for (name, error) in waiting.broken {
+            if !spool::is_written(&view, &name)? {
+                return Err(error);
+            }
+        }
+        for waiting in waiting.whole {
             if let Some(record) = spool::plan(&view, &waiting, spool::Clash::GiveWay)? {
                 view = view.with(record)?;
             }
@@ -143,7 +148,8 @@ impl Live {
 
     /// The refs now, with what waits in the spool. Where nothing waits, nothing but the journal is opened.
     pub(crate) fn refs(&self) -> Result<(Arc<Refs>, Position)> {
-        if self.waiting()?.is_empty() {
+        let waiting = self.waiting()?;
+        if waiting.whole.is_empty() && waiting.broken.is_empty() {
             let (refs, end) = self.written_refs()?;
             self.check_promised(&refs)?;
             return Ok((refs, end));
@@ -162,10 +168,10 @@ impl Live {
         Arc::clone(&self.known().refs)
     }
 
-    fn waiting(&self) -> Result<Vec<crate::format::Spooled>> {
+    fn waiting(&self) -> Result<spool::Waiting> {
         match &self.spool {
             Some(spool) => spool::waiting(&**spool),
-            None => Ok(Vec::new()),
+            None => Ok(spool::Waiting::default()),
         }
     }
 
