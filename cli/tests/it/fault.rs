@@ -235,7 +235,7 @@ fn a_write_that_waits_and_cannot_be_read_is_an_error_until_the_store_is_repaired
         assert_eq!(notes["notes"].as_array().unwrap().len(), 3);
         std::fs::write(folders[1].join(name), "nothing").unwrap();
         for args in [&["note", "list"][..], &["status"], &["note", "add", "x"], &["rebuild"]] {
-            let output = environment.forge(args);
+            let output = environment.finished(&mut environment.command(args));
             assert_eq!(output.code, code, "{args:?} {output}");
             assert!(output.stderr.contains(name), "{args:?} {output}");
             assert!(output.stderr.contains("'forge repair TO'"), "{args:?} {output}");
