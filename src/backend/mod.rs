@@ -164,23 +164,28 @@ pub trait Log: Send + Sync {
 
 /// Writes that wait for the append lock, by name. See `docs/format.md`, "Spool".
 pub trait Spool: Send + Sync {
-    /// What waits, sorted by name. Names are 32 hex digits.
+    /// What waits, sorted by name: also what was acknowledged and is missing, and not what was brought in. Names are 32
+    /// hex digits.
     ///
     /// # Errors
     /// [`Error::Io`].
     fn names(&self) -> Result<Vec<String>, Error>;
 
-    /// What was put aside, since it cannot be read.
+    /// What an earlier repair could not read, and kept.
     ///
     /// # Errors
     /// [`Error::Io`].
     fn set_aside(&self) -> Result<Vec<String>, Error>;
 
-    /// The bytes of one that waits; `None` if it waits no longer.
+    /// Whether it is known outside the store that one was acknowledged, and has not been brought in since.
+    fn is_acknowledged(&self, name: &str) -> bool;
+
+    /// The bytes of one that waits, of those of its files that are whole; if none is, of the first. `None` if it waits no
+    /// longer.
     ///
     /// # Errors
-    /// [`Error::Io`].
-    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error>;
+    /// [`Error::Io`]; [`Error::Breach`] if it does not bear the seal that it must, or was acknowledged and is missing.
+    fn read(&self, name: &str, is_whole: &dyn Fn(&[u8]) -> bool) -> Result<Option<Vec<u8>>, Error>;
 
     /// Lets something wait: when this returns it survives kill -9 and power loss. All of it is there, or nothing.
     ///
@@ -188,19 +193,14 @@ pub trait Spool: Send + Sync {
     /// [`Error::Io`].
     fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Error>;
 
-    /// Forgets one that stands in the journal; one that is gone is no error.
+    /// Notes that these stand in the journal, durably, and forgets them. One that is gone is no error; one that comes back
+    /// waits no more.
     ///
     /// # Errors
     /// [`Error::Io`].
-    fn remove(&self, name: &str) -> Result<(), Error>;
+    fn brought(&self, names: &[String]) -> Result<(), Error>;
 
-    /// Puts one aside that cannot be read: it waits no longer, and its bytes are kept.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
-    fn put_aside(&self, name: &str) -> Result<(), Error>;
-
-    /// Removes what writers that were killed left unfinished, and nothing that anybody is writing.
+    /// Removes what writers that were killed left unfinished, and what was brought in; nothing that anybody is writing.
     ///
     /// # Errors
     /// [`Error::Io`].

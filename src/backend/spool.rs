@@ -1,9 +1,16 @@
-//! The spool in a folder: one file for each write that waits for the append lock. See `docs/format.md`, "Spool".
+//! The spool in a folder: one file for each write that waits for the append lock, and a copy of each in another folder, so
+//! that no single file that is damaged or removed loses a write. See `docs/format.md`, "Spool".
+
+mod ledger;
+#[cfg(test)]
+mod tests;
 
 use super::files::{self, Locked};
 use super::journal::Mender;
 use super::seal::SEAL_BYTES;
 use super::{Breach, Cipher, Error, Place, SealKey, Seals, Spool};
+use ledger::Ledger;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
@@ -19,19 +26,29 @@ const UNFINISHED: &str = "new";
 /// How many unfinished files of one name may lie about before that is an error.
 const ATTEMPTS: u32 = 100;
 
-/// A folder of waiting writes. Made when the first of them comes.
+/// A folder of waiting writes, with the folder of their copies. Both are made when the first write comes.
 #[derive(Clone, Debug)]
 pub struct SpoolFolder {
     folder: PathBuf,
+    copies: PathBuf,
+    /// What is noted outside the store of the writes that were acknowledged.
+    witness: Option<Ledger>,
     seals: Seals,
     cipher: Option<Cipher>,
 }
 
 impl SpoolFolder {
-    /// The spool in this folder.
+    /// The spool in the folder of a store.
     #[must_use]
-    pub const fn new(folder: PathBuf) -> Self {
-        Self { folder, seals: Seals::Absent, cipher: None }
+    pub fn new(store: &Path) -> Self {
+        let (folder, copies) = (store.join(FOLDER), store.join(COPIES));
+        Self { folder, copies, witness: None, seals: Seals::Absent, cipher: None }
+    }
+
+    /// With a folder outside the store, in which is noted what was acknowledged and what was brought in.
+    #[must_use]
+    pub fn with_witness(self, folder: Option<PathBuf>) -> Self {
+        Self { witness: folder.map(Ledger::new), ..self }
     }
 
     /// With these seals.
@@ -53,28 +70,102 @@ impl SpoolFolder {
         cipher.open(Place::Waiting(name), &bytes)
     }
 
-    /// What was put aside, as far as it can be shown; else its bytes as they are.
+    /// The bytes of a write that an earlier repair could not read and kept.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub(crate) fn read_aside(&self, name: &str) -> Result<Vec<u8>, Error> {
         let path = self.folder.join(format!("{name}.{SET_ASIDE}"));
-        let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
-        let shown = self.cipher.as_ref().and_then(|_| self.shown(name, bytes.clone()).ok());
-        Ok(shown.unwrap_or(bytes))
+        std::fs::read(&path).map_err(Error::io("read", &path))
     }
 
-    /// What a write says that does not bear its seal but would if one bit of it were another, so that nobody else has written it.
+    /// The files of a write, the copy last, each with its bytes as they are stored.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(crate) fn stored(&self, name: &str) -> Result<Vec<(PathBuf, Vec<u8>)>, Error> {
+        let mut found = Vec::new();
+        for path in self.places(name) {
+            match std::fs::read(&path) {
+                Ok(bytes) => found.push((path, bytes)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(Error::io("read", &path)(error)),
+            }
+        }
+        Ok(found)
+    }
+
+    /// What is wrong with the files of a write that can be read all the same, from its other file.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(crate) fn flaws(
+        &self,
+        name: &str,
+        is_whole: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Vec<(&'static str, &'static str)>, Error> {
+        let mut found = Vec::new();
+        // One that was written by an earlier version, or by a process that was killed, has no copy.
+        for (place, folder) in [(FOLDER, &self.folder), (COPIES, &self.copies)] {
+            let is_right = match std::fs::read(folder.join(name)) {
+                Ok(bytes) => self.shown(name, bytes).is_ok_and(|bytes| is_whole(&bytes)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound && place == COPIES => true,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    found.push((place, "it is missing, and its copy is whole"));
+                    continue;
+                }
+                Err(_) => false,
+            };
+            if !is_right {
+                found.push((place, "it cannot be read, and its other file is whole"));
+            }
+        }
+        Ok(found)
+    }
+
+    /// What a write says of which no file is whole, but one would be if one bit of it were another: in a sealed store its seal
+    /// proves it, so that nobody else has written it.
     ///
     /// # Errors
     /// [`Error::Io`]; with a key, those of decryption.
-    pub(crate) fn mended(&self, name: &str, mend: Mender<'_>) -> Result<Option<Vec<u8>>, Error> {
-        let path = self.folder.join(name);
-        let mut bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
-        if mend(&mut bytes, &|bytes| self.unsealed(name, bytes.to_vec()).is_ok()) {
-            self.shown(name, bytes).map(Some)
-        } else {
-            Ok(None)
+    pub(crate) fn mended(
+        &self,
+        name: &str,
+        mend: Mender<'_>,
+        is_whole: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let is_right =
+            |bytes: &[u8]| self.shown(name, bytes.to_vec()).is_ok_and(|bytes| is_whole(&bytes));
+        for (_, mut bytes) in self.stored(name)? {
+            if mend(&mut bytes, &is_right) {
+                return self.shown(name, bytes).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Keeps the bytes of a write that cannot be read, under a name that nothing reads.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(crate) fn keep_aside(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        files::create_private_folder(&self.folder).map_err(Error::io("make", &self.folder))?;
+        let path = self.folder.join(format!("{name}.{SET_ASIDE}"));
+        files::replace(&path, &path.with_extension(UNFINISHED), bytes)?;
+        files::sync_folder(&self.folder)
+    }
+
+    /// Where the files of a write stand, the copy last.
+    fn places(&self, name: &str) -> [PathBuf; 2] {
+        [&self.folder, &self.copies].map(|folder| folder.join(name))
+    }
+
+    /// What is noted of the writes that were brought in: outside the store, where nobody who changes the store reaches it, or
+    /// in the store.
+    fn brought_in(&self) -> Result<BTreeSet<String>, Error> {
+        match &self.witness {
+            Some(witness) => witness.brought(),
+            None => Ledger::new(self.copies.clone()).brought(),
         }
     }
 
@@ -104,44 +195,63 @@ impl SpoolFolder {
         Err(Error::Breach { breach: Breach::Unsealed, what })
     }
 
-    fn list(&self, take: impl Fn(&str) -> Option<&str>) -> Result<Vec<String>, Error> {
-        let entries = match self.folder.read_dir() {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(Error::io("list", &self.folder)(error)),
-        };
-        let mut names = Vec::new();
-        for entry in entries {
-            let name = entry.map_err(Error::io("list", &self.folder))?.file_name();
-            names.extend(name.to_str().and_then(&take).map(str::to_owned));
+    /// Writes the bytes to a file of this name in one of the folders: all of them or nothing, durably.
+    fn write(&self, folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        files::create_private_folder(folder).map_err(Error::io("make", folder))?;
+        // The lock on the file goes with it, at the end.
+        let (unfinished, _locked) = write_unfinished(folder, name, bytes)?;
+        let path = folder.join(name);
+        if let Err(error) = std::fs::rename(&unfinished, &path) {
+            let _ = std::fs::remove_file(&unfinished);
+            return Err(Error::io("rename", &path)(error));
         }
-        names.sort_unstable();
-        Ok(names)
+        files::sync_folder(folder)
     }
+}
 
-    /// Writes the bytes to an unfinished file of its own, durably.
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<(PathBuf, Locked), Error> {
-        for attempt in 0..ATTEMPTS {
-            let path = self.folder.join(format!("{name}.{attempt}.{UNFINISHED}"));
-            let file = match files::create_private(&path) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                made => made.map_err(Error::io("create", &path))?,
-            };
-            // Whoever sweeps may have been faster: then it has the lock, or the file has lost its name.
-            let named = |file: &File| file.metadata().is_ok_and(|metadata| metadata.nlink() > 0);
-            let Ok(Some(file)) = Locked::alone(file) else { continue };
-            if !named(&file) {
-                continue;
-            }
-            if let Err(error) = (&*file).write_all(bytes).and_then(|()| file.sync_all()) {
-                let _ = std::fs::remove_file(&path);
-                return Err(Error::io("write", &path)(error));
-            }
-            return Ok((path, file));
-        }
-        let path = self.folder.join(name);
-        Err(Error::io("write", &path)(io::ErrorKind::AlreadyExists.into()))
+/// The names in a folder that `take` gives something for, sorted.
+fn list(folder: &Path, take: impl Fn(&str) -> Option<&str>) -> Result<Vec<String>, Error> {
+    let entries = match folder.read_dir() {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::io("list", folder)(error)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(Error::io("list", folder))?.file_name();
+        names.extend(name.to_str().and_then(&take).map(str::to_owned));
     }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// The writes in a folder, sorted.
+fn writes(folder: &Path) -> Result<Vec<String>, Error> {
+    list(folder, |name| is_name(name).then_some(name))
+}
+
+/// Writes the bytes to an unfinished file of its own, durably.
+fn write_unfinished(folder: &Path, name: &str, bytes: &[u8]) -> Result<(PathBuf, Locked), Error> {
+    for attempt in 0..ATTEMPTS {
+        let path = folder.join(format!("{name}.{attempt}.{UNFINISHED}"));
+        let file = match files::create_private(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            made => made.map_err(Error::io("create", &path))?,
+        };
+        // Whoever sweeps may have been faster: then it has the lock, or the file has lost its name.
+        let named = |file: &File| file.metadata().is_ok_and(|metadata| metadata.nlink() > 0);
+        let Ok(Some(file)) = Locked::alone(file) else { continue };
+        if !named(&file) {
+            continue;
+        }
+        if let Err(error) = (&*file).write_all(bytes).and_then(|()| file.sync_all()) {
+            let _ = std::fs::remove_file(&path);
+            return Err(Error::io("write", &path)(error));
+        }
+        return Ok((path, file));
+    }
+    let path = folder.join(name);
+    Err(Error::io("write", &path)(io::ErrorKind::AlreadyExists.into()))
 }
 
 /// What stands behind a sealed write.
@@ -162,30 +272,63 @@ pub(crate) fn is_own(name: &str) -> bool {
     is_name(name.split_once('.').map_or(name, |(id, _)| id))
 }
 
+/// Whether a file of this name in the folder of copies is one of its own.
+pub(crate) fn is_own_copy(name: &str) -> bool {
+    is_own(name) || name == ledger::BROUGHT
+}
+
 impl Spool for SpoolFolder {
     fn names(&self) -> Result<Vec<String>, Error> {
-        self.list(|name| is_name(name).then_some(name))
+        let mut names: BTreeSet<String> = writes(&self.folder)?.into_iter().collect();
+        names.extend(writes(&self.copies)?);
+        if let Some(witness) = &self.witness {
+            names.extend(witness.acknowledged()?);
+        }
+        if !names.is_empty() {
+            let brought = self.brought_in()?;
+            names.retain(|name| !brought.contains(name));
+        }
+        Ok(names.into_iter().collect())
     }
 
     fn set_aside(&self) -> Result<Vec<String>, Error> {
-        self.list(|name| {
+        list(&self.folder, |name| {
             let (id, ending) = name.split_once('.')?;
             (is_name(id) && ending == SET_ASIDE).then_some(id)
         })
     }
 
-    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
-        let path = self.folder.join(name);
-        match std::fs::read(&path) {
-            Ok(bytes) => self.shown(name, bytes).map(Some),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::io("read", &path)(error)),
+    fn is_acknowledged(&self, name: &str) -> bool {
+        self.witness.as_ref().is_some_and(|witness| witness.is_acknowledged(name))
+    }
+
+    fn read(&self, name: &str, is_whole: &dyn Fn(&[u8]) -> bool) -> Result<Option<Vec<u8>>, Error> {
+        let mut first = None;
+        for path in self.places(name) {
+            let shown = match std::fs::read(&path) {
+                Ok(bytes) => self.shown(name, bytes),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => Err(Error::io("read", &path)(error)),
+            };
+            match shown {
+                Ok(bytes) if is_whole(&bytes) => return Ok(Some(bytes)),
+                other => drop(first.get_or_insert(other)),
+            }
+        }
+        match first {
+            Some(first) => first.map(Some),
+            // It is noted first that one was brought in, then its files go.
+            None if self.is_acknowledged(name) && !self.brought_in()?.contains(name) => {
+                let what = format!(
+                    "the write '{name}', which waited in the spool, is missing: both of its files were removed"
+                );
+                Err(Error::Breach { breach: Breach::Missing, what })
+            }
+            None => Ok(None),
         }
     }
 
     fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
-        files::create_private_folder(&self.folder).map_err(Error::io("make", &self.folder))?;
-        // The lock on the file goes with it, at the end.
         let mut bytes = match &self.cipher {
             Some(cipher) => cipher.seal(Place::Waiting(name), bytes),
             None => bytes.to_vec(),
@@ -193,41 +336,58 @@ impl Spool for SpoolFolder {
         if let Some(key) = self.seals.key() {
             bytes.extend(trailer_of(key, name, &bytes));
         }
-        let (unfinished, _locked) = self.write(name, &bytes)?;
-        let path = self.folder.join(name);
-        if let Err(error) = std::fs::rename(&unfinished, &path) {
-            let _ = std::fs::remove_file(&unfinished);
-            return Err(Error::io("rename", &path)(error));
+        self.write(&self.folder, name, &bytes)?;
+        if let Err(error) = self.write(&self.copies, name, &bytes) {
+            // It is not acknowledged, and should not come in.
+            let _ = std::fs::remove_file(self.folder.join(name));
+            return Err(error);
         }
-        files::sync_folder(&self.folder)
+        // As the witness of the journal it may lag, and never leads.
+        if let Some(witness) = &self.witness {
+            witness.acknowledge(name);
+        }
+        Ok(())
     }
 
-    fn remove(&self, name: &str) -> Result<(), Error> {
-        files::remove(&self.folder.join(name)).map(|_| ())
-    }
-
-    fn put_aside(&self, name: &str) -> Result<(), Error> {
-        let path = self.folder.join(name);
-        match std::fs::rename(&path, self.folder.join(format!("{name}.{SET_ASIDE}"))) {
-            Ok(()) => files::sync_folder(&self.folder),
-            // Somebody else did.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(Error::io("rename", &path)(error)),
+    fn brought(&self, names: &[String]) -> Result<(), Error> {
+        if names.is_empty() {
+            return Ok(());
         }
+        Ledger::new(self.copies.clone()).bring(names)?;
+        if let Some(witness) = &self.witness {
+            // Where it cannot be written, the journal says that they were brought in.
+            let _ = witness.bring(names);
+        }
+        for name in names {
+            for path in self.places(name).iter().rev() {
+                files::remove(path)?;
+            }
+            if let Some(witness) = &self.witness {
+                witness.forget(name);
+            }
+        }
+        Ok(())
     }
 
     fn sweep(&self) -> Result<(), Error> {
-        let unfinished = self.list(|name| {
-            let (id, ending) = name.split_once('.')?;
-            (is_name(id) && ending.ends_with(UNFINISHED)).then_some(name)
-        })?;
-        for name in unfinished {
-            let path = self.folder.join(name);
-            // One that cannot be opened has been finished or swept meanwhile.
-            if let Ok(file) = File::open(&path)
-                && let Ok(Some(_alone)) = Locked::alone(file)
-            {
-                files::remove(&path)?;
+        for folder in [&self.folder, &self.copies] {
+            let there = list(folder, |name| is_own(name).then_some(name))?;
+            if there.is_empty() {
+                continue;
+            }
+            let brought = self.brought_in()?;
+            for name in there {
+                let path = folder.join(&name);
+                if brought.contains(&name) {
+                    files::remove(&path)?;
+                }
+                // One that cannot be opened has been finished or swept meanwhile.
+                if name.ends_with(UNFINISHED)
+                    && let Ok(file) = File::open(&path)
+                    && let Ok(Some(_alone)) = Locked::alone(file)
+                {
+                    files::remove(&path)?;
+                }
             }
         }
         Ok(())
@@ -236,6 +396,8 @@ impl Spool for SpoolFolder {
 
 /// What the folder of the spool in a store's folder is called.
 pub(crate) const FOLDER: &str = "spool";
+/// What the folder of the copies is called.
+pub(crate) const COPIES: &str = "spool.copy";
 
 /// The folder of the spool in a store's folder.
 #[must_use]
@@ -243,120 +405,8 @@ pub fn folder_in(store: &Path) -> PathBuf {
     store.join(FOLDER)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NAME: &str = "00112233445566778899aabbccddeeff";
-
-    fn spool() -> (tempfile::TempDir, SpoolFolder) {
-        let folder = tempfile::tempdir().unwrap();
-        let spool = SpoolFolder::new(folder_in(folder.path()));
-        (folder, spool)
-    }
-
-    #[test]
-    fn what_is_put_is_listed_and_read_until_it_is_removed() {
-        let (_folder, spool) = spool();
-        assert_eq!(spool.names().unwrap(), Vec::<String>::new());
-        spool.put(NAME, b"waits").unwrap();
-        assert_eq!(spool.names().unwrap(), [NAME]);
-        assert_eq!(spool.read(NAME).unwrap().unwrap(), b"waits");
-        spool.remove(NAME).unwrap();
-        spool.remove(NAME).unwrap();
-        assert_eq!(spool.read(NAME).unwrap(), None);
-        assert_eq!(spool.names().unwrap(), Vec::<String>::new());
-    }
-
-    #[test]
-    fn what_is_put_aside_keeps_its_bytes_under_another_name() {
-        let (folder, spool) = spool();
-        spool.put(NAME, b"broken").unwrap();
-        spool.put_aside(NAME).unwrap();
-        spool.put_aside(NAME).unwrap();
-        assert_eq!(spool.names().unwrap(), Vec::<String>::new());
-        assert_eq!(spool.set_aside().unwrap(), [NAME]);
-        let kept = folder_in(folder.path()).join(format!("{NAME}.damaged"));
-        assert_eq!(std::fs::read(kept).unwrap(), b"broken");
-    }
-
-    #[test]
-    fn unfinished_and_foreign_files_are_no_waiting_writes_and_hold_nobody_up() {
-        let (folder, spool) = spool();
-        spool.put(NAME, b"first").unwrap();
-        let inside = folder_in(folder.path());
-        std::fs::write(inside.join(format!("{NAME}.0.new")), b"half").unwrap();
-        std::fs::write(inside.join("README"), b"hello").unwrap();
-        spool.put(NAME, b"second").unwrap();
-        assert_eq!(spool.names().unwrap(), [NAME]);
-        assert_eq!(spool.read(NAME).unwrap().unwrap(), b"second");
-    }
-
-    #[test]
-    fn what_a_killed_writer_left_is_swept_and_what_is_being_written_is_not() {
-        let (folder, spool) = spool();
-        spool.put(NAME, b"whole").unwrap();
-        let inside = folder_in(folder.path());
-        let [left, open] = ["0", "7"].map(|n| inside.join(format!("{NAME}.{n}.new")));
-        std::fs::write(&left, b"half").unwrap();
-        let file = File::create(&open).unwrap();
-        file.lock().unwrap();
-        spool.sweep().unwrap();
-        assert!(!left.exists() && open.exists());
-        drop(file);
-        spool.sweep().unwrap();
-        assert!(!open.exists() && inside.join(NAME).exists());
-    }
-
-    #[test]
-    fn a_sealed_write_is_read_with_its_key_and_only_under_its_name() {
-        const OTHER: &str = "ff112233445566778899aabbccddeeff";
-        let (folder, plain) = spool();
-        let keyed = |secret| Seals::Keyed(SealKey::new(&[secret; 32], &[2; 16], &[3; 32]));
-        let sealed = plain.clone().with_seals(keyed(1));
-        sealed.put(NAME, b"waits").unwrap();
-        assert_eq!(sealed.read(NAME).unwrap().unwrap(), b"waits");
-        let unknown = plain.clone().with_seals(Seals::Unknown);
-        assert_eq!(unknown.read(NAME).unwrap().unwrap(), b"waits");
-        let breach = |spool: &SpoolFolder, name| match spool.read(name) {
-            Err(Error::Breach { breach, .. }) => breach,
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(breach(&plain.clone().with_seals(keyed(9)), NAME), Breach::Altered);
-        let inside = folder_in(folder.path());
-        std::fs::copy(inside.join(NAME), inside.join(OTHER)).unwrap();
-        assert_eq!(breach(&sealed, OTHER), Breach::Altered);
-        plain.put(OTHER, b"forged").unwrap();
-        assert_eq!(breach(&sealed, OTHER), Breach::Unsealed);
-    }
-
-    #[test]
-    fn files_and_folder_are_private() {
-        use std::os::unix::fs::PermissionsExt;
-        let (folder, spool) = spool();
-        spool.put(NAME, b"waits").unwrap();
-        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
-        let inside = folder_in(folder.path());
-        assert_eq!((mode(&inside), mode(&inside.join(NAME))), (0o700, 0o600));
-    }
-
-    #[test]
-    fn an_encrypted_write_is_hidden_and_opens_under_its_name_with_its_key() {
-        let folder = tempfile::tempdir().unwrap();
-        let cipher = |secret| Some(Cipher::new(&[secret; 32]));
-        let spool = |secret| SpoolFolder::new(folder.path().to_owned()).with_cipher(cipher(secret));
-        spool(1).put(NAME, b"what was meant").unwrap();
-        assert_eq!(spool(1).read(NAME).unwrap().unwrap(), b"what was meant");
-        let path = folder.path().join(NAME);
-        let bytes = std::fs::read(&path).unwrap();
-        assert!(!bytes.windows(4).any(|four| four == b"what"));
-        assert!(matches!(spool(2).read(NAME), Err(Error::Breach { .. })));
-        let other = NAME.replace('0', "1");
-        std::fs::rename(&path, folder.path().join(&other)).unwrap();
-        assert!(matches!(spool(1).read(&other), Err(Error::Breach { .. })));
-        std::fs::rename(folder.path().join(&other), &path).unwrap();
-        spool(1).put_aside(NAME).unwrap();
-        assert_eq!(spool(1).read_aside(NAME).unwrap(), b"what was meant");
-        assert_eq!(spool(2).read_aside(NAME).unwrap(), bytes);
-    }
+/// The folder of the copies in a store's folder.
+#[must_use]
+pub fn copies_in(store: &Path) -> PathBuf {
+    store.join(COPIES)
 }

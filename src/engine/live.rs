@@ -154,7 +154,12 @@ impl Live {
         // The spool first: what leaves it meanwhile stands in the journal by then.
         let waiting = self.waiting()?;
         let mut view = self.written()?;
-        for waiting in waiting {
+        for (name, error) in waiting.broken {
+            if !spool::is_written(&view, &name)? {
+                return Err(error);
+            }
+        }
+        for waiting in waiting.whole {
             if let Some(record) = spool::plan(&view, &waiting, spool::Clash::GiveWay)? {
                 view = view.with(record)?;
             }
@@ -168,7 +173,8 @@ impl Live {
         if let Some(view) = self.held().and_then(|held| held.clone()) {
             return Ok((view.refs, view.position));
         }
-        if self.waiting()?.is_empty() {
+        let waiting = self.waiting()?;
+        if waiting.whole.is_empty() && waiting.broken.is_empty() {
             let (refs, end) = self.written_refs()?;
             self.check_promised(&refs)?;
             return Ok((refs, end));
@@ -188,10 +194,10 @@ impl Live {
         Arc::clone(&self.known().refs)
     }
 
-    fn waiting(&self) -> Result<Vec<crate::format::Spooled>> {
+    fn waiting(&self) -> Result<spool::Waiting> {
         match &self.spool {
             Some(spool) => spool::waiting(&**spool),
-            None => Ok(Vec::new()),
+            None => Ok(spool::Waiting::default()),
         }
     }
 

@@ -38,6 +38,8 @@ impl Engine {
     /// nothing has changed, and it takes a repair.
     pub(crate) fn rebuild(&self) -> Result<Rebuilt> {
         self.check_writable()?;
+        self.check_spool()?;
+        self.drain()?;
         let mut applier = self.live.index.anew(self.options.lock_timeout)?;
         let base = self.live.index.snapshot()?;
         let position = base.position();

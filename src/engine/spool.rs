@@ -13,7 +13,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::{
     DeltaPart, EntryBytes, Record, RecordChange, Refs, Spooled, SpooledCheckpoint, encode_key,
 };
-use crate::model::{BranchNumber, Checkpoint, Key, Kind, SessionInfo, SessionKind, SessionNumber};
+use crate::model::{
+    BranchNumber, Checkpoint, Key, Kind, OperationId, SessionInfo, SessionKind, SessionNumber,
+};
 
 /// What becomes of a name that something else has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,18 +32,43 @@ pub(crate) fn is_reason(error: &Error) -> bool {
     matches!(error.kind(), Locked | Corrupt | Forged | Unkeyed)
 }
 
-/// What waits, earliest first. What cannot be read is passed over: the next writer puts it aside.
-pub(crate) fn waiting(spool: &dyn Spool) -> Result<Vec<Spooled>> {
-    let mut found = Vec::new();
+/// What waits in a spool.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    /// Writes that can be read, earliest first.
+    pub(crate) whole: Vec<Spooled>,
+    /// Writes that were acknowledged and cannot be read, by operation.
+    pub(crate) broken: Vec<(String, Error)>,
+}
+
+/// What waits. A write that was not made with the store's key is passed over, unless it is known that it was acknowledged.
+pub(crate) fn waiting(spool: &dyn Spool) -> Result<Waiting> {
+    let mut found = Waiting::default();
     for name in spool.names()? {
         match read(spool, &name)? {
-            Some(Ok(waiting)) => found.push(waiting),
-            Some(Err(error)) => tracing::warn!(name, %error, "a write in the spool is damaged"),
+            Some(Ok(waiting)) => found.whole.push(waiting),
+            Some(Err(error)) if is_left_out(spool, &name, &error) => {
+                tracing::warn!(name, %error, "a write in the spool is left out");
+            }
+            Some(Err(error)) => found.broken.push((name, error)),
             None => {}
         }
     }
-    in_order(&mut found);
+    in_order(&mut found.whole);
     Ok(found)
+}
+
+/// Whether a write that cannot be read waits until the store is taken over: nobody vouches that it was ever acknowledged.
+pub(crate) fn is_left_out(spool: &dyn Spool, name: &str, error: &Error) -> bool {
+    error.kind() == ErrorKind::Forged && !spool.is_acknowledged(name)
+}
+
+/// Whether the write of this name stands in the journal by this moment: then its files say nothing more.
+pub(crate) fn is_written(view: &View, name: &str) -> Result<bool> {
+    match name.parse::<OperationId>() {
+        Ok(id) => Ok(find_operation(view, &id)?.is_some()),
+        Err(_) => Ok(false),
+    }
 }
 
 /// In the order in which they were made.
@@ -49,22 +76,29 @@ fn in_order(found: &mut [Spooled]) {
     found.sort_by_key(|waiting| (waiting.operation.time, waiting.operation.id));
 }
 
+/// Whether these bytes are the write of this name.
+pub(crate) fn is_whole(name: &str, bytes: &[u8]) -> bool {
+    decode(name, bytes).is_ok()
+}
+
+/// The write of this name that these bytes stand for.
+fn decode(name: &str, bytes: &[u8]) -> Result<Spooled> {
+    let what = format!("the write '{name}' in the spool");
+    let waiting = Spooled::decode(bytes).map_err(Error::corrupt(what.clone()))?;
+    if waiting.operation.id.to_string() == name {
+        return Ok(waiting);
+    }
+    Err(Error::Corrupt { what, source: "its file holds another write".into() })
+}
+
 /// The write of this name; `None` if it waits no longer.
 pub(crate) fn read(spool: &dyn Spool, name: &str) -> Result<Option<Result<Spooled>>> {
-    let bytes = match spool.read(name) {
-        Ok(Some(bytes)) => bytes,
-        Ok(None) => return Ok(None),
-        Err(error @ backend::Error::Breach { .. }) => return Ok(Some(Err(error.into()))),
-        Err(error) => return Err(error.into()),
-    };
-    let what = format!("the write '{name}' in the spool");
-    let waiting = Spooled::decode(&bytes).map_err(Error::corrupt(what.clone()));
-    Ok(Some(waiting.and_then(|waiting| {
-        if waiting.operation.id.to_string() == name {
-            return Ok(waiting);
-        }
-        Err(Error::Corrupt { what, source: "it is another one's".into() })
-    })))
+    match spool.read(name, &|bytes| is_whole(name, bytes)) {
+        Ok(Some(bytes)) => Ok(Some(decode(name, &bytes))),
+        Ok(None) => Ok(None),
+        Err(error @ backend::Error::Breach { .. }) => Ok(Some(Err(error.into()))),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The record that a waiting write becomes behind this moment; `None` if it stands there already, or changes nothing.
@@ -261,40 +295,40 @@ impl Engine {
         Ok(planned)
     }
 
-    /// Brings what waits into the journal.
+    /// Brings what waits into the journal. A write that cannot be read stays as it is: readers are told of it, and a repair
+    /// saves the others.
     ///
     /// # Errors
     /// If somebody holds the append lock, or one of them cannot be brought in: then it goes on waiting.
     pub(crate) fn drain(&self) -> Result<()> {
         let Some(spool) = &self.live.spool else { return Ok(()) };
+        spool.sweep()?;
         let names = spool.names()?;
         if names.is_empty() {
             return Ok(());
         }
-        let mut found = Vec::with_capacity(names.len());
+        let (mut found, mut brought) = (Vec::with_capacity(names.len()), Vec::new());
         for name in names {
             match read(&**spool, &name)? {
                 Some(Ok(waiting)) => found.push(waiting),
-                // Not written with the key: whoever takes the store over decides.
-                Some(Err(error)) if error.kind() == ErrorKind::Forged => {
-                    tracing::warn!(name, %error, "a write in the spool stays there");
-                }
                 Some(Err(error)) => {
-                    tracing::warn!(name, %error, "a write in the spool is damaged: it was put aside");
-                    spool.put_aside(&name)?;
+                    if is_written(&self.live.written()?, &name)? {
+                        brought.push(name);
+                    } else {
+                        tracing::warn!(name, %error, "a write in the spool stays there");
+                    }
                 }
                 None => {}
             }
         }
-        spool.sweep()?;
         in_order(&mut found);
-        let (mut brought, mut outcome) = (Vec::with_capacity(found.len()), Ok(()));
+        let mut outcome = Ok(());
         for waiting in &found {
             let done = self.commit_written(Durability::Later, &mut |desk| {
                 Ok((plan(&desk.view()?, waiting, Clash::GiveWay)?, ()))
             });
             match done {
-                Ok(()) => brought.push(waiting),
+                Ok(()) => brought.push(waiting.operation.id.to_string()),
                 Err(error) => {
                     let locked = error.kind() == ErrorKind::Locked;
                     outcome = Err(error);
@@ -307,10 +341,13 @@ impl Engine {
         if !brought.is_empty() {
             // Also what another process appended: that may have been killed before its sync.
             self.sync()?;
-            for waiting in brought {
-                spool.remove(&waiting.operation.id.to_string())?;
-            }
+            spool.brought(&brought)?;
         }
         outcome
+    }
+
+    /// Refuses to go on where a write that was acknowledged waits and cannot be read.
+    pub(crate) fn check_spool(&self) -> Result<()> {
+        self.live.view().map(drop)
     }
 }

@@ -7,12 +7,13 @@ use crate::backend::journal::{Journal, Mark};
 use crate::backend::spool::{SpoolFolder, folder_in};
 use crate::backend::{self, Cipher, SealKey, Seals, Spool};
 use crate::engine::commit::random;
+use crate::engine::spool;
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{KeyFile, Marker, Spooled, hex};
+use crate::format::{KeyFile, Marker, hex};
 use crate::model::Timestamp;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What was taken over.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +74,9 @@ impl Store {
             && is_right(path, options)?
         {
             let seals = Seals::Keyed(SealKey::new(&key.secret, &marker.id, &marker.key));
-            let waiting = seal_waiting(path, &seals, cipher_of(path, &marker, &key)?.as_ref())?;
+            let cipher = cipher_of(path, &marker, &key)?;
+            let witness = Some(keyring.spool(&marker.id));
+            let waiting = seal_waiting(path, &seals, cipher.as_ref(), witness)?;
             let position = keyring.seen(&marker.id)?.map_or(0, |mark| mark.position);
             return Ok(Adopted { before, whole: false, position, waiting });
         }
@@ -95,7 +98,7 @@ impl Store {
         drop(journal);
         index.reseal(&lock)?;
         drop(lock);
-        let waiting = seal_waiting(path, &seals, cipher.as_ref())?;
+        let waiting = seal_waiting(path, &seals, cipher.as_ref(), None)?;
         // A copy of texts is made anew where it is needed.
         let copies = path.join(SEARCH_FOLDER);
         match fs::remove_dir_all(&copies) {
@@ -185,7 +188,7 @@ fn is_right(path: &Path, options: &Options) -> Result<bool> {
     let options = Options { read_only: true, ..options.clone() };
     let read = Store::open(path, options).and_then(|store| {
         store.engine.live.written_refs()?;
-        store.engine.live.written().map(drop)
+        store.engine.check_spool()
     });
     match read {
         Ok(()) => Ok(true),
@@ -195,26 +198,30 @@ fn is_right(path: &Path, options: &Options) -> Result<bool> {
 }
 
 /// Gives what waits in the spool the store's seal; what cannot be read stays as it is.
-fn seal_waiting(path: &Path, seals: &Seals, cipher: Option<&Cipher>) -> Result<u64> {
-    let folder = folder_in(path);
-    let spool =
-        |seals| SpoolFolder::new(folder.clone()).with_seals(seals).with_cipher(cipher.cloned());
-    let (read, sealed) = (spool(Seals::Unknown), spool(seals.clone()));
+fn seal_waiting(
+    path: &Path,
+    seals: &Seals,
+    cipher: Option<&Cipher>,
+    witness: Option<PathBuf>,
+) -> Result<u64> {
+    let spool = |seals| SpoolFolder::new(path).with_seals(seals).with_cipher(cipher.cloned());
+    let (read, sealed) = (spool(Seals::Unknown), spool(seals.clone()).with_witness(witness));
     let mut count = 0;
     for name in read.names()? {
-        let bytes = match read.read(&name) {
+        let is_whole = |bytes: &[u8]| spool::is_whole(&name, bytes);
+        let bytes = match read.read(&name, &is_whole) {
             Err(backend::Error::Breach { .. }) => continue,
             bytes => bytes?,
         };
-        let Some(bytes) = bytes else { continue };
-        let is_sealed = matches!(sealed.read(&name), Ok(Some(_)));
-        if !is_sealed && Spooled::decode(&bytes).is_ok() {
+        let Some(bytes) = bytes.filter(|bytes| is_whole(bytes)) else { continue };
+        let said = sealed.read(&name, &is_whole);
+        if !said.is_ok_and(|bytes| bytes.is_some_and(|bytes| is_whole(&bytes))) {
             sealed.put(&name, &bytes)?;
             count += 1;
         }
     }
     if count > 0 {
-        private(&folder, 0o700)?;
+        private(&folder_in(path), 0o700)?;
     }
     Ok(count)
 }

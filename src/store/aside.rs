@@ -12,7 +12,8 @@ use crate::engine::commit::random;
 use crate::engine::refs::agent_session;
 use crate::engine::revise::ClaimChange;
 use crate::engine::spool;
-use crate::error::{Error, ErrorKind, Result};
+use crate::engine::verify::chain;
+use crate::error::{Error, Result};
 use crate::format::{
     Bytes, DeltaPart, Header, RecordChange, Spooled, SpooledCheckpoint, SpooledNote, SpooledPage,
     encode_entry,
@@ -43,10 +44,13 @@ pub struct Aside<'a> {
 pub struct Waiting {
     /// How many writes wait for the append lock.
     pub writes: u64,
-    /// The files that cannot be read, by operation: what they held is lost, their bytes are kept.
-    pub damaged: Vec<String>,
+    /// Those that were acknowledged and cannot be read, by operation, each with what is wrong. Nothing is read before a
+    /// repair, or before the store is taken over.
+    pub damaged: Vec<(String, String)>,
     /// Those that were not written with the store's key, by operation: they wait until the store is taken over.
     pub unsealed: Vec<String>,
+    /// Those that an earlier repair could not read, and named: their bytes are kept.
+    pub set_aside: Vec<String>,
 }
 
 impl Store {
@@ -68,17 +72,26 @@ impl Store {
     /// # Errors
     /// If the folder cannot be read.
     pub fn waiting(&self) -> Result<Waiting> {
-        let Some(folder) = &self.engine.live.spool else { return Ok(Waiting::default()) };
-        let (mut writes, mut damaged, mut unsealed) = (0, folder.set_aside()?, Vec::new());
-        for name in folder.names()? {
-            match spool::read(&**folder, &name)? {
-                Some(Ok(_)) => writes += 1,
-                Some(Err(error)) if error.kind() == ErrorKind::Forged => unsealed.push(name),
-                Some(Err(_)) => damaged.push(name),
+        let Some(spool) = &self.engine.live.spool else { return Ok(Waiting::default()) };
+        let mut waiting = Waiting { set_aside: spool.set_aside()?, ..Waiting::default() };
+        for name in spool.names()? {
+            match spool::read(&**spool, &name)? {
+                Some(Ok(_)) => waiting.writes += 1,
+                Some(Err(error)) if spool::is_left_out(&**spool, &name, &error) => {
+                    waiting.unsealed.push(name);
+                }
+                Some(Err(error)) => {
+                    // Where the journal cannot be read nothing says that it came in.
+                    let written = self.engine.live.written();
+                    let came_in = written.and_then(|view| spool::is_written(&view, &name));
+                    if !came_in.unwrap_or(false) {
+                        waiting.damaged.push((name, chain(&error)));
+                    }
+                }
                 None => {}
             }
         }
-        Ok(Waiting { writes, damaged, unsealed })
+        Ok(waiting)
     }
 
     /// Brings what waits in the spool into the journal.

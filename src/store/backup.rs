@@ -6,8 +6,9 @@ use super::folder::{
 use super::keyring::Trust;
 use super::verify::Outcome;
 use super::{Options, Store};
-use crate::backend::spool::{SpoolFolder, folder_in};
+use crate::backend::spool::SpoolFolder;
 use crate::backend::{self, Position, Spool, journal, rocks};
+use crate::engine::spool;
 use crate::engine::verify::Depth;
 use crate::error::{Error, Result};
 use crate::model::Timestamp;
@@ -54,6 +55,7 @@ impl Store {
         if keyring_lacks(from, keyring)? {
             return Err(Error::Encrypted);
         }
+        check_spool(from, keyring)?;
         let io = |action| backend::Error::io(action, to);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(io("make"))?;
         private(to, 0o700)?;
@@ -85,6 +87,21 @@ fn keyring_lacks(from: &Path, keyring: Option<&Path>) -> Result<bool> {
     }
 }
 
+/// Refuses a store in whose spool a write that was acknowledged cannot be read: the copy would lack it. Other damage is found
+/// in the copy.
+fn check_spool(from: &Path, keyring: Option<&Path>) -> Result<()> {
+    let keyring = keyring.map(Path::to_owned);
+    let options = Options { read_only: true, keyring, ..Options::default() };
+    let Ok(store) = Store::open(from, options) else { return Ok(()) };
+    match store.waiting()?.damaged.into_iter().next() {
+        Some((name, problem)) => {
+            let what = format!("the write '{name}' in the spool");
+            Err(Error::Corrupt { what, source: problem.into() })
+        }
+        None => Ok(()),
+    }
+}
+
 /// A generation and the journal from its position on.
 fn moment(from: &Path, to: &Path) -> Result<Position> {
     const ATTEMPTS: usize = 100;
@@ -110,10 +127,10 @@ fn moment(from: &Path, to: &Path) -> Result<Position> {
 }
 
 fn spool(from: &Path, to: &Path) -> Result<u64> {
-    let (spool, copy) = (SpoolFolder::new(folder_in(from)), SpoolFolder::new(folder_in(to)));
+    let (spool, copy) = (SpoolFolder::new(from), SpoolFolder::new(to));
     let mut waiting = 0;
     for name in spool.names()? {
-        if let Some(bytes) = spool.read(&name)? {
+        if let Some(bytes) = spool.read(&name, &|bytes| spool::is_whole(&name, bytes))? {
             copy.put(&name, &bytes)?;
             waiting += 1;
         }

@@ -6,7 +6,7 @@ use crate::backend::rocks::{Clustered, RocksIndex};
 use crate::backend::{self, CIPHER_BYTES, Cipher, Index, Log, Seals, files};
 use crate::engine::maintain::refs_record;
 use crate::error::{Error, Result};
-use crate::format::{Marker, Refs, key};
+use crate::format::{Marker, MarkerError, Refs, key};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -176,7 +176,15 @@ pub(super) fn read_marker(path: &Path) -> Result<Marker> {
         Err(error) if error.kind() == io::ErrorKind::InvalidData => String::new(),
         Err(error) => return Err(backend::Error::io("read", &file)(error).into()),
     };
-    Ok(Marker::decode(&text)?)
+    match Marker::decode(&text) {
+        // A store has lost it; a folder of something else holds no journal.
+        Err(MarkerError::Foreign(reason)) if holds_records(path) => {
+            let what = format!("the store at {}", path.display());
+            let source = format!("its file FORMAT, which says how to read it, {reason}");
+            Err(Error::Corrupt { what, source: source.into() })
+        }
+        marker => Ok(marker?),
+    }
 }
 
 /// What is the matter with a folder without `FORMAT`: it is no store, or one that has lost it.
@@ -206,7 +214,7 @@ pub(super) fn found(path: &Path, marker: &[u8]) -> Result<()> {
 
 /// The files and folders that are not forge's. `config.toml` is a person's, and known.
 pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
-    const OWN: [&str; 10] = [
+    const OWN: [&str; 11] = [
         FORMAT_FILE,
         UNFINISHED_FILE,
         IGNORE_FILE,
@@ -216,14 +224,16 @@ pub(super) fn foreign(path: &Path) -> Result<Vec<PathBuf>> {
         JOURNAL_FOLDER,
         INDEX_FOLDER,
         backend::spool::FOLDER,
+        backend::spool::COPIES,
         SEARCH_FOLDER,
     ];
     type IsOwn = fn(&str) -> bool;
-    let kinds: [(PathBuf, IsOwn); 4] = [
+    let kinds: [(PathBuf, IsOwn); 5] = [
         (path.to_owned(), |name| OWN.contains(&name) || NOTED.contains(&name)),
         (path.join(JOURNAL_FOLDER), backend::journal::is_own),
         (path.join(INDEX_FOLDER), backend::rocks::is_own),
         (backend::spool::folder_in(path), backend::spool::is_own),
+        (backend::spool::copies_in(path), backend::spool::is_own_copy),
     ];
     let mut found = Vec::new();
     for (folder, is_own) in kinds {

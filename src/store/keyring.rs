@@ -4,6 +4,7 @@
 //! 6d1f.../key        the key of the store of this id
 //! 6d1f.../witness    how far that store was seen to reach
 //! 6d1f.../checked    files of its index that were found to be those that were sealed
+//! 6d1f.../spool/     which writes wait in its spool, and which were brought in
 //! places/09ab...     which sealed store stood last at the place of this hash
 //! ```
 
@@ -123,6 +124,7 @@ const KEY: &str = "key";
 const WITNESS: &str = "witness";
 const CHECKED: &str = "checked";
 const PLACES: &str = "places";
+const SPOOL: &str = "spool";
 
 impl Keyring {
     /// The one that these options name.
@@ -141,6 +143,11 @@ impl Keyring {
     /// Where others may note something about a store of which nothing may be seen in its own folder.
     pub(super) fn notes(&self, store: &[u8; 16]) -> PathBuf {
         self.of_store(store)
+    }
+
+    /// Where is noted which writes of a store's spool were acknowledged, and which were brought in.
+    pub(super) fn spool(&self, store: &[u8; 16]) -> PathBuf {
+        self.of_store(store).join(SPOOL)
     }
 
     /// The key of a store, if it is here. A single wrong bit is put right.

@@ -88,7 +88,7 @@ pub use write::{Committed, HeadClaims, NewCheckpoint, Write};
 use crate::backend::files::Locked;
 use crate::backend::journal::{Journal, Mark};
 use crate::backend::memory::{MemoryIndex, MemoryLog};
-use crate::backend::spool::{SpoolFolder, folder_in};
+use crate::backend::spool::SpoolFolder;
 use crate::backend::{self, Cipher, Index, Log, Seals, Spool};
 use crate::engine::checkpoint;
 use crate::engine::commit::{Durability, Engine, operation_id, random};
@@ -246,7 +246,9 @@ impl Store {
         path: Option<&Path>,
     ) -> Self {
         let spool = path.map(|path| {
-            let spool = SpoolFolder::new(folder_in(path)).with_seals(seals.clone());
+            let keyring = Keyring::of(&options).filter(|_| seals.key().is_some());
+            let witness = keyring.map(|keyring| keyring.spool(&marker.id));
+            let spool = SpoolFolder::new(path).with_seals(seals.clone()).with_witness(witness);
             Arc::new(spool.with_cipher(cipher.clone())) as Arc<dyn Spool>
         });
         let about = (standing, seals, cipher);

@@ -7,7 +7,7 @@ use super::Store;
 use super::act::Act;
 use super::folder::{NOTED, SEARCH_FOLDER, foreign};
 use super::stream::Resolve;
-use crate::backend::spool::folder_in;
+use crate::backend::spool::{copies_in, folder_in};
 use crate::backend::{self, Holder, files};
 use crate::engine::purge::{Purging, Task};
 use crate::error::Result;
@@ -145,8 +145,10 @@ impl Store {
         };
         let mut found = Vec::new();
         for name in spool.names()? {
-            if matches!(spool.read(&name), Err(backend::Error::Breach { .. })) {
-                found.push(folder_in(path).join(name));
+            let bytes = spool.read(&name, &|_| true);
+            if matches!(bytes, Err(backend::Error::Breach { .. })) {
+                let files = [folder_in(path), copies_in(path)].map(|folder| folder.join(&name));
+                found.extend(files.into_iter().filter(|file| file.exists()));
             }
         }
         Ok(found)

@@ -8,15 +8,17 @@ use super::marked::{Marked, cipher_found, marked};
 use super::{Options, Store};
 use crate::backend::journal::{self, Journal, Mark, Witness};
 use crate::backend::rocks::{self, Mending};
-use crate::backend::spool::{SpoolFolder, folder_in};
+use crate::backend::spool::SpoolFolder;
 use crate::backend::{self, Cipher, Position, SealKey, Seals, Spool, encrypted};
 use crate::engine::commit::random;
 use crate::engine::maintain::refs_record;
 use crate::engine::rebuild;
 use crate::engine::salvage::{Salvage, salvage};
+use crate::engine::spool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{KeyFile, Marker, Spooled, key, mend};
 use crate::model::Timestamp;
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
@@ -34,13 +36,15 @@ pub struct Repaired {
     pub waiting: u64,
 }
 
-/// All that can be saved of the store in this folder, with what is known already of wrong bits of its index. Writes nothing.
+/// All that can be saved of the store in this folder, and what waits in its spool, with what is known already of wrong bits of
+/// its index. Writes nothing.
 pub(super) fn rescue(
     path: &Path,
-    (seals, cipher): (&Seals, Option<&Cipher>),
+    known: &Known<'_>,
     mending: Option<Mending>,
     now: Timestamp,
-) -> Result<Salvage> {
+) -> Result<(Salvage, Vec<Kept>)> {
+    let (seals, cipher) = (known.seals, known.cipher);
     let mender: journal::Mender<'_> = &|bytes, is_whole| mend(bytes, is_whole);
     let mut index = rocks::rescue_mended(&path.join(INDEX_FOLDER), seals, mending)?;
     if let Some(cipher) = cipher {
@@ -48,9 +52,10 @@ pub(super) fn rescue(
     }
     let (breach, mended) = (index.breach.clone(), index.mended);
     let folder = path.join(JOURNAL_FOLDER);
+    let witnessed = known.witnessed()?;
     let (pieces, end) = journal::rescue(&folder, seals, cipher, mender)?;
     let marked = marked(path)?;
-    let saved = salvage(index, pieces, end, now);
+    let saved = salvage(index, pieces, end.max(witnessed), now);
     let mut saved = saved.map_err(|error| match (&marked, cipher) {
         (Marked::Lost(_), None) => hinted(error),
         _ => error,
@@ -66,12 +71,38 @@ pub(super) fn rescue(
         Marked::Mended(_) => saved.mended += 1,
         Marked::Lost(why) => saved.lost.push(format!("the store's own id and key (FORMAT {why})")),
     }
-    for (name, bytes) in spooled(path, (seals, cipher))? {
-        if Spooled::decode(&bytes).is_err() {
-            saved.lost.push(format!("the write '{name}' in the spool"));
-        }
+    let kept = spooled(&known.spool(path), &mut saved)?;
+    saved.lost.sort();
+    saved.lost.dedup();
+    Ok((saved, kept))
+}
+
+/// What is known of a store's keys, and where they lie.
+pub(super) struct Known<'a> {
+    pub(super) seals: &'a Seals,
+    pub(super) cipher: Option<&'a Cipher>,
+    pub(super) keyring: Option<&'a Path>,
+    pub(super) store: [u8; 16],
+}
+
+impl Known<'_> {
+    /// The folder of its keyring, if its key is in it.
+    fn keyring(&self) -> Option<Keyring> {
+        self.keyring.filter(|_| self.seals.key().is_some()).map(Keyring::new)
     }
-    Ok(saved)
+
+    /// The spool of the store in this folder.
+    pub(super) fn spool(&self, path: &Path) -> SpoolFolder {
+        let witness = self.keyring().map(|keyring| keyring.spool(&self.store));
+        let spool = SpoolFolder::new(path).with_seals(self.seals.clone()).with_witness(witness);
+        spool.with_cipher(self.cipher.cloned())
+    }
+
+    /// How far its witness saw it reach.
+    fn witnessed(&self) -> Result<Position> {
+        let seen = self.keyring().map(|keyring| keyring.seen(&self.store)).transpose()?.flatten();
+        Ok(seen.map_or(0, |mark| mark.position))
+    }
 }
 
 /// What cannot be read may be encrypted, where nothing says whether it is.
@@ -87,40 +118,82 @@ fn hinted(error: Error) -> Error {
     }
 }
 
-/// The spool of the store in this folder.
-pub(super) fn spool_of(path: &Path, (seals, cipher): (&Seals, Option<&Cipher>)) -> SpoolFolder {
-    SpoolFolder::new(folder_in(path)).with_seals(seals.clone()).with_cipher(cipher.cloned())
+/// A write in the spool of a damaged store.
+pub(super) struct Kept {
+    name: String,
+    bytes: Vec<u8>,
+    /// Whether it can be read, so that it waits in the repaired store too.
+    is_whole: bool,
 }
 
-/// The files of the spool by name, those that were put aside too, with a wrong bit put right.
-fn spooled(
-    path: &Path,
-    (seals, cipher): (&Seals, Option<&Cipher>),
-) -> Result<Vec<(String, Vec<u8>)>> {
-    let spool = spool_of(path, (seals, cipher));
-    let mut found = Vec::new();
-    for name in spool.names()? {
-        match spool.read(&name) {
-            Ok(bytes) => found.extend(bytes.map(|bytes| (name, bytes))),
-            // Sealing what the seal does not prove would vouch for it.
-            Err(backend::Error::Breach { .. }) => {
-                let bytes = spool.mended(&name, &mend)?.unwrap_or_default();
-                found.push((name, bytes));
+/// The writes in the spool, with a wrong bit put right, and those that stand under another's name. What cannot be read is named as
+/// lost, unless an earlier repair did.
+fn spooled(spool: &SpoolFolder, saved: &mut Salvage) -> Result<Vec<Kept>> {
+    let (mut found, mut broken, mut misnamed) = (BTreeMap::new(), Vec::new(), Vec::new());
+    let mut names = spool.names()?;
+    names.retain(|name| !saved.holds(name));
+    for name in names {
+        let is_whole = |bytes: &[u8]| spool::is_whole(&name, bytes);
+        let problem = match spool.read(&name, &is_whole) {
+            Ok(None) => continue,
+            Ok(Some(bytes)) if is_whole(&bytes) => {
+                found.insert(name, bytes);
+                continue;
             }
+            Ok(Some(bytes)) => match Spooled::decode(&bytes) {
+                Ok(other) => {
+                    misnamed.push((other.operation.id.to_string(), bytes));
+                    "its file holds another write".to_owned()
+                }
+                Err(error) => error.to_string(),
+            },
+            Err(error @ backend::Error::Breach { .. }) => error.to_string(),
             Err(error) => return Err(error.into()),
+        };
+        if let Some(bytes) = spool.mended(&name, &mend, &is_whole)? {
+            saved.mended += 1;
+            found.insert(name, bytes);
+        } else {
+            broken.push((name, problem));
         }
+    }
+    for (name, bytes) in misnamed {
+        if !saved.holds(&name) {
+            found.entry(name).or_insert(bytes);
+        }
+    }
+    let kept = |(name, bytes)| Kept { name, bytes, is_whole: true };
+    let is_found = |name: &str| found.contains_key(name);
+    broken.retain(|(name, _)| !is_found(name));
+    let mut left = Vec::with_capacity(broken.len());
+    for (name, problem) in broken {
+        if !is_renamed(spool, &name)? {
+            left.push((name, problem));
+        }
+    }
+    let mut all: Vec<Kept> = found.into_iter().map(kept).collect();
+    for (name, problem) in left {
+        saved.lost.push(format!("the write '{name}' in the spool: {problem}"));
+        // As it is stored: sealing what the seal does not prove would vouch for it.
+        let stored = spool.stored(&name)?.into_iter().next();
+        all.extend(stored.map(|(_, bytes)| Kept { name, bytes, is_whole: false }));
     }
     for name in spool.set_aside()? {
         let bytes = spool.read_aside(&name)?;
-        found.push((name, bytes));
+        all.push(Kept { name, bytes, is_whole: false });
     }
-    for (_, bytes) in &mut found {
-        let is_right = |bytes: &[u8]| Spooled::decode(bytes).is_ok();
-        if !is_right(bytes) {
-            mend(bytes, &is_right);
-        }
-    }
-    Ok(found)
+    Ok(all)
+}
+
+/// Whether the files of this name are those of another write, which has none under its own: nothing was ever of this name.
+fn is_renamed(spool: &SpoolFolder, name: &str) -> Result<bool> {
+    let stored = spool.stored(name)?;
+    let own = |path: &Path, bytes: &[u8]| {
+        let other = Spooled::decode(bytes).ok()?;
+        Some(path.with_file_name(other.operation.id.to_string()))
+    };
+    Ok(!stored.is_empty()
+        && stored.iter().all(|(path, bytes)| own(path, bytes).is_some_and(|own| !own.exists())))
 }
 
 /// What is known of a store's seals, and of what it is encrypted with.
@@ -208,8 +281,8 @@ impl Store {
             )));
         }
         let (marker, (seals, cipher)) = beginning(from, keyring)?;
-        let saved = rescue(from, (&seals, cipher.as_ref()), None, now)?;
-        let waiting_before = spooled(from, (&seals, cipher.as_ref()))?;
+        let known = Known { seals: &seals, cipher: cipher.as_ref(), keyring, store: marker.id };
+        let (saved, kept) = rescue(from, &known, None, now)?;
         let (marker, (seals, cipher), witness) = anew(marker, keyring, saved.end, now)?;
         let io = |action| backend::Error::io(action, to);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(io("make"))?;
@@ -228,14 +301,15 @@ impl Store {
             (seals.clone(), cipher.clone()),
             witness,
         )?);
-        let spool = SpoolFolder::new(folder_in(to)).with_seals(seals).with_cipher(cipher);
+        let known = Known { seals: &seals, cipher: cipher.as_ref(), keyring, store: marker.id };
+        let spool = known.spool(to);
         let mut waiting = 0;
-        for (name, bytes) in waiting_before {
-            spool.put(&name, &bytes)?;
-            if Spooled::decode(&bytes).is_ok() {
+        for Kept { name, bytes, is_whole } in kept {
+            if is_whole {
+                spool.put(&name, &bytes)?;
                 waiting += 1;
             } else {
-                spool.put_aside(&name)?;
+                spool.keep_aside(&name, &bytes)?;
             }
         }
         // FORMAT makes the folder a store, so it comes last.

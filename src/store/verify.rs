@@ -5,11 +5,13 @@ use super::folder::{
 };
 use super::keyring::Trust;
 use super::marked::{Marked, cipher_found, marked};
-use super::repair::{rescue, spool_of};
+use super::repair::{Known, rescue};
 use super::{Options, Standing, Store, Waiting};
+use crate::backend::Spool;
 use crate::backend::journal::Journal;
 use crate::backend::rocks;
 use crate::engine::rebuild::Rebuilt;
+use crate::engine::spool;
 use crate::engine::verify::{Checked, Depth, Finding, Findings, INDEX, chain};
 use crate::error::{ErrorKind, Result};
 use crate::format::{Marker, mend};
@@ -109,7 +111,7 @@ impl Store {
                 (marker, trust)
             }
         };
-        let standing = trust.standing;
+        let (standing, store) = (trust.standing, marker.id);
         let (seals, cipher) = (trust.seals.clone(), trust.cipher.clone());
         let mut waiting = Waiting::default();
         match Journal::open_read_only(&path.join(JOURNAL_FOLDER)) {
@@ -120,27 +122,45 @@ impl Store {
                 // All of it is looked at anew, whatever was checked before.
                 let index = shown_index(path, &trust.seals, trust.cipher.clone(), None);
                 let about = (standing, trust.seals, trust.cipher);
-                let store =
+                let assembled =
                     Self::assemble(Arc::new(journal), index, marker, options, about, Some(path));
-                store.engine.verify(depth, &mut findings);
-                match store.waiting() {
+                assembled.engine.verify(depth, &mut findings);
+                match assembled.waiting() {
                     Ok(known) => waiting = known,
                     Err(error) => findings.stored("the spool", &chain(&error)),
                 }
             }
         }
-        for name in &waiting.damaged {
-            findings.stored(format!("the write '{name}' in the spool"), &"it cannot be read");
+        let known = Known { seals: &seals, cipher: cipher.as_ref(), keyring, store };
+        let spool = known.spool(path);
+        let place = |name: &str| format!("the write '{name}' in the spool");
+        for (name, problem) in &waiting.damaged {
+            let is_acknowledged = spool.is_acknowledged(name);
+            let is_whole = |bytes: &[u8]| spool::is_whole(name, bytes);
+            if is_acknowledged && spool.mended(name, &mend, &is_whole)?.is_none() {
+                findings.forged.push(place(name));
+            }
+            findings.stored(place(name), problem);
         }
         for name in &waiting.unsealed {
-            let place = format!("the write '{name}' in the spool");
-            if spool_of(path, (&seals, cipher.as_ref())).mended(name, &mend)?.is_some() {
-                findings.stored(place, &"it is what was sealed but for one bit");
+            let is_whole = |bytes: &[u8]| spool::is_whole(name, bytes);
+            if spool.mended(name, &mend, &is_whole)?.is_some() {
+                findings.stored(place(name), &"it is what was sealed but for one bit");
             } else {
-                findings.forged.push(place.clone());
-                findings.stored(place, &UNSEALED);
+                findings.forged.push(place(name));
+                findings.stored(place(name), &UNSEALED);
             }
         }
+        for name in spool.names()? {
+            let is_whole = |bytes: &[u8]| spool::is_whole(&name, bytes);
+            if spool.read(&name, &is_whole).is_ok_and(|bytes| bytes.is_some_and(|it| is_whole(&it)))
+            {
+                for (folder, problem) in spool.flaws(&name, &is_whole)? {
+                    findings.derived(format!("the write '{name}' in {folder}/"), &problem);
+                }
+            }
+        }
+        findings.lost_before += waiting.set_aside.len() as u64;
         // What becomes what was sealed by turning a bit was damaged, and whoever did that has gained nothing.
         let only_index = findings.forged == [INDEX];
         let index = path.join(INDEX_FOLDER);
@@ -151,18 +171,21 @@ impl Store {
         }
         let Findings { found, checked, lost_before, forged } = findings;
         let mut lost = Vec::new();
+        let is_derived = found.iter().all(|finding| finding.derived);
+        if !is_derived || !forged.is_empty() {
+            match rescue(path, &known, mending, now) {
+                Ok((rescued, _)) => lost = rescued.lost,
+                Err(error) => lost.push(chain(&error)),
+            }
+        }
         let outcome = if found.is_empty() {
             Outcome::Clean
         } else if !forged.is_empty() {
             Outcome::Forged
-        } else if found.iter().all(|finding| finding.derived) {
+        } else if lost.is_empty() {
             Outcome::Repairable
         } else {
-            match rescue(path, (&seals, cipher.as_ref()), mending, now) {
-                Ok(rescued) => lost = rescued.lost,
-                Err(error) => lost.push(chain(&error)),
-            }
-            if lost.is_empty() { Outcome::Repairable } else { Outcome::Loss }
+            Outcome::Loss
         };
         let encrypted = cipher.is_some();
         Ok(Verified {

@@ -193,6 +193,68 @@ fn a_frozen_process_that_holds_the_lock_is_named() {
     assert_eq!(environment.forge(["note", "add", "x", "--json"]).json()["id"], "N3");
 }
 
+/// One wrong bit of FORMAT made it "not a forge store", with no word of what to do.
+#[test]
+fn a_damaged_format_is_damage_and_the_hint_says_what_to_do() {
+    let environment = project();
+    let format = environment.path("project/.forge/FORMAT");
+    let mut bytes = std::fs::read(&format).unwrap();
+    for place in [3, 40] {
+        bytes[place] ^= 1;
+        std::fs::write(&format, &bytes).unwrap();
+        let output = environment.forge(["note", "list"]);
+        assert_eq!(output.code, 5, "{output}");
+        assert!(output.stderr.contains("FORMAT"), "{output}");
+        assert!(output.stderr.contains("'forge repair TO'"), "{output}");
+    }
+    assert_eq!(environment.forge(["repair", "../repaired"]).code, 2);
+    let notes = environment.forge(["note", "list", "--store", "../repaired"]).success();
+    assert!(notes.contains("one"), "{notes}");
+}
+
+/// A write that was acknowledged and waits is there, or whoever reads is told, and what to do.
+#[test]
+fn a_write_that_waits_and_cannot_be_read_is_an_error_until_the_store_is_repaired() {
+    for (kind, code) in [("--unsealed", 5), ("--encrypted", 6)] {
+        let environment = Environment::new();
+        environment.forge(["init", kind, "--name", "s"]).success();
+        environment.forge(["note", "add", "one"]).success();
+        let mut frozen = frozen_with(&environment, "journal/append.lock");
+        for note in ["two", "three"] {
+            environment.forge(["note", "add", note, "--lock-timeout", "0.05"]).success();
+        }
+        frozen.kill().unwrap();
+        frozen.wait().unwrap();
+        let folders =
+            ["spool", "spool.copy"].map(|name| environment.path("project/.forge").join(name));
+        let first = std::fs::read_dir(&folders[0]).unwrap().next().unwrap().unwrap().file_name();
+        let name = first.to_str().unwrap();
+        std::fs::write(folders[0].join(name), "nothing").unwrap();
+        assert_eq!(environment.forge(["verify"]).code, 1);
+        let notes = environment.forge(["note", "list", "--json"]).json();
+        assert_eq!(notes["notes"].as_array().unwrap().len(), 3);
+        std::fs::write(folders[1].join(name), "nothing").unwrap();
+        for args in [&["note", "list"][..], &["status"], &["note", "add", "x"], &["rebuild"]] {
+            let output = environment.finished(&mut environment.command(args));
+            assert_eq!(output.code, code, "{args:?} {output}");
+            assert!(output.stderr.contains("the write '"), "{args:?} {output}");
+            assert!(output.stderr.contains("'forge repair TO'"), "{args:?} {output}");
+        }
+        let verified = environment.forge(["verify"]);
+        assert_eq!(verified.code, if code == 5 { 2 } else { code }, "{verified}");
+        assert!(verified.stdout.contains("the write '"), "{verified}");
+        let repaired = environment.forge(["repair", "../repaired"]);
+        assert!(repaired.code == 2 && repaired.stdout.contains("the write '"), "{repaired}");
+        let read = environment.forge(["note", "list", "--json", "--store", "../repaired"]).json();
+        assert_eq!(read["notes"].as_array().unwrap().len(), 2);
+        let verified = environment.forge(["verify", "--store", "../repaired"]);
+        assert_eq!(verified.code, 0, "{verified}");
+        assert!(verified.stdout.contains("1 loss was named by an earlier repair."), "{verified}");
+        let kept = environment.path("repaired/spool").join(format!("{name}.damaged"));
+        assert_eq!(std::fs::read(kept).unwrap(), b"nothing");
+    }
+}
+
 #[test]
 fn a_store_that_may_not_be_written_can_still_be_read() {
     let environment = project();

@@ -130,12 +130,18 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Opens a journal that is there.
+    /// Opens a journal that is there. Files of it that are missing but say nothing by themselves are made again.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// [`Error::Damaged`] if its folder is missing; [`Error::Io`].
     pub fn open(folder: &Path) -> Result<Self, Error> {
-        let lock = AppendLock::open(folder)?;
+        let lock = match AppendLock::open(folder) {
+            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                check_folder(folder)?;
+                AppendLock::create(folder)?
+            }
+            lock => lock?,
+        };
         let mark = MarkFile::open(folder, true)?;
         Self::new(folder, Some(lock), mark)
     }
@@ -144,9 +150,9 @@ impl Journal {
     /// write is refused.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// As [`Journal::open`].
     pub fn open_read_only(folder: &Path) -> Result<Self, Error> {
-        folder.read_dir().map_err(Error::io("open", folder))?;
+        check_folder(folder)?;
         Self::new(folder, None, MarkFile::open(folder, false)?)
     }
 
@@ -349,6 +355,16 @@ impl Log for Journal {
     fn start(&self) -> Result<Position, Error> {
         let oldest = segment::list(&self.folder)?.first().copied();
         oldest.ok_or_else(|| scan::damaged(0, "its segments are missing"))
+    }
+}
+
+/// Whether there is a folder that can be read: a store without it is damaged.
+fn check_folder(folder: &Path) -> Result<(), Error> {
+    match folder.read_dir() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(scan::damaged(0, "its folder is missing"))
+        }
+        listed => listed.map(drop).map_err(Error::io("open", folder)),
     }
 }
 

@@ -1,11 +1,15 @@
 //! Reading what can be read of a damaged journal.
 
-use super::layout::{self, FRAME_MAGIC, HEADER_BYTES, Header, Kind};
+use super::is_own;
+use super::layout::{self, FRAME_MAGIC, HEADER_BYTES, Header, Kind, Mark};
 use super::mark::MarkFile;
-use super::segment;
 use crate::backend::{Cipher, Error, Frame, Place, Position, Seals};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+
+/// Where a frame's header says at which position it stands.
+const POSITION_AT: usize = 16;
 
 /// A piece of a journal, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,28 +39,26 @@ pub fn rescue(
     cipher: Option<&Cipher>,
     mend: Mender<'_>,
 ) -> Result<(Vec<Piece>, Position), Error> {
-    let synced = MarkFile::open(folder, false)?.position()?;
-    let starts = segment::list(folder).unwrap_or_default();
+    let mark = MarkFile::open(folder, false)?.read()?;
+    let synced = mark.map_or(0, |mark| mark.position);
+    let segments = found(folder, mark, seals);
     let mut pieces = Vec::new();
-    let mut end = starts.first().copied().unwrap_or(0);
+    let mut end = segments.first().map_or(0, |(start, _)| *start);
     let mut durable = synced;
-    for (place, start) in starts.iter().enumerate() {
-        let path = folder.join(layout::segment_name(*start));
-        // A file that the disk refuses is as good as lost.
-        let bytes = fs::read(&path).unwrap_or_default();
+    for (place, (start, bytes)) in segments.iter().enumerate() {
         if *start > end {
             pieces.push(Piece::Lost { from: end, to: *start });
         }
         end = end.max(*start);
-        let next = starts.get(place + 1).copied();
+        let next = segments.get(place + 1).map(|(next, _)| *next);
         // A segment that was begun was linked with a durable first record, and what it ends before is durable.
         durable = durable.max(next.unwrap_or(0));
         let mut at = usize::try_from(end - start).unwrap_or(usize::MAX);
         while at < bytes.len() && next.is_none_or(|next| start + (at as u64) < next) {
             let position = start + at as u64;
-            let (whole, mended) = match frame(&bytes, at, position, seals) {
+            let (whole, mended) = match frame(bytes, at, position, seals) {
                 Some(found) => (Some(found), false),
-                None => (mended(&bytes, (at, position, *start), seals, mend), true),
+                None => (mended(bytes, (at, position, *start), seals, mend), true),
             };
             match whole {
                 Some((header, frame)) if header.kind == Kind::Record => {
@@ -71,7 +73,7 @@ pub fn rescue(
                 }
                 Some(_) => break,
                 None => {
-                    let Some(found) = following(&bytes, at + 1, *start, seals) else { break };
+                    let Some(found) = following(bytes, at + 1, *start, seals) else { break };
                     let to = start + found as u64;
                     pieces.push(Piece::Lost { from: position, to });
                     (at, end) = (found, to);
@@ -86,13 +88,100 @@ pub fn rescue(
     Ok((pieces, end))
 }
 
+/// The segments in this folder with their bytes, by where they start. Each record says where it stands, so a file that was given
+/// another name is one too, where no other file holds what it holds, it follows what precedes it, and the record that was known
+/// to be durable is in it if it reaches so far.
+fn found(folder: &Path, mark: Option<Mark>, seals: &Seals) -> Vec<(Position, Vec<u8>)> {
+    let (mut segments, mut strays, mut unread) = (BTreeMap::new(), Vec::new(), Vec::new());
+    for entry in folder.read_dir().into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_str().unwrap_or_default();
+        let named = layout::segment_start(name);
+        if !entry.file_type().is_ok_and(|kind| kind.is_file()) || (named.is_none() && is_own(name))
+        {
+            continue;
+        }
+        // A file that the disk refuses is as good as lost.
+        let bytes = fs::read(entry.path()).unwrap_or_default();
+        let fits = |start: &Position| following(&bytes, 0, *start, seals).is_some();
+        if let Some(start) = named.filter(fits) {
+            segments.insert(start, bytes);
+        } else if let Some(start) = own_start(&bytes, seals) {
+            strays.push((start, bytes));
+        } else if let Some(start) = named {
+            unread.push((start, bytes));
+        }
+    }
+    // Whether the record that was known to be durable is in it; nobody knows of one that ends before.
+    let is_own = |(start, bytes): &(Position, Vec<u8>)| {
+        let mark = mark.filter(|mark| *start < mark.position)?;
+        let mut own = beginning(bytes, *start, seals).map(|(_, frame)| frame);
+        let reached = own.find(|frame| frame.end >= mark.position)?;
+        Some((reached.end, reached.hash) == (mark.position, mark.hash))
+    };
+    strays.retain(|stray| is_own(stray) != Some(false));
+    strays.sort_by_key(|stray| is_own(stray).is_none());
+    for (start, bytes) in strays {
+        let before = segments.range(..=start).next_back();
+        let end = before
+            .and_then(|(from, bytes): (&Position, &Vec<u8>)| beginning(bytes, *from, seals).last());
+        let first = beginning(&bytes, start, seals).next();
+        let own_end = beginning(&bytes, start, seals).last().map_or(start, |(_, last)| last.end);
+        let reaches_over = segments.range(start..).next().is_some_and(|(next, _)| *next < own_end);
+        let follows = match (end, first) {
+            (Some((_, last)), _) if last.end > start => false,
+            (Some((_, last)), Some((header, _))) if last.end == start => {
+                header.previous == last.hash
+            }
+            _ => true,
+        };
+        if follows && !reaches_over {
+            segments.insert(start, bytes);
+        }
+    }
+    for (start, bytes) in unread {
+        let before = segments.range(..=start).next_back();
+        let covers = |(from, bytes): (&Position, &Vec<u8>)| {
+            beginning(bytes, *from, seals).last().is_some_and(|(_, last)| last.end > start)
+        };
+        if !before.is_some_and(covers) {
+            segments.entry(start).or_insert(bytes);
+        }
+    }
+    segments.into_iter().collect()
+}
+
+/// Where a segment starts by what its first whole record says of itself.
+fn own_start(bytes: &[u8], seals: &Seals) -> Option<Position> {
+    let magics = bytes.windows(FRAME_MAGIC.len()).enumerate();
+    magics.filter(|(_, four)| *four == FRAME_MAGIC).find_map(|(at, _)| {
+        let said = bytes.get(at + POSITION_AT..)?.first_chunk();
+        let position = said.map(|eight| Position::from_le_bytes(*eight))?;
+        let start = position.checked_sub(at as u64)?;
+        frame(bytes, at, position, seals).map(|_| start)
+    })
+}
+
+/// The whole records that a segment begins with.
+fn beginning(
+    bytes: &[u8],
+    start: Position,
+    seals: &Seals,
+) -> impl Iterator<Item = (Header, Frame)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let (header, frame) = frame(bytes, at, start + at as u64, seals)?;
+        at = at.checked_add(usize::try_from(header.frame_bytes()).ok()?)?;
+        (header.kind == Kind::Record).then_some((header, frame))
+    })
+}
+
 /// The first records of the journal in this folder that are whole, so many at most: as they were written, encrypted or not. What is
 /// damaged is passed over.
 #[must_use]
 pub fn first_records(folder: &Path, most: usize) -> Vec<Frame> {
     let mut found = Vec::new();
-    for start in segment::list(folder).unwrap_or_default() {
-        let bytes = fs::read(folder.join(layout::segment_name(start))).unwrap_or_default();
+    for (start, bytes) in self::found(folder, None, &Seals::Unknown) {
         let mut at = Some(0);
         while let Some(place) = at {
             if found.len() == most {

@@ -127,6 +127,13 @@ impl Salvage {
         mended
     }
 
+    /// Whether the operation of this id is among what was saved.
+    pub(crate) fn holds(&self, operation: &str) -> bool {
+        operation
+            .parse::<OperationId>()
+            .is_ok_and(|id| self.rows.contains(key::OPERATION_IDS, &key::operation_id(&id)))
+    }
+
     fn session_name(&self, number: SessionNumber) -> String {
         let session = self.refs.sessions.get(number);
         session.map_or_else(|| format!("session {number}"), |one| format!("'{}'", one.info.name))

@@ -18,16 +18,28 @@ impl Salvage {
         position: Position,
         now: Timestamp,
     ) -> Result<()> {
+        // The record that the index ends before begins a segment, with the refs: another one is that of another store.
+        let is_behind =
+            |piece: &Piece| matches!(piece, Piece::Record(frame, _) if frame.position >= position);
+        let first = pieces.iter().find(|piece| is_behind(piece));
+        let begun = match first {
+            Some(Piece::Record(frame, _)) if frame.position == position && position > 0 => {
+                Record::decode(&frame.payload).map_or(true, |record| {
+                    matches!(record.changes.first(), Some(RecordChange::Refs(_)))
+                })
+            }
+            first => first.is_some(),
+        };
+        let pieces = if begun { pieces } else { Vec::new() };
+        let mut next = position;
         for piece in pieces {
             let (frame, mended) = match piece {
-                Piece::Lost { from, to } if to > position => {
-                    let from = from.max(position);
-                    self.lost.push(format!("{} bytes of the journal at {from}", to - from));
-                    continue;
-                }
                 Piece::Record(frame, mended) if frame.position >= position => (frame, mended),
+                // What stands before the next record, or before the end, is missing.
                 _ => continue,
             };
+            self.gap(next, frame.position);
+            next = frame.end;
             self.mended += u64::from(mended);
             let what = format!("the record at {} of the journal", frame.position);
             let record = match Record::decode(&frame.payload) {
@@ -42,7 +54,38 @@ impl Salvage {
                 self.lost.push(format!("{what}: {}", chain(&error)));
             }
         }
+        self.gap(next, self.end);
+        if !begun {
+            self.cut_off(position);
+        }
         Ok(())
+    }
+
+    /// Names a part of the journal that nothing whole stands in.
+    fn gap(&mut self, from: Position, to: Position) {
+        if from < to {
+            self.lost.push(format!("{} bytes of the journal at {from}, up to {to}", to - from));
+        }
+    }
+
+    /// Names what followed the index, of which no record is left, and what is known of each session before it.
+    fn cut_off(&mut self, position: Position) {
+        let far = match self.end > position {
+            true => format!("up to {} at least", self.end),
+            false => "nobody knows how far".to_owned(),
+        };
+        self.lost.push(format!(
+            "all that the journal held from position {position} on, {far}: records, and what they changed"
+        ));
+        for (_, session) in self.refs.sessions.all().filter(|(_, one)| one.gone.is_none()) {
+            self.lost.push(format!(
+                "what was recorded in '{}' after #{}, {} and {}",
+                session.info.name,
+                session.next_sequence.saturating_sub(1),
+                counted(session.facts, "fact"),
+                counted(session.checkpoints, "checkpoint"),
+            ));
+        }
     }
 
     pub(super) fn take_in(&mut self, placed: &Placed, now: Timestamp) -> Result<()> {
@@ -84,4 +127,9 @@ impl Salvage {
         self.refs = refs;
         Ok(())
     }
+}
+
+fn counted(count: u64, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
 }

@@ -1,6 +1,8 @@
 //! Attacks on what waits in the spool.
 
 use super::{Place, act, new_note, read};
+use crate::store::time;
+use forge_store::backend::Breach;
 use forge_store::store::Store;
 use std::fs;
 use std::time::Duration;
@@ -28,26 +30,69 @@ fn a_write_that_waits_is_read_with_its_seal_and_comes_in() {
     assert_eq!(place.open().waiting().unwrap().writes, 0);
 }
 
+/// The bytes of a write that says something else, with the seal of what it said before or without one.
+fn forged(bytes: &[u8], sealed: bool) -> Vec<u8> {
+    let trailer = bytes.len() - 32;
+    let mut content = bytes[24..trailer].to_vec();
+    let at = content.windows(7).position(|part| part == b"waits-1").unwrap();
+    content[at..at + 7].copy_from_slice(b"FORGED!");
+    let mut forged = bytes[..8].to_vec();
+    forged.extend(&blake3::hash(&content).as_bytes()[..16]);
+    forged.extend(content);
+    if sealed {
+        forged.extend(&bytes[trailer..]);
+    }
+    forged
+}
+
 #[test]
-fn a_waiting_write_that_was_changed_or_made_up_is_left_out_and_said() {
+fn a_waiting_write_that_was_changed_is_read_from_its_copy_or_refused() {
     for sealed in [true, false] {
         let (place, file) = waiting();
         let bytes = fs::read(&file).unwrap();
-        let trailer = bytes.len() - 32;
-        let mut content = bytes[24..trailer].to_vec();
-        let at = content.windows(7).position(|part| part == b"waits-1").unwrap();
-        content[at..at + 7].copy_from_slice(b"FORGED!");
-        let mut forged = bytes[..8].to_vec();
-        forged.extend(&blake3::hash(&content).as_bytes()[..16]);
-        forged.extend(content);
-        if sealed {
-            forged.extend(&bytes[trailer..]);
+        let copy = place.store().join("spool.copy").join(file.file_name().unwrap());
+        fs::write(&file, forged(&bytes, sealed)).unwrap();
+        assert_eq!(place.read().unwrap().len(), 21);
+        fs::write(&copy, forged(&bytes, sealed)).unwrap();
+        let breach = if sealed { Breach::Altered } else { Breach::Unsealed };
+        assert_eq!(place.refusal(), breach);
+        // Nor does bringing in what can be read take it away.
+        place.open().drain().unwrap();
+        assert_eq!(place.refusal(), breach);
+        assert_eq!(place.open().waiting().unwrap().damaged.len(), 1);
+    }
+}
+
+#[test]
+fn a_waiting_write_that_was_removed_is_missed() {
+    let (place, file) = waiting();
+    fs::remove_file(place.store().join("spool.copy").join(file.file_name().unwrap())).unwrap();
+    assert_eq!(place.read().unwrap().len(), 21);
+    fs::remove_file(&file).unwrap();
+    assert_eq!(place.refusal(), Breach::Missing);
+    fs::remove_dir_all(place.store().join("spool")).unwrap();
+    fs::remove_dir_all(place.store().join("spool.copy")).unwrap();
+    assert_eq!(place.refusal(), Breach::Missing);
+    // Whoever takes the store over as it is has been told.
+    let adopted = Store::adopt(&place.store(), &place.options(), time(0)).unwrap();
+    assert!(adopted.whole);
+    assert_eq!(place.read().unwrap().len(), 20);
+}
+
+#[test]
+fn a_waiting_write_that_was_made_up_is_left_out_and_said() {
+    for sealed in [true, false] {
+        let (place, file) = waiting();
+        let bytes = fs::read(&file).unwrap();
+        let stranger = "0123456789abcdef0123456789abcdef";
+        for folder in ["spool", "spool.copy"] {
+            let file = place.store().join(folder).join(stranger);
+            fs::write(file, forged(&bytes, sealed)).unwrap();
         }
-        fs::write(&file, forged).unwrap();
         let store = place.open();
-        assert_eq!(read(&store).unwrap().len(), 20);
+        assert_eq!(read(&store).unwrap().len(), 21);
         store.drain().unwrap();
-        assert_eq!(read(&store).unwrap().len(), 20);
-        assert_eq!(store.waiting().unwrap().unsealed.len(), 1);
+        assert_eq!(read(&store).unwrap().len(), 21);
+        assert_eq!(store.waiting().unwrap().unsealed, [stranger]);
     }
 }
