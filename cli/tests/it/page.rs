@@ -87,6 +87,11 @@ fn the_page_on_concepts_holds() {
 }
 
 #[test]
+fn the_page_on_claude_code_holds() {
+    holds("claude-code.md");
+}
+
+#[test]
 fn the_page_on_runs_holds() {
     holds("systems/runs.md");
 }
