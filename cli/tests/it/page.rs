@@ -92,6 +92,11 @@ fn the_page_on_claude_code_holds() {
 }
 
 #[test]
+fn the_page_of_recipes_holds() {
+    holds("recipes.md");
+}
+
+#[test]
 fn the_page_on_runs_holds() {
     holds("systems/runs.md");
 }
