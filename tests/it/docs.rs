@@ -147,8 +147,8 @@ fn the_screen_of_the_readme_has_its_marks() {
 
 #[test]
 fn what_each_promise_is_shown_by_is_there() {
-    let readme = read(&root().join("README.md"));
-    let (_, rest) = readme.split_once("## What it promises").expect("there are promises");
+    let page = read(&root().join("docs/reliability.md"));
+    let (_, rest) = page.split_once("## What it promises").expect("there are promises");
     let (promises, _) = rest.split_once("\n## ").expect("something follows them");
     let rows: Vec<&str> = promises.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
     assert!(rows.len() > 8, "{rows:?}");

@@ -77,6 +77,28 @@ fn told(environment: &Environment, page: &str) -> String {
 }
 
 #[test]
+fn the_readme_holds() {
+    holds("../README.md");
+}
+
+/// `make readme-screen` writes the screen of the README.
+#[test]
+fn the_screen_of_the_readme_is_what_an_agent_is_handed() {
+    let environment = Environment::new();
+    let script = root().join("scripts/demo");
+    let mut play = environment.shell(&format!("{} --handed", script.display()));
+    play.env("FORGE_BINARY", env!("CARGO_BIN_EXE_forge"));
+    let output = play.output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{printed}");
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let shown = readme
+        .split_once("<!-- screen:begin -->\n```text\n")
+        .and_then(|(_, rest)| rest.split_once("```\n<!-- screen:end -->"));
+    assert_eq!(shown.map(|(shown, _)| shown), Some(printed.as_str()), "make readme-screen");
+}
+
+#[test]
 fn the_tutorial_holds() {
     holds("tutorial.md");
 }
