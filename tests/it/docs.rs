@@ -162,6 +162,20 @@ fn what_each_promise_is_shown_by_is_there() {
     }
 }
 
+/// A contributor looks for the files that this page names.
+#[test]
+fn every_path_in_the_page_for_contributors_is_there() {
+    let page = read(&root().join("CONTRIBUTING.md"));
+    let is_path = |code: &&str| {
+        // `NAME` is a file that the contributor makes, `/1` the version of a JSON document.
+        code.contains('/') && !code.contains(' ') && !code.contains("NAME") && !code.ends_with("/1")
+    };
+    let paths: Vec<&str> = page.split('`').skip(1).step_by(2).filter(is_path).collect();
+    assert!(paths.len() > 30, "{paths:?}");
+    let lost: Vec<&str> = paths.into_iter().filter(|path| !root().join(path).exists()).collect();
+    assert!(lost.is_empty(), "CONTRIBUTING.md names files that are not there: {lost:?}");
+}
+
 #[test]
 fn the_example_is_a_stream_in_the_order_of_time() {
     let mut before = String::new();
