@@ -147,8 +147,8 @@ fn the_screen_of_the_readme_has_its_marks() {
 
 #[test]
 fn what_each_promise_is_shown_by_is_there() {
-    let readme = read(&root().join("README.md"));
-    let (_, rest) = readme.split_once("## What it promises").expect("there are promises");
+    let page = read(&root().join("docs/reliability.md"));
+    let (_, rest) = page.split_once("## What it promises").expect("there are promises");
     let (promises, _) = rest.split_once("\n## ").expect("something follows them");
     let rows: Vec<&str> = promises.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
     assert!(rows.len() > 8, "{rows:?}");
@@ -160,6 +160,20 @@ fn what_each_promise_is_shown_by_is_there() {
             assert!(root().join(path).exists(), "{path} is not there: {row}");
         }
     }
+}
+
+/// A contributor looks for the files that this page names.
+#[test]
+fn every_path_in_the_page_for_contributors_is_there() {
+    let page = read(&root().join("CONTRIBUTING.md"));
+    let is_path = |code: &&str| {
+        // `NAME` is a file that the contributor makes, `/1` the version of a JSON document.
+        code.contains('/') && !code.contains(' ') && !code.contains("NAME") && !code.ends_with("/1")
+    };
+    let paths: Vec<&str> = page.split('`').skip(1).step_by(2).filter(is_path).collect();
+    assert!(paths.len() > 30, "{paths:?}");
+    let lost: Vec<&str> = paths.into_iter().filter(|path| !root().join(path).exists()).collect();
+    assert!(lost.is_empty(), "CONTRIBUTING.md names files that are not there: {lost:?}");
 }
 
 #[test]

@@ -1,19 +1,30 @@
-//! Pages whose examples are run: in a block of a console, what follows a command is what it prints.
+//! Runs the console blocks of the pages and compares what each command prints with what the page shows.
 //!
-//! `FORGE_UPDATE_DOCS=1 cargo test -p forge-cli page` writes what they print.
+//! The commands of a page run in one fresh folder, from first to last. The recorded example is in `~/forge/docs/example`,
+//! as in a clone. `FORGE_UPDATE_DOCS=1 cargo test -p forge-cli page` writes the pages again.
 
 use crate::environment::Environment;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const BEGIN: &str = "```console";
 const END: &str = "```";
+/// The recorded example that `make demo` plays.
+const EXAMPLE: &str = "docs/example/session.jsonl";
 
-/// Runs the examples of a page in one place, from the first to the last.
+/// The root of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Runs the examples of a page in `docs`, from the first to the last.
 #[track_caller]
 pub(crate) fn holds(name: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
+    let path = root().join("docs").join(name);
     let page = std::fs::read_to_string(&path).unwrap();
-    let wanted = told(&Environment::new(), &page);
+    let environment = Environment::new();
+    let example = std::fs::read_to_string(root().join(EXAMPLE)).unwrap();
+    environment.write(&format!("home/forge/{EXAMPLE}"), &example);
+    let wanted = told(&environment, &page);
     assert!(page.matches(BEGIN).count() > 1, "{name} has no examples");
     if std::env::var_os("FORGE_UPDATE_DOCS").is_some() {
         std::fs::write(&path, wanted).unwrap();
@@ -22,12 +33,14 @@ pub(crate) fn holds(name: &str) {
     let different = page.lines().zip(wanted.lines()).find(|(found, wanted)| found != wanted);
     assert!(
         page == wanted,
-        "docs/{name} is not what happens, first at {different:#?}; FORGE_UPDATE_DOCS=1 writes it"
+        "docs/{name} differs from what the commands print, first at {different:#?}; \
+         FORGE_UPDATE_DOCS=1 writes it"
     );
 }
 
-/// The page with what its commands print.
+/// The page with what its commands print, the binary under test shown as one that is installed.
 fn told(environment: &Environment, page: &str) -> String {
+    let binaries = Path::new(env!("CARGO_BIN_EXE_forge")).parent().unwrap().to_str().unwrap();
     let mut told = String::new();
     let mut lines = page.lines().peekable();
     let mut push = |line: &str| {
@@ -44,7 +57,7 @@ fn told(environment: &Environment, page: &str) -> String {
                 push(line);
                 break;
             }
-            // What was printed before is printed anew.
+            // Output that the page already has is replaced.
             let Some(first) = line.strip_prefix("$ ") else { continue };
             push(line);
             let mut command = first.to_owned();
@@ -54,13 +67,55 @@ fn told(environment: &Environment, page: &str) -> String {
                 command.push_str(more.strip_prefix("> ").unwrap_or_default());
             }
             let output = environment.finished(&mut environment.shell(&command));
-            output.stdout.lines().for_each(&mut push);
+            output.stdout.replace(binaries, "/usr/local/bin").lines().for_each(&mut push);
             if output.code != 0 {
                 push(&format!("[exit {}]", output.code));
             }
         }
     }
     told
+}
+
+#[test]
+fn the_readme_holds() {
+    holds("../README.md");
+}
+
+/// `make readme-screen` writes the screen of the README.
+#[test]
+fn the_screen_of_the_readme_is_what_an_agent_is_handed() {
+    let environment = Environment::new();
+    let script = root().join("scripts/demo");
+    let mut play = environment.shell(&format!("{} --handed", script.display()));
+    play.env("FORGE_BINARY", env!("CARGO_BIN_EXE_forge"));
+    let output = play.output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{printed}");
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let shown = readme
+        .split_once("<!-- screen:begin -->\n```text\n")
+        .and_then(|(_, rest)| rest.split_once("```\n<!-- screen:end -->"));
+    assert_eq!(shown.map(|(shown, _)| shown), Some(printed.as_str()), "make readme-screen");
+}
+
+#[test]
+fn the_tutorial_holds() {
+    holds("tutorial.md");
+}
+
+#[test]
+fn the_page_on_concepts_holds() {
+    holds("concepts.md");
+}
+
+#[test]
+fn the_page_on_claude_code_holds() {
+    holds("claude-code.md");
+}
+
+#[test]
+fn the_page_of_recipes_holds() {
+    holds("recipes.md");
 }
 
 #[test]
