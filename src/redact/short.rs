@@ -132,7 +132,7 @@ pub(super) fn strength(value: &[u8]) -> Strength {
     if letters < 2
         || judge::bits(value) < 2.3
         || judge::is_known_password(value)
-        || judge::is_words(value) && !has_inner_digit(value)
+        || judge::is_words(value) && !(has_inner_digit(value) && capitals == 0)
         || judge::is_dated_name(value)
         || judge::is_structured(value)
         || is_code(value)
