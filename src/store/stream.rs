@@ -71,6 +71,7 @@ impl Store {
         open: Open<'_>,
         progress: &dyn Fn(u64),
     ) -> Result<StreamTaken> {
+        self.gate().name("name of the source", stream.source)?;
         let home = self.home_of(&stream)?;
         let known = match &home {
             Some(home) => home.stream_bookmark(stream.source)?,
