@@ -265,13 +265,13 @@ fn no_secret_in_a_name_reaches_the_files() {
     let (named, agents) = (format!("{token}.jsonl"), format!("agent-{token}.jsonl"));
     let (stream, run) = (format!("{token}.events"), format!("{token}.traj"));
     place.forge(["import", "claude-code", "t.jsonl"]).success();
+    // The same transcript again is the same source.
+    let again = place.finished_raw(["import", "claude-code", "t.jsonl"]);
+    assert!(again.contains("nothing new"), "{again}");
     place.forge(["import", "claude-code", &named]).success();
     place.forge(["import", "claude-code", &agents]).success();
     place.forge(["import", "events", &stream]).success();
     place.forge(["import", "swe-agent", &run]).success();
-    // The same transcript again is the same source.
-    let again = place.finished_raw(["import", "claude-code", "t.jsonl"]);
-    assert!(again.contains("nothing new"), "{again}");
     for key in ["pager", "redact.allow"] {
         let refused = place.forge(["config", "set", key, &token]);
         assert_eq!(refused.code, 2, "{refused}");
