@@ -276,13 +276,13 @@ fn no_secret_in_a_name_reaches_the_files() {
         let refused = place.forge(["config", "set", key, &token]);
         assert_eq!(refused.code, 2, "{refused}");
     }
-    place.forge(["session", "new", &format!("a {token}")]);
+    let _ = place.forge(["session", "new", &format!("a {token}")]);
     place.forge(["session", "new", "other"]).success();
     let message = ["program", "message", "--program", "p", &token, "--from", "s", "--to", "other"];
     assert_eq!(place.forge(message).code, 2);
-    place.forge(["run", "start", "--run", &token]);
-    place.forge(["command", "record", "--", &token]);
-    place.forge(["checkpoint", "create", &token, "--tags", &token]);
+    let _ = place.forge(["run", "start", "--run", &token]);
+    let _ = place.forge(["command", "record", "--", &token]);
+    let _ = place.forge(["checkpoint", "create", &token, "--tags", &token]);
     place.forge(["maintain"]).success();
     let mut all = ["project/.forge", "home"].map(|name| raw(&place.path(name))).concat();
     let listed = place.finished_raw(["session", "list", "--json"]);
