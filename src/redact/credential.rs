@@ -288,10 +288,8 @@ fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<Finding> {
     let from = end + if glued { spaces } else { 0 };
     let quotes = run(text, from, 4, is_quote);
     // A sentence has the same words.
-    if flag.ends_with(b"by ") || flag.ends_with(b"password ") {
-        if quotes == 0 {
-            return None;
-        }
+    if quotes == 0 && (flag.ends_with(b"by ") || flag.ends_with(b"password ")) {
+        return None;
     }
     let from = from + quotes;
     let length =

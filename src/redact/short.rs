@@ -90,9 +90,10 @@ pub(super) fn is_secret_field(field: &str, value: &[u8]) -> bool {
 /// `NAME=value` without spaces, `name: value` up to the end of the line.
 fn is_setting(text: &[u8], named: &Named, name: &[u8], behind: &[u8]) -> bool {
     let ends_line = match behind {
-        [] | [b'\n' | b'\r' | b'"' | b'\'' | b'`', ..] => true,
+        [] | [b'\n' | b'\r' | b'"' | b'\'' | b'`', ..] | [b' ', b'#', ..] | [b'<', b'/', ..] => {
+            true
+        }
         [b'\\', next, ..] => matches!(next, b'n' | b'r' | b'"' | b'\\'),
-        [b' ', b'#', ..] | [b'<', b'/', ..] => true,
         _ => false,
     };
     if named.spaced {
@@ -106,9 +107,8 @@ fn is_setting(text: &[u8], named: &Named, name: &[u8], behind: &[u8]) -> bool {
         .and_then(|at| text.get(at))
         .is_some_and(|byte| b"?&;".contains(byte));
     let goes_on = matches!(behind, [b' ' | b'\t' | b';' | b'&' | b'|', ..]);
-    !named.colon && (ends_line || is_query || is_upper && goes_on)
-        || named.colon && ends_line
-        || matches!(behind, [b' ' | b'\t', ..]) && !named.colon
+    let before_space = matches!(behind, [b' ' | b'\t', ..]);
+    ends_line || !named.colon && (is_query || is_upper && goes_on || before_space)
 }
 
 /// How much a short value looks like a password.
