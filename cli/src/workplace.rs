@@ -239,9 +239,9 @@ fn agents_first(
     agent: Option<&str>,
 ) -> Result<Session, CommandError> {
     let agent = agent.and_then(Agent::named).map(|agent| agent.session_word().to_owned());
+    let id = store.without_secrets(id);
     let name = id.chars().take(8).collect::<String>();
-    let new =
-        NewSession { agent, agent_session: Some(id.to_owned()), ..NewSession::imported(name) };
+    let new = NewSession { agent, agent_session: Some(id), ..NewSession::imported(name) };
     Ok(store.session_for_agent(&act(context, "session new"), new)?)
 }
 

@@ -1,7 +1,7 @@
 //! Credentials that their surroundings give away.
 
 use super::rule::URL_PASSWORD;
-use super::{Finding, Form, MAX_SECRET_BYTES, judge, scan, work};
+use super::{Finding, Form, MAX_SECRET_BYTES, judge, scan, short, work};
 
 /// What surrounds a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,10 +12,15 @@ pub(super) enum Kind {
     PrivateKey,
     Netrc,
     UserFlag,
+    Login,
+    ToolFlag,
+    Cookie,
+    SessionName,
+    Kubernetes,
 }
 
 /// Words (in lower case) that stand before one.
-pub(super) const HINTS: [(&str, Kind); 8] = [
+pub(super) const HINTS: [(&str, Kind); 38] = [
     ("bearer ", Kind::Bearer),
     ("basic ", Kind::Basic),
     ("://", Kind::Address),
@@ -24,9 +29,45 @@ pub(super) const HINTS: [(&str, Kind); 8] = [
     (" password ", Kind::Netrc),
     (" -u ", Kind::UserFlag),
     ("--user ", Kind::UserFlag),
+    ("auth\"", Kind::Login),
+    ("auth\\", Kind::Login),
+    ("auth'", Kind::Login),
+    ("auth:", Kind::Login),
+    ("auth=", Kind::Login),
+    (" -p", Kind::ToolFlag),
+    (" -a ", Kind::ToolFlag),
+    (" -w ", Kind::ToolFlag),
+    ("requirepass ", Kind::ToolFlag),
+    ("masterauth ", Kind::ToolFlag),
+    ("identified by ", Kind::ToolFlag),
+    ("with password ", Kind::ToolFlag),
+    ("cookie: ", Kind::Cookie),
+    ("cookie:\"", Kind::Cookie),
+    ("cookie\":", Kind::Cookie),
+    ("cookie\\\":", Kind::Cookie),
+    ("cookie', ", Kind::Cookie),
+    ("cookie\", ", Kind::Cookie),
+    ("--cookie ", Kind::Cookie),
+    (" -b ", Kind::Cookie),
+    ("phpsessid", Kind::SessionName),
+    ("jsessionid", Kind::SessionName),
+    ("connect.sid", Kind::SessionName),
+    ("laravel_session", Kind::SessionName),
+    ("asp.net_sessionid", Kind::SessionName),
+    ("kind: secret", Kind::Kubernetes),
+    ("kind\":\"secret\"", Kind::Kubernetes),
+    ("kind\": \"secret\"", Kind::Kubernetes),
+    ("kind\\\":\\\"secret\\\"", Kind::Kubernetes),
+    ("kind\\\": \\\"secret\\\"", Kind::Kubernetes),
 ];
 
 const LOGIN: &[u8] = b"login ";
+/// The kind of a cookie.
+const COOKIE: &str = "session-cookie";
+/// A header of cookies is no longer, in bytes.
+const COOKIE_BYTES: usize = 4096;
+/// So far before a flag the name of its program stands at most, in bytes.
+const COMMAND_BYTES: usize = 160;
 /// So far before its password a `login` stands at most.
 const LOGIN_BYTES: usize = 160;
 
@@ -46,7 +87,11 @@ pub(super) fn find(text: &[u8], start: usize, end: usize, kind: Kind, form: Form
         Kind::Address => address(text, start, end),
         Kind::PrivateKey => return private_key(text, start, end, form),
         Kind::Netrc => netrc(text, start, end, form),
-        Kind::UserFlag => user_flag(text, end),
+        Kind::UserFlag => user_flag(text, start, end),
+        Kind::ToolFlag => tool_flag(text, start, end),
+        Kind::SessionName => session(text, end),
+        // More than one may be found there.
+        Kind::Login | Kind::Cookie | Kind::Kubernetes => None,
     };
     found.map_or(Found::Nothing, Found::Secret)
 }
@@ -77,13 +122,7 @@ fn basic(text: &[u8], start: usize, end: usize) -> Option<Finding> {
         return None;
     }
     let range = end..end + run(text, end, 512, is_base64);
-    let plain = decode(text.get(range.clone())?)?;
-    let split = plain.iter().position(|byte| *byte == b':')?;
-    let (name, password) = plain.split_at(split);
-    let printable = plain.iter().all(|byte| (0x20..0x7f).contains(byte));
-    let password = password.get(1..)?;
-    (printable && !name.is_empty() && password.len() >= 6 && !judge::is_known_password(password))
-        .then_some(Finding { range, kind: "basic" })
+    login_value(text.get(range.clone())?).then_some(Finding { range, kind: "basic" })
 }
 
 /// What base64 stands for (RFC 4648); `None` if it is none.
@@ -164,16 +203,160 @@ pub(super) fn login(text: &[u8], at: usize, form: Form) -> Option<usize> {
 }
 
 /// `curl -u NAME:SECRET`.
-fn user_flag(text: &[u8], end: usize) -> Option<Finding> {
-    let end = end + run(text, end, 4, |byte| matches!(byte, b'"' | b'\'' | b'\\'));
+fn user_flag(text: &[u8], start: usize, end: usize) -> Option<Finding> {
+    let end = end + run(text, end, 4, is_quote);
     let name = run(text, end, 64, |byte| byte.is_ascii_alphanumeric() || b"._@-+".contains(&byte));
     if name == 0 || text.get(end + name) != Some(&b':') {
         return None;
     }
     let from = end + name + 1;
-    let length = run(text, from, 256, |byte| is_base64(byte) || b".~!#^*%@".contains(&byte));
+    let length = run(text, from, 256, |byte| is_base64(byte) || b".~!#^*%@$".contains(&byte));
     let range = from..from + length;
-    judge::is_credential(text.get(range.clone())?).then_some(Finding { range, kind: "basic" })
+    let password = text.get(range.clone())?;
+    let is_short = || {
+        short::strength(password) >= short::Strength::Fair
+            && tool(text, start)
+                .is_some_and(|line| has_word(line, &["curl", "wget", "http", "https", "xh"]))
+    };
+    (judge::is_credential(password) || is_short()).then_some(Finding { range, kind: "basic" })
+}
+
+fn is_quote(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\'' | b'\\')
+}
+
+/// What stands on a line before this place, as far as a command goes.
+fn tool(text: &[u8], at: usize) -> Option<&[u8]> {
+    let before = text.get(at.saturating_sub(COMMAND_BYTES)..at)?;
+    work::add(before.len());
+    let line = before.rsplit(|byte| matches!(byte, b'\n' | b'|' | b';' | b'&')).next()?;
+    // An escaped line break is one too.
+    let escaped = line.windows(2).rposition(|two| two == b"\\n").map_or(0, |at| at + 2);
+    line.get(escaped..)
+}
+
+fn has_word(line: &[u8], words: &[&str]) -> bool {
+    let mut found = line.split(|byte| !byte.is_ascii_alphanumeric() && !b"-_".contains(byte));
+    found.any(|word| words.iter().any(|known| known.as_bytes() == word))
+}
+
+/// A password given to a program that takes one with this flag: `mysql -pSECRET`, `redis-cli -a SECRET`.
+fn tool_flag(text: &[u8], start: usize, end: usize) -> Option<Finding> {
+    let flag = text.get(start..end)?.to_ascii_lowercase();
+    let glued = flag == b" -p";
+    let spaces = run(text, end, 2, |byte| byte == b' ');
+    let tools: &[&str] = match flag.as_slice() {
+        b" -p" if text.get(start + 2) == Some(&b'P') => &["unzip", "zip"],
+        b" -p" if spaces == 0 => &[
+            "mysql",
+            "mysqldump",
+            "mysqladmin",
+            "mysqlimport",
+            "mariadb",
+            "mariadb-dump",
+            "sshpass",
+            "7z",
+            "7za",
+            "docker",
+            "podman",
+        ],
+        b" -p" => &[
+            "sshpass",
+            "docker",
+            "podman",
+            "mongo",
+            "mongosh",
+            "mongodump",
+            "mongorestore",
+            "helm",
+            "oc",
+            "az",
+            "influx",
+        ],
+        b" -a " => &["redis-cli", "redis-benchmark"],
+        b" -w " => &["ldapsearch", "ldapmodify", "ldapadd", "ldappasswd"],
+        _ => &[],
+    };
+    if !tools.is_empty() {
+        let line = tool(text, start)?;
+        let is_login = !has_word(line, &["docker", "podman", "helm", "az", "oc"])
+            || has_word(line, &["login"]);
+        if !has_word(line, tools) || !is_login {
+            return None;
+        }
+    }
+    let from = end + if glued { spaces } else { 0 };
+    let quotes = run(text, from, 4, is_quote);
+    // A sentence has the same words.
+    if quotes == 0 && (flag.ends_with(b"by ") || flag.ends_with(b"password ")) {
+        return None;
+    }
+    let from = from + quotes;
+    let length =
+        run(text, from, 256, |byte| byte.is_ascii_graphic() && !b"\\\"'`<>;|&()".contains(&byte));
+    let range = from..from + length;
+    let password = text.get(range.clone())?;
+    let is_long = password.len() >= judge::MIN_BYTES && judge::is_secret(password);
+    (length >= 6 && (is_long || short::strength(password) >= short::Strength::Fair))
+        .then_some(Finding { range, kind: "password" })
+}
+
+/// The value of a cookie whose name is that of a session: `PHPSESSID=SECRET`.
+fn session(text: &[u8], end: usize) -> Option<Finding> {
+    let gap =
+        run(text, end, 8, |byte| matches!(byte, b'=' | b'"' | b'\'' | b'\\' | b':' | b' ' | b'\t'));
+    let range = end + gap..end + gap + run(text, end + gap, 512, is_of_cookie);
+    (gap > 0 && is_session(text.get(range.clone())?)).then_some(Finding { range, kind: COOKIE })
+}
+
+fn is_of_cookie(byte: u8) -> bool {
+    is_base64(byte) || b".~%:!*|".contains(&byte)
+}
+
+fn is_session(value: &[u8]) -> bool {
+    let is_number = value.iter().all(u8::is_ascii_digit);
+    value.len() >= 16 && !is_number && judge::is_credential(value)
+}
+
+/// The cookies of a header that a session or a login is known by, and where the header ends.
+pub(super) fn cookies(text: &[u8], end: usize) -> (Vec<Finding>, usize) {
+    let mut found = Vec::new();
+    let mut at = end + run(text, end, 8, |byte| is_quote(byte) || matches!(byte, b' ' | b'$'));
+    let limit = text.len().min(end + COOKIE_BYTES);
+    while at < limit {
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        let name = at..at + run(text, at, 64, is_name);
+        if text.get(name.end) != Some(&b'=') {
+            break;
+        }
+        let from = name.end + 1;
+        let value = from..from + run(text, from, limit - from.min(limit), is_of_cookie);
+        let lower = text.get(name).unwrap_or_default().to_ascii_lowercase();
+        let tells = [
+            "sess", "sid", "auth", "token", "jwt", "login", "remember", "csrf", "xsrf", "ticket",
+            "secret", "_key", "aspx", "identity",
+        ];
+        let tells = tells.iter().any(|word| scan::contains(&lower, word.as_bytes()));
+        if tells && text.get(value.clone()).is_some_and(is_session) {
+            found.push(Finding { range: value.clone(), kind: COOKIE });
+        }
+        let gap = run(text, value.end, 4, |byte| matches!(byte, b';' | b' '));
+        at = value.end + gap;
+        if gap == 0 {
+            break;
+        }
+        // `Path=/`, `HttpOnly`, `Secure` come behind it: those with other values end it too.
+    }
+    (found, at.max(end))
+}
+
+/// A name and a password in base64 behind `auth`, as the configuration of Docker has it.
+pub(super) fn login_value(value: &[u8]) -> bool {
+    let Some(plain) = decode(value) else { return false };
+    let Some(split) = plain.iter().position(|byte| *byte == b':') else { return false };
+    let printable = plain.iter().all(|byte| (0x20..0x7f).contains(byte));
+    let password = plain.get(split + 1..).unwrap_or_default();
+    printable && split > 0 && password.len() >= 6 && !judge::is_known_password(password)
 }
 
 /// From `-----BEGIN ... PRIVATE KEY-----` to its end, or as far as it goes.

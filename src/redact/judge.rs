@@ -1,7 +1,7 @@
 //! Whether a value looks like a secret by itself.
 
 /// A value shorter than this is none, in bytes.
-const MIN_BYTES: usize = 20;
+pub(super) const MIN_BYTES: usize = 20;
 /// A byte of a secret says at least this many bits.
 const MIN_BITS: f64 = 3.5;
 
@@ -146,7 +146,7 @@ fn is_dense(value: &[u8], min: f64) -> bool {
 }
 
 /// Whether the value has the form of something that is no secret: a UUID, a path, an address, a checksum, a time.
-fn is_structured(value: &[u8]) -> bool {
+pub(super) fn is_structured(value: &[u8]) -> bool {
     let is_uuid = value.len() == 36
         && value.iter().enumerate().all(|(place, byte)| match place {
             8 | 13 | 18 | 23 => *byte == b'-',
@@ -207,7 +207,7 @@ fn is_snake_case(value: &[u8]) -> bool {
 }
 
 /// Whether most of the value is made of words, as names and expressions are.
-fn is_words(value: &[u8]) -> bool {
+pub(super) fn is_words(value: &[u8]) -> bool {
     const SHARE: f64 = 0.7;
     let mut in_words = 0_u32;
     let mut counted = 0_u32;
@@ -232,7 +232,7 @@ fn is_words(value: &[u8]) -> bool {
 /// Whether the value is the name of something with the date of its making: of a model (`claude-haiku-4-5-20251001`) or
 /// of a feature of an API (`advanced-tool-use-2025-11-20`). Words in small letters stand before the date, among them at
 /// most two with digits (`4o`, `128k`); a revision may follow it (`-v1:0`).
-fn is_dated_name(value: &[u8]) -> bool {
+pub(super) fn is_dated_name(value: &[u8]) -> bool {
     const MOST_WITH_DIGITS: usize = 2;
     let Ok(text) = std::str::from_utf8(value) else { return false };
     let named = text.rsplit_once("-v").filter(|(_, revision)| {

@@ -3,6 +3,9 @@
 //! What stands in place of one has its length, byte for byte, at every depth of JSON: places in a text stay what they were, and
 //! a line of JSON stays one. So an escape is replaced by an escape, and a letter by a letter.
 
+mod order;
+
+use order::{Descent, Entry, Order};
 use std::ops::Range;
 
 /// Shorter secrets stand in texts by chance.
@@ -13,6 +16,8 @@ const MIN_PART_BYTES: usize = 8;
 const MAX_DEPTH: u32 = 3;
 /// Stands for a depth where words were joined to an id: what would look like a word's end there is written as a code.
 const JOINED: u32 = MAX_DEPTH + 1;
+/// More backslashes than this are no escape.
+const MOST_SLASHES: usize = 64;
 /// What stands in place of a secret begins with this, and goes on with [`FILL`].
 const MARK: &[u8] = b"purged";
 const FILL: u8 = b'x';
@@ -32,6 +37,7 @@ pub struct Known {
     secrets: Vec<Secret>,
     /// Which bytes a secret may begin with, as it is.
     first: Vec<bool>,
+    order: Order,
 }
 
 #[derive(Clone, Debug)]
@@ -81,7 +87,7 @@ impl Known {
     /// # Errors
     /// If one of them cannot be looked for.
     pub fn new<T: AsRef<str>>(secrets: impl IntoIterator<Item = T>) -> Result<Self, Unfit> {
-        let mut known = Self { secrets: Vec::new(), first: vec![false; 256] };
+        let mut known = Self::default();
         let mut seen = std::collections::BTreeSet::new();
         for secret in secrets {
             let text = secret.as_ref();
@@ -94,24 +100,28 @@ impl Known {
             let chars: Vec<char> = text.chars().collect();
             let mut bytes: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
             bytes.push(text.len());
-            if let Some(first) = text.bytes().next() {
-                known.first[usize::from(first)] = true;
-                known.first[usize::from(b'%')] |= first == b'/';
-            }
             let doubled = chars.contains(&'\\');
             let quoted = chars.contains(&'"');
             let joined = chars.iter().any(is_joined);
-            known.secrets.push(Secret { chars, bytes, doubled, quoted, joined });
-            let masked = Self {
-                secrets: known.secrets[known.secrets.len() - 1..].to_vec(),
-                ..known.clone()
-            };
+            let secret = Secret { chars, bytes, doubled, quoted, joined };
+            let masked = Self::of(vec![secret.clone()]);
             let left = |(new, _): (Vec<u8>, u64)| !masked.find(&new).is_empty();
             if masked.mask(text.as_bytes()).is_none_or(left) {
                 return Err(Unfit::Mark);
             }
+            known.secrets.push(secret);
         }
-        Ok(known)
+        Ok(Self::of(known.secrets))
+    }
+
+    fn of(secrets: Vec<Secret>) -> Self {
+        let mut first = vec![false; 256];
+        for char in secrets.iter().filter_map(|secret| secret.chars.first()) {
+            first[usize::from(char.encode_utf8(&mut [0; 4]).as_bytes()[0])] = true;
+            first[usize::from(b'%')] |= *char == '/';
+        }
+        let order = Order::of(&secrets, MIN_PART_BYTES);
+        Self { secrets, first, order }
     }
 
     /// Whether there are none.
@@ -184,19 +194,25 @@ impl Known {
         })
     }
 
+    fn descent<'a>(&'a self, entries: &'a [Entry], text: &'a [u8], depth: u32) -> Descent<'a> {
+        Descent { secrets: &self.secrets, entries, text, depth }
+    }
+
     /// The longest secret that begins here, or a part of one that the end of the text cut off.
     fn best(&self, text: &[u8], at: usize, ends: bool) -> Option<Sighting> {
         let mut best: Option<Sighting> = None;
-        for (number, secret) in self.secrets.iter().enumerate() {
-            for depth in secret.depths() {
-                let (count, end) = secret.walk(text, at, 0, depth, &mut |_, _, _| {});
-                let whole = count == secret.chars.len();
-                let part = ends && secret.bytes[count] >= MIN_PART_BYTES && is_cut(&text[end..]);
-                if (whole || part) && best.as_ref().is_none_or(|best| best.range.end < end) {
-                    let range = at..end;
-                    best = Some(Sighting { range, whole, secret: number, from: 0, depth });
+        for depth in self.order.depths.iter().copied() {
+            let descent = self.descent(&self.order.whole, text, depth);
+            descent.from(at, &mut |entries, count, end| {
+                // The shortest is the first of them.
+                let Some(secret) = entries.first().map(|entry| entry.secret) else { return };
+                let whole = self.secrets[secret].chars.len() == count;
+                let long = || self.secrets[secret].bytes[count] >= MIN_PART_BYTES;
+                let part = || ends && long() && is_cut(&text[end..]);
+                if best.as_ref().is_none_or(|best| best.range.end < end) && (whole || part()) {
+                    best = Some(Sighting { range: at..end, whole, secret, from: 0, depth });
                 }
-            }
+            });
         }
         best
     }
@@ -213,29 +229,26 @@ impl Known {
             text.iter().enumerate().filter(|(_, byte)| **byte == b'"').map(|(at, _)| at + 1),
         );
         for at in places {
-            for (number, secret) in self.secrets.iter().enumerate() {
-                let Some(byte) = text.get(at) else { continue };
-                let last = secret.chars.len();
-                for from in 1..last {
-                    if secret.bytes[last] - secret.bytes[from] < MIN_PART_BYTES {
-                        break;
+            for depth in self.order.depths.iter().copied() {
+                let mut add = |secret: usize, from: usize, end: usize| {
+                    found.push(Sighting { range: at..end, whole: false, secret, from, depth });
+                };
+                let descent = self.descent(&self.order.ends, text, depth);
+                descent.from(at, &mut |entries, count, end| {
+                    let Some(Entry { secret, from }) = entries.first().copied() else { return };
+                    if self.secrets[secret].chars.len() - from == count {
+                        add(secret, from, end);
                     }
-                    let mut begin = [0; 4];
-                    let begin = secret.chars[from].encode_utf8(&mut begin).as_bytes()[0];
-                    if *byte != begin && !matches!(*byte, b'\\' | b'%') {
-                        continue;
-                    }
-                    for depth in secret.depths() {
+                });
+                for number in self.order.long.iter().copied() {
+                    let secret = &self.secrets[number];
+                    let last = secret.chars.len();
+                    let is_enough =
+                        |from: &usize| secret.bytes[last] - secret.bytes[*from] >= MIN_PART_BYTES;
+                    for from in (1..last).take_while(is_enough) {
                         let (count, end) = secret.walk(text, at, from, depth, &mut |_, _, _| {});
                         if count == last - from {
-                            let range = at..end;
-                            found.push(Sighting {
-                                range,
-                                whole: false,
-                                secret: number,
-                                from,
-                                depth,
-                            });
+                            add(number, from, end);
                         }
                     }
                 }
@@ -312,12 +325,6 @@ const fn is_joined(char: &char) -> bool {
 }
 
 impl Secret {
-    /// How often its backslashes may be doubled, and whether it may stand in an id that words were joined to.
-    fn depths(&self) -> impl Iterator<Item = u32> {
-        let doubled = if self.doubled { MAX_DEPTH } else { 0 };
-        self.joined.then_some(JOINED).into_iter().chain((0..=doubled).rev())
-    }
-
     /// Whether a character stays, since it may hold a document together: it stands as it is, where a quote does so too.
     const fn keeps(&self, char: char) -> bool {
         is_joined(&char)
@@ -365,7 +372,7 @@ fn step(text: &[u8], at: usize, char: char, depth: u32) -> Option<(usize, Writte
             return Some((at + plain.len(), Written::Plain));
         }
     }
-    let slashes = rest.iter().take_while(|byte| **byte == b'\\').count();
+    let slashes = rest.iter().take(MOST_SLASHES).take_while(|byte| **byte == b'\\').count();
     if slashes == 0 {
         return None;
     }
@@ -385,8 +392,11 @@ fn step(text: &[u8], at: usize, char: char, depth: u32) -> Option<(usize, Writte
     let mut end = 0;
     for (place, wanted) in char.encode_utf16(&mut codes).iter().enumerate() {
         let rest = rest.get(end..)?;
-        let slashes =
-            if place == 0 { slashes } else { rest.iter().take_while(|b| **b == b'\\').count() };
+        let slashes = if place == 0 {
+            slashes
+        } else {
+            rest.iter().take(MOST_SLASHES).take_while(|b| **b == b'\\').count()
+        };
         let digits = rest.get(slashes + 1..slashes + 5)?;
         let value = std::str::from_utf8(digits).ok().and_then(|d| u16::from_str_radix(d, 16).ok());
         if slashes == 0 || rest.get(slashes) != Some(&b'u') || value != Some(*wanted) {
@@ -399,7 +409,8 @@ fn step(text: &[u8], at: usize, char: char, depth: u32) -> Option<(usize, Writte
 
 /// Whether a text ends here, or says that it was cut off.
 fn is_cut(rest: &[u8]) -> bool {
-    let bare = &rest[rest.iter().take_while(|byte| **byte == b'\\').count()..];
+    let slashes = rest.iter().take(MOST_SLASHES).take_while(|byte| **byte == b'\\').count();
+    let bare = &rest[slashes..];
     rest.is_empty()
         || rest.starts_with(b"...")
         || rest.starts_with("\u{2026}".as_bytes())

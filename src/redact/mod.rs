@@ -8,12 +8,14 @@
 mod credential;
 mod judge;
 mod known;
+mod kubernetes;
 mod naming;
 mod rule;
 mod scan;
 mod seek;
 mod settle;
 mod shape;
+mod short;
 #[cfg(test)]
 mod tests;
 mod value;

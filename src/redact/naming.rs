@@ -6,7 +6,7 @@ use super::work;
 use std::ops::Range;
 
 /// Words (in lower case) that tell, as parts of names, with the kind of what stands behind.
-pub(super) const TELLING: [(&str, &str); 22] = [
+pub(super) const TELLING: [(&str, &str); 28] = [
     ("password", "password"),
     ("passwd", "password"),
     ("passphrase", "password"),
@@ -14,6 +14,12 @@ pub(super) const TELLING: [(&str, &str); 22] = [
     ("-pass", "password"),
     ("_pwd", "password"),
     ("pwd=", "password"),
+    ("pwd:", "password"),
+    ("pwd\"", "password"),
+    ("passcode", "password"),
+    ("pass=", "password"),
+    ("pass:", "password"),
+    ("pass\"", "password"),
     ("secret", "secret"),
     ("token", "token"),
     ("api_key", "key"),
@@ -84,12 +90,25 @@ pub(super) struct Named {
     pub(super) value: Range<usize>,
     /// Where the text ends that the value is the beginning of.
     pub(super) run_end: usize,
+    /// Whether the value is in quotes.
+    pub(super) quoted: bool,
+    /// Whether there are spaces between the name and the value.
+    pub(super) spaced: bool,
+    /// Whether a colon joins the two.
+    pub(super) colon: bool,
+    /// Whether a comma does: they are in one list.
+    pub(super) listed: bool,
+    /// Whether the name is a flag of a command.
+    pub(super) is_flag: bool,
 }
 
 /// Whether this name tells that what it stands for is a secret, and of which kind.
 pub(super) fn kind_of(name: &str) -> Option<&'static str> {
     let lower = name.to_ascii_lowercase();
-    let known = |(word, _): &&(&str, &str)| lower.contains(word.trim_end_matches('='));
+    let known = |(word, _): &&(&str, &str)| match word.trim_end_matches(['=', ':', '"']) {
+        bare if bare.len() < word.len() => lower.ends_with(bare),
+        _ => lower.contains(word),
+    };
     let (_, kind) = TELLING.iter().rfind(known)?;
     tells(name.as_bytes()).then_some(*kind)
 }
@@ -119,7 +138,7 @@ pub(super) fn tells(name: &[u8]) -> bool {
 }
 
 /// The parts of a name, in lower case: `dbPassword_2` has `db`, `password` and `2`.
-fn parts(name: &str) -> Vec<String> {
+pub(super) fn parts(name: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut after_small = false;
     for character in name.chars() {
@@ -150,27 +169,31 @@ pub(super) fn value_behind(
     let before = text.get(start.saturating_sub(MAX_NAME_BYTES)..start)?;
     let name_start = start - before.iter().rev().take_while(|byte| is_name(**byte)).count();
     // The hint may hold the sign behind the name.
-    let word_end = if text.get(end - 1) == Some(&b'=') { end - 1 } else { end };
+    let word_end = if text.get(end - 1).is_some_and(|byte| is_name(*byte)) { end } else { end - 1 };
     let behind = text.get(word_end..text.len().min(word_end + MAX_NAME_BYTES))?;
     let end_of_name = word_end + behind.iter().take_while(|byte| is_name(**byte)).count();
     let name = text.get(name_start..end_of_name)?;
     let mut cursor = Cursor { text, at: end_of_name, form };
     let is_flag = name.starts_with(b"-");
     let quoted_name = cursor.quote();
+    let of_pair = cursor.value_of_pair();
     cursor.brackets();
     let spaces = cursor.spaces();
-    let separated = cursor.separator(quoted_name);
+    let colon = cursor.byte(0) == b':' && cursor.byte(1) != b'=';
+    let listed = cursor.byte(0) == b',';
+    let separated = cursor.separator(quoted_name) || of_pair;
     if !(separated || is_flag && spaces) {
         return None;
     }
-    cursor.spaces();
+    let spaced = cursor.spaces() || spaces;
     // A type may stand between the name and its value: `token: &str = "..."`.
     cursor.declared_type();
     let quoted = cursor.quote();
     work::add(cursor.at - name_start);
     let run_end = cursor.run_end(runs);
     let value = cursor.value(quoted, run_end)?;
-    Some(Named { name: name_start..end_of_name, value, run_end })
+    let name = name_start..end_of_name;
+    Some(Named { name, value, run_end, quoted, spaced, colon, listed, is_flag })
 }
 
 struct Cursor<'a> {
@@ -192,6 +215,32 @@ impl Cursor<'_> {
             self.at += slashes + 1;
         }
         is_quote
+    }
+
+    /// Passes what is between a name and its value where both are values themselves, up to the sign before the value:
+    /// `"name": "PASSWORD", "value": "..."`, `<add key="Password" value="..."/>`.
+    fn value_of_pair(&mut self) -> bool {
+        const MOST: usize = 48;
+        let begun = self.at;
+        for _ in 0..MOST {
+            match (self.byte(0), self.byte(1)) {
+                (b'\\', b'n' | b'r' | b't') => self.at += 2,
+                (b' ' | b'\t' | b'\n' | b'\r' | b',' | b'"' | b'\'' | b'\\', _) => self.at += 1,
+                _ => break,
+            }
+        }
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let is_value = self.at > begun
+            && rest.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"value"));
+        self.at += if is_value { 5 } else { 0 };
+        let quotes =
+            (0..8).take_while(|ahead| matches!(self.byte(*ahead), b'\\' | b'"' | b'\'')).count();
+        if is_value && matches!(self.byte(quotes), b':' | b'=') {
+            self.at += quotes;
+            return true;
+        }
+        self.at = begun;
+        false
     }
 
     fn brackets(&mut self) {
@@ -239,6 +288,10 @@ impl Cursor<'_> {
     fn declared_type(&mut self) {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let is_type = |byte: &&u8| byte.is_ascii_alphabetic() || b"&<>[]|?:' _".contains(byte);
+        // What stands where a secret was is no type of what follows it.
+        if rest.starts_with(b"[redacted:") {
+            return;
+        }
         let length = rest.iter().take(40).take_while(is_type).count();
         let (behind, next) = (rest.get(length), rest.get(length + 1));
         if length > 0 && behind == Some(&b'=') && next != Some(&b'=') {

@@ -53,15 +53,20 @@ pub fn rules() -> &'static [Rule] {
 }
 
 /// Kinds that no shape gives: what surrounds them does.
-pub(super) const SURROUNDED: [(&str, &str); 9] = [
-    ("basic", "name and password behind `Basic`, in base64"),
+pub(super) const SURROUNDED: [(&str, &str); 11] = [
+    (
+        "basic",
+        "name and password in base64, behind `Basic` or as `auth` of Docker; behind `curl -u`",
+    ),
     ("bearer", "a token behind `Bearer`"),
     ("credential", "a value behind a name such as `credentials` or `auth`"),
     ("environment", "the value of an environment variable that is on no list"),
+    ("kubernetes-secret", "a value under `data` or `stringData` of a Secret of Kubernetes"),
     ("key", "a value behind a name such as `api_key`, `access-key`, `SIGNING_KEY`"),
     ("password", "a value behind a name such as `password`, `passwd`, `DB_PASS`"),
     ("private-key", "a private key between `BEGIN` and `END`"),
     ("secret", "a value behind a name such as `client_secret`"),
+    ("session-cookie", "the value of a cookie that a session or a login is known by"),
     ("token", "a value behind a name such as `AUTH_TOKEN`"),
 ];
 

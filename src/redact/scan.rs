@@ -2,7 +2,7 @@
 
 use super::rule::{Place, Rule, rules};
 use super::shape::Runs;
-use super::{Finding, Form, credential, judge, naming, view, work};
+use super::{Finding, Form, credential, judge, kubernetes, naming, short, view, work};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -90,7 +90,8 @@ pub(crate) fn scan(text: &[u8], share: Range<usize>, form: Form) -> Found {
 
 fn scan_as_written(text: &[u8], share: Range<usize>, form: Form) -> Found {
     let table = &*TABLE;
-    let mut scan = Scan { text, form, runs: Runs::default(), names_until: 0, key: 0..0 };
+    let mut scan =
+        Scan { text, form, runs: Runs::default(), names_until: 0, key: 0..0, seen: 0..0 };
     let mut all = Found::default();
     let mut from = share.start;
     work::add(share.len());
@@ -117,6 +118,8 @@ struct Scan<'a> {
     names_until: usize,
     /// What was looked at as a private key: another that begins in it is part of it.
     key: Range<usize>,
+    /// What was looked at for more than one secret.
+    seen: Range<usize>,
 }
 
 impl Scan<'_> {
@@ -137,11 +140,17 @@ impl Scan<'_> {
                     let login = credential::login(self.text, word.start, self.form);
                     told_from = login.unwrap_or(told_from);
                 }
-                self.surrounded(kind, &word, all)
+                match kind {
+                    credential::Kind::Login
+                    | credential::Kind::Cookie
+                    | credential::Kind::Kubernetes => self.several(kind, &word, all),
+                    _ => self.surrounded(kind, &word, all),
+                }
             }
         };
         if let Some(found) = found {
-            all.stretches.push(told_from.min(found.range.start)..found.range.end);
+            // A value may precede what tells of it.
+            all.stretches.push(told_from.min(found.range.start)..found.range.end.max(word.end));
             all.findings.push(found);
         }
     }
@@ -203,10 +212,55 @@ impl Scan<'_> {
         if !self.runs.is_worth(NAMED, named.value.start, named.run_end) {
             return None;
         }
-        let is_secret = judge::is_secret(text.get(named.value.clone())?)
+        let is_secret = (judge::is_secret(text.get(named.value.clone())?)
+            || short::is_secret(text, &named))
             && naming::tells(text.get(named.name.clone())?);
         self.runs.judged(NAMED, &named.value, named.run_end, is_secret);
         is_secret.then_some((Finding { range: named.value, kind }, named.name))
+    }
+
+    /// What may be more than one secret; all but the last are noted.
+    fn several(
+        &mut self,
+        kind: credential::Kind,
+        word: &Range<usize>,
+        all: &mut Found,
+    ) -> Option<Finding> {
+        if self.seen.contains(&word.start) {
+            return None;
+        }
+        let text = self.text;
+        let mut found = match kind {
+            credential::Kind::Kubernetes => {
+                let (found, object) = kubernetes::find(text, word.clone(), self.form);
+                self.seen = word.start.max(object.start)..object.end;
+                found
+            }
+            credential::Kind::Cookie => {
+                let (found, end) = credential::cookies(text, word.end);
+                self.seen = word.start..end;
+                found
+            }
+            _ => {
+                let named = naming::value_behind(text, word.clone(), self.form, &mut self.runs)?;
+                let whole = text.get(named.name.end.saturating_sub(4)..named.name.end)?;
+                let is_auth = whole.eq_ignore_ascii_case(b"auth");
+                let is_login = is_auth
+                    && named.value.len() <= 1024
+                    && credential::login_value(text.get(named.value.clone())?);
+                is_login
+                    .then_some(Finding { range: named.value, kind: "basic" })
+                    .into_iter()
+                    .collect()
+            }
+        };
+        let last = found.pop();
+        for found in found {
+            // A value may precede what tells of it.
+            all.stretches.push(word.start.min(found.range.start)..found.range.end.max(word.end));
+            all.findings.push(found);
+        }
+        last
     }
 
     fn surrounded(

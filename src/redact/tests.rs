@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 #[path = "kinds_tests.rs"]
 mod kinds_tests;
+#[path = "settings_tests.rs"]
+mod settings_tests;
 
 fn kinds_in(text: &str, form: Form) -> Vec<&'static str> {
     Redactor::new().find(text.as_bytes(), form).into_iter().map(|found| found.kind).collect()

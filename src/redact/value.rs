@@ -1,6 +1,6 @@
 //! Secrets in the values of claims and facts.
 
-use super::{Form, Redactor, judge, mark, naming};
+use super::{Form, Redactor, judge, mark, naming, short};
 use crate::model::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -72,7 +72,7 @@ impl Redactor {
     /// Takes the secrets out of a value, at any depth. Returns what kinds they were, with how many of each.
     pub fn clean_value(&self, value: &mut Value) -> BTreeMap<&'static str, u64> {
         let mut found = BTreeMap::new();
-        self.inside(value, None, &mut found);
+        self.inside(value, "", &mut found);
         found
     }
 
@@ -88,18 +88,17 @@ impl Redactor {
         *text = String::from_utf8_lossy(&super::without(text.as_bytes(), &findings)).into_owned();
     }
 
-    fn inside(
-        &self,
-        value: &mut Value,
-        kind: Option<&'static str>,
-        found: &mut BTreeMap<&'static str, u64>,
-    ) {
+    fn inside(&self, value: &mut Value, field: &str, found: &mut BTreeMap<&'static str, u64>) {
         match value {
             Value::Text(text) => {
                 self.clean_text(text, found);
                 // The name of its field tells of a value that stands alone.
-                if let Some(kind) = kind
-                    && judge::is_secret(text.as_bytes())
+                let is_secret = |text: &str| {
+                    judge::is_secret(text.as_bytes())
+                        || short::is_secret_field(field, text.as_bytes())
+                };
+                if let Some(kind) = naming::kind_of(field)
+                    && is_secret(text)
                     && !text.contains(char::is_whitespace)
                     && !self.lets_through(kind, text.as_bytes())
                 {
@@ -109,20 +108,20 @@ impl Redactor {
             }
             Value::List(items) => {
                 for item in items {
-                    self.inside(item, kind, found);
+                    self.inside(item, field, found);
                 }
             }
             Value::Map(fields) => {
                 // Once a name is clean it may tell of a value that it did not tell of before.
                 self.names(fields, found);
-                for (name, field) in fields.iter_mut() {
+                for (name, value) in fields.iter_mut() {
                     if name == VARIABLES
-                        && let Value::Map(variables) = field
+                        && let Value::Map(variables) = value
                     {
                         self.variables(variables, found);
                         continue;
                     }
-                    self.inside(field, naming::kind_of(name), found);
+                    self.inside(value, name, found);
                 }
             }
             _ => {}
@@ -134,7 +133,7 @@ impl Redactor {
         let mark: Value = mark(ENVIRONMENT).into();
         for (name, value) in variables.iter_mut() {
             if self.keeps_variable(name) {
-                self.inside(value, naming::kind_of(name), found);
+                self.inside(value, name, found);
             } else if *value != Value::Null && *value != mark {
                 *value = mark.clone();
                 *found.entry(ENVIRONMENT).or_default() += 1;

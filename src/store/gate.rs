@@ -102,6 +102,14 @@ impl Store {
         }
     }
 
+    /// A name from outside as it is stored: without its secrets.
+    #[must_use]
+    pub fn without_secrets(&self, name: &str) -> String {
+        let mut clean = name.to_owned();
+        self.gate().text(&mut clean, &mut Removed::new());
+        clean
+    }
+
     pub(crate) fn gate(&self) -> Gate<'_> {
         Gate::of(&self.engine.options)
     }

@@ -14,7 +14,7 @@ use crate::engine::refs::session as session_refs;
 use crate::engine::timeline;
 use crate::error::{Error, Result};
 use crate::model::{Kind, SessionNumber, Timestamp};
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use corpus::{Entry, Source};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -133,11 +133,7 @@ impl Store {
         query: &Query,
         resolve: Resolve<'_>,
     ) -> Result<Hits> {
-        let search = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::Standard)
-            .build(&query.words)
-            .map_err(|error| Error::invalid(error.to_string()))?;
+        let search = searching(&query.words)?;
         let after = query.cursor.as_deref().map(place_of).transpose()?;
         let mut hits = Hits::default();
         let mut found: BTreeMap<Place, Candidate> = BTreeMap::new();
@@ -209,6 +205,19 @@ impl Store {
         }
         Ok(hits)
     }
+}
+
+/// What finds all of these words. To make a table of all states takes the square of the length of a word, so long words
+/// are searched for by an automaton that falls back.
+fn searching(words: &[String]) -> Result<AhoCorasick> {
+    const LONG_BYTES: usize = 1000;
+    let is_long = words.iter().map(String::len).sum::<usize>() > LONG_BYTES;
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .match_kind(MatchKind::Standard)
+        .kind(is_long.then_some(AhoCorasickKind::ContiguousNFA))
+        .build(words)
+        .map_err(|error| Error::invalid(error.to_string()))
 }
 
 fn cursor_of((at, session, kind, id): &Place) -> String {

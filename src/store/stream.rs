@@ -74,6 +74,7 @@ impl Store {
     ) -> Result<StreamTaken> {
         /// Without a lock somebody else may take the same stream meanwhile.
         const MAX_ATTEMPTS: usize = 8;
+        self.gate().name("name of the source", stream.source)?;
         let _alone = self.lock_imports()?;
         for _ in 1..MAX_ATTEMPTS {
             match self.import_once(act, stream, open, progress) {

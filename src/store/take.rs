@@ -117,7 +117,8 @@ impl Session {
     ///
     /// # Errors
     /// [`Error::Conflict`] if somebody else has taken more of the source since its bookmark was read: nothing has changed,
-    /// go on from the new one. As every write.
+    /// go on from the new one. [`Error::Invalid`] if the name of the source holds a secret ([`super::Store::without_secrets`]).
+    /// As every write.
     pub fn take(
         &self,
         act: &Act,
@@ -125,6 +126,7 @@ impl Session {
         source: &str,
         taken: Taken<'_>,
     ) -> Result<(Committed, Bookmark)> {
+        self.store.gate().name("name of the source", source)?;
         let (mut bookmark, mut bytes) = (taken.bookmark, taken.bytes);
         let begins = bookmark.bytes == 0;
         if taken.keep && begins {

@@ -5,7 +5,7 @@ use crate::config::{Key, Layer, edit};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::config::{Changed, Setting, Settings};
-use crate::workplace::refuse_secret;
+use crate::workplace::{refuse_secret, without_secrets};
 
 /// Read and change settings.
 #[derive(Debug, clap::Subcommand)]
@@ -65,9 +65,13 @@ fn setting(key: &Key, context: &Context) -> Setting {
 fn set(args: &SetArgs, context: &mut Context) -> Result<(), CommandError> {
     let key = Key::named(&args.key)?;
     let value = key.parse(&args.value)?;
-    // What is let through has to be named.
     if key.name != REDACT_ALLOW {
         refuse_secret(context, "value", &args.value)?;
+    } else if without_secrets(context, &args.value) != args.value {
+        return Err(CommandError::invalid(
+            "the value holds a whole secret, and the file is read by others",
+        )
+        .hinted("a part of it lets it through too: its last 8 characters"));
     }
     let layer = if args.user { Layer::User } else { Layer::Project };
     if layer == Layer::Project && key.user_only {

@@ -113,8 +113,10 @@ impl<'a> Importer<'a> {
             return self.unnamed(opened, report, path);
         };
         let Opened { file, bytes, document, .. } = opened;
+        let id = self.store.without_secrets(&id);
         report.agent_session = Some(id.clone());
         let source = source_name(agent_name(self.dialect), path, &id);
+        let source = self.store.without_secrets(&source);
         let session = self.store.agent_session(&id)?;
         let known = match &session {
             Some(session) => session.bookmark(&source)?,

@@ -240,3 +240,61 @@ fn no_secret_that_hooks_hear_or_that_waits_reaches_the_files() {
     let wanted: Vec<_> = wanted.filter(|(way, _)| *way != "instructions").collect();
     assert_eq!(found(&planted, &all), wanted);
 }
+
+/// Every name that comes from outside: of events, sessions, files, settings, messages, branches, commits, folders.
+#[test]
+fn no_secret_in_a_name_reaches_the_files() {
+    let place = Environment::new();
+    place.forge(["init", "--name", "s"]).success();
+    let token = fake("github").secret;
+    let cwd = place.path("project");
+    let event = |name: &str| json!({"session_id": token, "cwd": cwd, "hook_event_name": name});
+    for (agent, name) in [("claude", token.as_str()), (&token, "Stop"), ("claude", "SessionStart")]
+    {
+        hook::call(&place, agent, name, &event(name).to_string());
+        hook::call(&place, agent, name, "{");
+    }
+    let said = line(1, "hello").replace("s-1", &token).replace("/w", &format!("/w/{token}"));
+    place.write("project/t.jsonl", &said);
+    place.write(&format!("project/{token}.jsonl"), &said.replace("u1", "u2"));
+    place.write(&format!("project/agent-{token}.jsonl"), &line(3, "hello"));
+    let events = r#"{"at":"2026-01-01T00:00:00Z","put":{"kind":"note","id":"N1","value":{"description":"x"}}}"#;
+    place.write(&format!("project/{token}.events"), &format!("{events}\n"));
+    let trajectory = r#"{"trajectory":[{"action":"ls","observation":"a","response":"r","state":"{}","thought":"t"}],"history":[{"role":"user","content":"hi"}],"info":{}}"#;
+    place.write(&format!("project/{token}.traj"), trajectory);
+    let (named, agents) = (format!("{token}.jsonl"), format!("agent-{token}.jsonl"));
+    let (stream, run) = (format!("{token}.events"), format!("{token}.traj"));
+    place.forge(["import", "claude-code", "t.jsonl"]).success();
+    // The same transcript again is the same source.
+    let again = place.finished_raw(["import", "claude-code", "t.jsonl"]);
+    assert!(again.contains("nothing new"), "{again}");
+    place.forge(["import", "claude-code", &named]).success();
+    place.forge(["import", "claude-code", &agents]).success();
+    place.forge(["import", "events", &stream]).success();
+    place.forge(["import", "swe-agent", &run]).success();
+    for key in ["pager", "redact.allow"] {
+        let refused = place.forge(["config", "set", key, &token]);
+        assert_eq!(refused.code, 2, "{refused}");
+    }
+    let _ = place.forge(["session", "new", &format!("a {token}")]);
+    place.forge(["session", "new", "other"]).success();
+    let message = ["program", "message", "--program", "p", &token, "--from", "s", "--to", "other"];
+    assert_eq!(place.forge(message).code, 2);
+    let _ = place.forge(["run", "start", "--run", &token]);
+    let _ = place.forge(["command", "record", "--", &token]);
+    let _ = place.forge(["checkpoint", "create", &token, "--tags", &token]);
+    place.forge(["maintain"]).success();
+    let mut all = ["project/.forge", "home"].map(|name| raw(&place.path(name))).concat();
+    let listed = place.finished_raw(["session", "list", "--json"]);
+    let sessions: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    all.extend(listed.into_bytes());
+    for session in sessions["sessions"].as_array().unwrap() {
+        let id = session["id"].as_str().unwrap();
+        all.extend(place.finished_raw(["export", "events", id]).into_bytes());
+    }
+    let all = String::from_utf8_lossy(&all);
+    assert!(all.contains("[redacted:github-token]"));
+    assert!(!all.contains(&token));
+    // Nor its beginning, by which sessions are called.
+    assert!(!all.contains(&token[..8]));
+}

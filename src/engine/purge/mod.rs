@@ -93,7 +93,7 @@ impl Engine {
     /// Where the secrets stand. Changes nothing.
     pub(crate) fn find_secrets(&self, task: &Task<'_>) -> Result<Purging> {
         let view = self.live.view()?;
-        let made = rewrite(&view, &view.refs, task, Sources::Renamed)?;
+        let made = rewrite(&view, &view.refs, task, Sources::Renamed, Objects::Passed)?;
         Ok(Purging { places: made.places, sessions: names(&made.refs), ..Purging::default() })
     }
 
@@ -139,7 +139,7 @@ impl Engine {
         let rotated = self.live.log.rotate(from, self.options.lock_timeout, &mut |tail| {
             let rewritten = self.live.take_in(tail).and_then(|_| {
                 let view = self.live.view_to_write_anew()?;
-                let mut rewritten = rewrite(&view, &view.refs, task, sources)?;
+                let mut rewritten = rewrite(&view, &view.refs, task, sources, Objects::Kept)?;
                 rewritten.refs.purges += 1;
                 let mut rows = std::mem::take(&mut rewritten.rows);
                 rewritten.tell(task, &mut rows, view.position(), told)?;
@@ -237,6 +237,8 @@ struct Rewriter<'a> {
     view: &'a dyn Snapshot,
     task: &'a Task<'a>,
     rows: Rows,
+    /// Whether objects are among the rows.
+    keeps: bool,
     places: Vec<PurgePlace>,
     /// What objects and long texts are called by now.
     names: name::Names,
@@ -263,11 +265,25 @@ enum Sources {
     Renamed,
 }
 
-fn rewrite(view: &View, refs: &Refs, task: &Task<'_>, sources: Sources) -> Result<Rewritten> {
+/// Whether objects are written anew. A preview only looks at them, and holds one at a time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Objects {
+    Kept,
+    Passed,
+}
+
+fn rewrite(
+    view: &View,
+    refs: &Refs,
+    task: &Task<'_>,
+    sources: Sources,
+    objects: Objects,
+) -> Result<Rewritten> {
     let mut rewriter = Rewriter {
         view,
         task,
         rows: Rows::default(),
+        keeps: objects == Objects::Kept,
         places: Vec::new(),
         names: name::Names::default(),
         keys: HashMap::new(),

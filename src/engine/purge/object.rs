@@ -76,7 +76,7 @@ impl Rewriter<'_> {
         let first = masked.as_ref().and_then(|(_, found)| found.first());
         let first = first.map_or(usize::MAX, |first| first.start);
         let mut at = 0;
-        for part in parts {
+        for part in if self.keeps { parts } else { &[] } {
             let end = at + part.length;
             let place = KeyBuilder::new().number(part.row.object).build();
             let sealed = if end <= first {
@@ -143,7 +143,7 @@ impl Rewriter<'_> {
         let gone = self.deltas(&deltas)?;
         for (id, number) in entry_blobs {
             // What was changed in every delta that names it is gone.
-            if !gone.contains(&id) {
+            if self.keeps && !gone.contains(&id) {
                 self.keep(number, object::sealed(view, number)?);
             }
         }
@@ -151,6 +151,9 @@ impl Rewriter<'_> {
     }
 
     fn keep(&mut self, number: u64, sealed: Vec<u8>) {
+        if !self.keeps {
+            return;
+        }
         self.rows.put(key::OBJECTS, KeyBuilder::new().number(number).build(), sealed);
     }
 

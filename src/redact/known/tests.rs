@@ -142,3 +142,46 @@ proptest! {
         prop_assert!(read.starts_with(&format!("{before} ")) && read.ends_with(&format!(" {after}")), "{}", read);
     }
 }
+
+/// What stands at a place of a text was found by a look at each secret: ten times the secrets took ten times as long.
+#[test]
+fn many_secrets_are_found_as_each_alone_is() {
+    let words: Vec<String> =
+        (0..400).map(|n| format!("secret_{}\\\"/{n}", n * 7919 % 1000)).collect();
+    let many = Known::new(&words).unwrap();
+    for (number, word) in words.iter().enumerate().step_by(7) {
+        let json = serde_json::Value::from(word.as_str()).to_string();
+        let nested = serde_json::Value::from(json.as_str()).to_string();
+        let begin: String = word.chars().take(10).collect();
+        let end: String = word.chars().skip(3).collect();
+        for text in [
+            word.clone(),
+            json,
+            nested,
+            format!("x {begin}..."),
+            format!("...{end} y"),
+            format!("a {number} b"),
+        ] {
+            let alone = Known::new([word]).unwrap();
+            if let Some((masked, count)) = alone.mask(text.as_bytes()) {
+                let (by_many, found) = many.mask(text.as_bytes()).expect(&text);
+                assert_eq!((String::from_utf8(by_many), found), (String::from_utf8(masked), count));
+            } else {
+                assert!(many.mask(text.as_bytes()).is_none(), "{text}");
+            }
+        }
+    }
+}
+
+/// The steps that a search takes hardly grow with the number of secrets.
+#[test]
+fn a_hundred_times_the_secrets_are_little_more_work() {
+    let text = (0..2000).map(|n| format!("\"secret_{n}\" ")).collect::<String>();
+    let steps = |count: usize| {
+        let secrets: Vec<String> = (0..count).map(|n| format!("secret_x{n:05}")).collect();
+        let known = Known::new(&secrets).unwrap();
+        super::super::work::of(|| drop(known.find(text.as_bytes())))
+    };
+    let (few, many) = (steps(10), steps(1000));
+    assert!(few > 0 && many <= 4 * few, "{few}, then {many}");
+}

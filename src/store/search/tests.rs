@@ -127,3 +127,17 @@ fn a_snippet_shows_the_words_in_one_line() {
     assert!(shown.contains("the Needle y") && shown.starts_with('…') && shown.ends_with('…'));
     assert_eq!(&shown[found[0].clone()], "Needle");
 }
+
+/// A table of all states takes the square of a long word to make: 43 s for 100,000 letters.
+#[test]
+fn a_long_word_is_searched_for_without_a_table_of_its_states() {
+    let word = |letters: usize| vec!["ab".repeat(letters / 2)];
+    assert_eq!(searching(&word(8)).unwrap().kind(), AhoCorasickKind::DFA);
+    let (long, longer) = (searching(&word(10_000)).unwrap(), searching(&word(100_000)).unwrap());
+    assert_eq!(longer.kind(), AhoCorasickKind::ContiguousNFA);
+    assert!(longer.memory_usage() <= 12 * long.memory_usage());
+    let text = "AB".repeat(50_010);
+    let places = all_words(&longer, 1, &text).unwrap();
+    assert_eq!(places.first(), Some(&(0..100_000)));
+    assert!(all_words(&longer, 1, &text[..99_999]).is_none());
+}

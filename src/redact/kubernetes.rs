@@ -1,0 +1,307 @@
+//! Secrets of Kubernetes: the values under `data` and `stringData` of an object whose kind is `Secret`, in YAML and in
+//! JSON, and in both as they are inside of a JSON string.
+
+use super::{Finding, Form, MAX_SECRET_BYTES, work};
+use std::ops::Range;
+
+/// The object may begin this much before its kind, in bytes.
+const BEFORE: usize = 4096;
+/// A shorter value is none, in bytes.
+const MIN_BYTES: usize = 4;
+const KIND: &str = "kubernetes-secret";
+
+/// The secrets of the object whose kind is said from `word.start` to `word.end`, and the object.
+pub(super) fn find(text: &[u8], word: Range<usize>, form: Form) -> (Vec<Finding>, Range<usize>) {
+    let behind = text.get(word.end..).unwrap_or_default();
+    // `SecretList`, `SecretProviderClass`.
+    if behind.first().is_some_and(u8::is_ascii_alphanumeric) {
+        return (Vec::new(), word);
+    }
+    let is_json = text.get(word.clone()).is_some_and(|word| word.contains(&b'"'));
+    let is_inside = |at: &usize| text.get(*at).is_some_and(|byte| byte & 0xc0 == 0x80);
+    let end = text.len().min(word.end + MAX_SECRET_BYTES);
+    let end = (end..text.len()).find(|at| !is_inside(at)).unwrap_or(text.len());
+    let limits = word.start.saturating_sub(BEFORE)..end;
+    let limits =
+        if is_json || form == Form::Plain { limits } else { in_string(text, &word, &limits) };
+    let object = if is_json { enclosing(text, &word, &limits) } else { item(text, &word, &limits) };
+    work::add(object.len() + word.start - limits.start);
+    let mut found = Vec::new();
+    let mut add = |range: Range<usize>| {
+        let value = text.get(range.clone()).unwrap_or_default();
+        let is_other = matches!(value.first(), Some(b'[' | b'{' | b'<' | b'$')) || value == b"null";
+        if range.len() >= MIN_BYTES && !is_other {
+            found.push(Finding { range, kind: KIND });
+        }
+    };
+    if is_json {
+        fields(text, &object, &mut add);
+    } else {
+        lines_below(text, &object, &mut add);
+    }
+    (found, object)
+}
+
+/// The braces around a place.
+fn enclosing(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<usize> {
+    let depth = |opens: u8, closes: u8| {
+        let mut depth = 0_u32;
+        move |byte: u8| {
+            if byte == closes && depth == 0 {
+                return true;
+            }
+            depth = depth + u32::from(byte == opens) - u32::from(byte == closes);
+            false
+        }
+    };
+    let (mut is_begin, mut is_end) = (depth(b'}', b'{'), depth(b'{', b'}'));
+    let before = text.get(limits.start..word.start).unwrap_or_default();
+    let behind = text.get(word.end..limits.end).unwrap_or_default();
+    let start = before.iter().rposition(|byte| is_begin(*byte)).unwrap_or(0) + limits.start;
+    let end = behind.iter().position(|byte| is_end(*byte)).map_or(limits.end, |at| word.end + at);
+    start..end
+}
+
+/// As much of these limits as is in the same string of JSON.
+fn in_string(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<usize> {
+    let is_end =
+        |at: &usize| text.get(*at) == Some(&b'"') && text.get(at.wrapping_sub(1)) != Some(&b'\\');
+    let start = (limits.start..word.start).rev().find(is_end).map_or(limits.start, |at| at + 1);
+    start..(word.end..limits.end).find(is_end).unwrap_or(limits.end)
+}
+
+/// Passes white space, escaped or not.
+fn spaces(text: &[u8], mut at: usize) -> usize {
+    loop {
+        match text.get(at) {
+            Some(b' ' | b'\n' | b'\r' | b'\t') => at += 1,
+            Some(b'\\') => {
+                let slashes = text.iter().skip(at).take_while(|byte| **byte == b'\\').count();
+                match text.get(at + slashes) {
+                    Some(b'n' | b'r' | b't') => at += slashes + 1,
+                    _ => return at,
+                }
+            }
+            _ => return at,
+        }
+    }
+}
+
+/// Passes a quote with the backslashes before it.
+fn quote(text: &[u8], at: usize) -> Option<usize> {
+    let slashes = text.iter().skip(at).take_while(|byte| **byte == b'\\').count();
+    (text.get(at + slashes) == Some(&b'"')).then_some(at + slashes + 1)
+}
+
+/// A string: what is in its quotes, and where it ends with them.
+fn string(text: &[u8], at: usize, end: usize) -> Option<(Range<usize>, usize)> {
+    let from = quote(text, at)?;
+    let depth = from - at;
+    let mut to = from;
+    loop {
+        let rest = text.get(to..end)?;
+        let length = rest.iter().position(|byte| matches!(byte, b'\\' | b'"'))?;
+        to += length;
+        let slashes = rest.iter().skip(length).take_while(|byte| **byte == b'\\').count();
+        if text.get(to + slashes) == Some(&b'"') && slashes < depth {
+            return Some((from..to, to + slashes + 1));
+        }
+        to += slashes + 1;
+    }
+}
+
+/// The values of the fields of `data` and `stringData` in JSON.
+fn fields(text: &[u8], object: &Range<usize>, add: &mut dyn FnMut(Range<usize>)) {
+    let mut from = object.start;
+    while let Some(at) = data(text, from, object.end) {
+        from = at;
+        let Some(colon) = quote(text, at).map(|at| spaces(text, at)) else { continue };
+        if text.get(colon) != Some(&b':') {
+            continue;
+        }
+        let open = spaces(text, colon + 1);
+        if text.get(open) != Some(&b'{') {
+            continue;
+        }
+        let mut next = spaces(text, open + 1);
+        while let Some((_, at)) = string(text, next, object.end) {
+            let colon = spaces(text, at);
+            let Some((value, at)) = string(text, spaces(text, colon + 1), object.end) else {
+                break;
+            };
+            add(value);
+            let comma = spaces(text, at);
+            from = comma;
+            if text.get(comma) != Some(&b',') {
+                break;
+            }
+            next = spaces(text, comma + 1);
+        }
+    }
+}
+
+/// Where the next word ends that is `data` or ends like `stringData`.
+fn data(text: &[u8], from: usize, end: usize) -> Option<usize> {
+    let rest = text.get(from..end)?;
+    let is_whole = |at: usize| {
+        let before = text.get(..from + at).unwrap_or_default();
+        before.ends_with(b"\"") || before.ends_with(b"string")
+    };
+    let mut words = rest.windows(4).enumerate();
+    let (at, _) = words.find(|(at, four)| matches!(*four, b"data" | b"Data") && is_whole(*at))?;
+    Some(from + at + 4)
+}
+
+/// A line: its indentation, whether it begins an item of a list, what it says, and where the next one begins.
+struct Line {
+    indent: usize,
+    is_item: bool,
+    /// Whether it divides documents.
+    is_rule: bool,
+    said: Range<usize>,
+    next: usize,
+}
+
+fn line(text: &[u8], at: usize, end: usize) -> Line {
+    let rest = text.get(at..end).unwrap_or_default();
+    let (length, next) = line_end(rest);
+    let said = rest.get(..length).unwrap_or_default();
+    let is_margin = |byte: &&u8| matches!(byte, b' ' | b'+' | b'-' | b'\t');
+    let indent = said.iter().take_while(is_margin).count();
+    // The sign of a diff is no item.
+    let is_item = indent >= 2 && said.get(indent - 2..indent) == Some(b"- ");
+    let is_space = |byte: &u8| byte.is_ascii_whitespace();
+    let trimmed = said.iter().rposition(|byte| !is_space(byte)).map_or(0, |last| last + 1);
+    let is_rule = said.starts_with(b"---");
+    Line { indent, is_item, is_rule, said: at + indent.min(trimmed)..at + trimmed, next: at + next }
+}
+
+/// Where a line ends, and where the next one begins: at a line break, which may be escaped.
+fn line_end(rest: &[u8]) -> (usize, usize) {
+    let mut from = 0;
+    while let Some(at) = rest.iter().skip(from).position(|byte| matches!(byte, b'\n' | b'\\')) {
+        let at = from + at;
+        if rest.get(at) == Some(&b'\n') {
+            return (at, at + 1);
+        }
+        let slashes = rest.iter().skip(at).take_while(|byte| **byte == b'\\').count();
+        match rest.get(at + slashes) {
+            Some(b'n') => return (at, at + slashes + 1),
+            Some(b'r') => {
+                let more = rest.iter().skip(at + slashes + 1);
+                let more = more.take_while(|byte| **byte == b'\\').count();
+                return (at, rest.len().min(at + slashes + more + 2));
+            }
+            _ => from = at + slashes + 1,
+        }
+    }
+    (rest.len(), rest.len())
+}
+
+/// The lines around a place that are as far indented as it, up to another item of a list and another document.
+fn item(text: &[u8], word: &Range<usize>, limits: &Range<usize>) -> Range<usize> {
+    // The beginnings of the lines before it.
+    let mut begins = Vec::new();
+    let mut at = limits.start;
+    while at <= word.start {
+        begins.push(at);
+        let next = line(text, at, limits.end).next;
+        if next <= at {
+            break;
+        }
+        at = next;
+    }
+    let Some(own) = begins.pop() else { return word.clone() };
+    let first = line(text, own, limits.end);
+    let mut start = own;
+    if !first.is_item {
+        for begin in begins.into_iter().rev() {
+            let line = line(text, begin, limits.end);
+            let said = text.get(line.said.clone()).unwrap_or_default();
+            if line.is_rule || !belongs(said, line.indent, first.indent) {
+                break;
+            }
+            start = begin;
+            if line.is_item && line.indent == first.indent {
+                break;
+            }
+        }
+    }
+    let mut end = first.next;
+    while end < limits.end {
+        let line = line(text, end, limits.end);
+        let said = text.get(line.said.clone()).unwrap_or_default();
+        let is_next = line.is_item && line.indent == first.indent;
+        let is_other = is_next || !belongs(said, line.indent, first.indent);
+        if is_other || line.is_rule || line.next <= end {
+            break;
+        }
+        end = line.next;
+    }
+    start..end
+}
+
+/// Whether what a line says is of an object whose fields are this far indented.
+fn belongs(said: &[u8], indent: usize, of_object: usize) -> bool {
+    let word = said.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    said.is_empty()
+        || indent > of_object
+        || indent == of_object && word > 0 && said.get(word) == Some(&b':')
+}
+
+/// The values below `data:` and `stringData:` in YAML.
+fn lines_below(text: &[u8], object: &Range<usize>, add: &mut dyn FnMut(Range<usize>)) {
+    let mut below: Option<usize> = None;
+    let mut block: Option<(usize, Range<usize>)> = None;
+    let mut at = object.start;
+    while at < object.end {
+        let line = line(text, at, object.end);
+        if line.next <= at {
+            break;
+        }
+        at = line.next;
+        let said = text.get(line.said.clone()).unwrap_or_default();
+        if said.is_empty() {
+            continue;
+        }
+        if let Some((indent, range)) = &mut block {
+            if line.indent > *indent {
+                let start = if range.start == range.end { line.said.start } else { range.start };
+                *range = start..line.said.end;
+                continue;
+            }
+            add(range.clone());
+            block = None;
+        }
+        if matches!(said, b"data:" | b"stringData:") {
+            below = Some(line.indent);
+            continue;
+        }
+        if below.is_none_or(|indent| line.indent <= indent) {
+            below = None;
+            continue;
+        }
+        let Some(colon) = said.windows(2).position(|two| two == b": ") else { continue };
+        let value = said.get(colon + 2..).unwrap_or_default();
+        let value = value
+            .iter()
+            .position(|byte| *byte != b' ')
+            .and_then(|from| value.get(from..))
+            .unwrap_or_default();
+        if matches!(value.first(), Some(b'|' | b'>')) {
+            block = Some((line.indent, 0..0));
+            continue;
+        }
+        let from = line.said.end - value.len();
+        let is_quote = |byte: &&u8| matches!(byte, b'\\' | b'"' | b'\'');
+        let quotes = value.iter().take_while(is_quote).count();
+        let closing = value.iter().rev().take_while(is_quote).count();
+        let closing = if quotes > 0 { closing } else { 0 };
+        if quotes + closing < value.len() {
+            add(from + quotes..line.said.end - closing);
+        }
+    }
+    if let Some((_, range)) = block {
+        add(range);
+    }
+}
