@@ -3,7 +3,7 @@
 use super::files::{self, Locked};
 use super::journal::Mender;
 use super::seal::SEAL_BYTES;
-use super::{Breach, Cipher, Error, Place, SealKey, Seals, Spool};
+use super::{Breach, Cipher, Error, Place, SealKey, Seals, Spool, plain_file};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
@@ -14,6 +14,8 @@ const NAME_DIGITS: usize = 32;
 /// Begins what stands behind a sealed write.
 const SEAL_MARK: &[u8; 4] = b"fSe1";
 const TRAILER_BYTES: usize = SEAL_MARK.len() + SEAL_BYTES;
+/// The largest file of a waiting write that is read; a record is at most half of it.
+const MAX_BYTES: u64 = 128 << 20;
 const SET_ASIDE: &str = "damaged";
 const UNFINISHED: &str = "new";
 /// How many unfinished files of one name may lie about before that is an error.
@@ -59,7 +61,7 @@ impl SpoolFolder {
     /// [`Error::Io`].
     pub(crate) fn read_aside(&self, name: &str) -> Result<Vec<u8>, Error> {
         let path = self.folder.join(format!("{name}.{SET_ASIDE}"));
-        let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
+        let bytes = plain_file::read(&path, MAX_BYTES).map_err(Error::io("read", &path))?;
         let shown = self.cipher.as_ref().and_then(|_| self.shown(name, bytes.clone()).ok());
         Ok(shown.unwrap_or(bytes))
     }
@@ -70,7 +72,7 @@ impl SpoolFolder {
     /// [`Error::Io`]; with a key, those of decryption.
     pub(crate) fn mended(&self, name: &str, mend: Mender<'_>) -> Result<Option<Vec<u8>>, Error> {
         let path = self.folder.join(name);
-        let mut bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
+        let mut bytes = plain_file::read(&path, MAX_BYTES).map_err(Error::io("read", &path))?;
         if mend(&mut bytes, &|bytes| self.unsealed(name, bytes.to_vec()).is_ok()) {
             self.shown(name, bytes).map(Some)
         } else {
@@ -176,7 +178,7 @@ impl Spool for SpoolFolder {
 
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         let path = self.folder.join(name);
-        match std::fs::read(&path) {
+        match plain_file::read(&path, MAX_BYTES) {
             Ok(bytes) => self.shown(name, bytes).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io("read", &path)(error)),
@@ -224,7 +226,7 @@ impl Spool for SpoolFolder {
         for name in unfinished {
             let path = self.folder.join(name);
             // One that cannot be opened has been finished or swept meanwhile.
-            if let Ok(file) = File::open(&path)
+            if let Ok(file) = plain_file::open(&path)
                 && let Ok(Some(_alone)) = Locked::alone(file)
             {
                 files::remove(&path)?;
