@@ -115,6 +115,9 @@ fn parse_and_run(
     form.color = Some(context.color());
     if !is_hook {
         zone::warn_if_unknown(&context);
+        if !args.command.is_about_trust() {
+            context.warn_of_ignored_settings();
+        }
     }
     args.command.run(&mut context)?;
     context.out.flush()?;
