@@ -101,8 +101,9 @@ pub fn check_link(store: &Path, environment: &Environment) -> Result<(), Command
 /// (the main one's), else right here.
 #[must_use]
 pub fn place_for(start: &Path) -> PathBuf {
-    let project = Ancestry::of(start).flatten().find(|directory| is_top(directory));
-    project.unwrap_or_else(|| start.to_owned()).join(STORE_DIRECTORY)
+    let top = start.ancestors().find(|directory| is_top(directory));
+    let main = top.and_then(|top| main_checkout(top).ok().flatten());
+    main.unwrap_or_else(|| top.unwrap_or(start).to_owned()).join(STORE_DIRECTORY)
 }
 
 /// The linked worktrees of the repository that this directory is in, and its main checkout.
@@ -280,6 +281,8 @@ mod tests {
         let gitdir = path.join("home/main/.git/worktrees/w");
         fs::write(path.join("elsewhere/w/.git"), format!("gitdir: {}\n", gitdir.display()))
             .unwrap();
+        let back = path.join("elsewhere/w/.git");
+        fs::write(gitdir.join("gitdir"), back.display().to_string()).unwrap();
         let inside = path.join("elsewhere/w/src/deep");
         assert_eq!(place_for(&inside), path.join("home/main/.forge"));
         fs::create_dir(path.join("home/.forge")).unwrap();
@@ -310,9 +313,51 @@ mod tests {
             &[
                 ("home/main/.git/worktrees/w/commondir", "../.."),
                 ("elsewhere/w/.git", "gitdir: ../../home/main/.git/worktrees/w"),
+                ("home/main/.git/worktrees/w/gitdir", "../../../../../elsewhere/w/.git"),
             ],
         );
         assert_eq!(place_for(&path.join("elsewhere/w")), path.join("home/main/.forge"));
+    }
+
+    /// What is recorded in a project whose `.git` file somebody made up would go into another project's store.
+    #[test]
+    fn a_worktree_that_its_repository_does_not_know_is_refused() {
+        for back in ["", "home/main/.git", "elsewhere/other/.git"] {
+            let (_root, path) = tree(
+                &["home/main/.git/worktrees/w", "home/main/.forge", "elsewhere/w/fake"],
+                &[
+                    ("home/main/.git/worktrees/w/commondir", "../.."),
+                    ("elsewhere/w/.git", "gitdir: ../../home/main/.git/worktrees/w"),
+                    ("elsewhere/w/fake/commondir", "../../../home/main/.git"),
+                    ("elsewhere/w/fake/gitdir", "../.git"),
+                ],
+            );
+            let gitdir = path.join("home/main/.git/worktrees/w/gitdir");
+            fs::write(gitdir, path.join(back).display().to_string()).unwrap();
+            let worktree = path.join("elsewhere/w");
+            assert_eq!(found(&worktree).unwrap_err().kind(), ErrorKind::Invalid, "{back}");
+            assert_eq!(place_for(&worktree), worktree.join(".forge"));
+            // A folder of its own that names the file all the same.
+            fs::write(worktree.join(".git"), "gitdir: fake").unwrap();
+            assert_eq!(found(&worktree).unwrap_err().kind(), ErrorKind::Invalid, "{back}");
+        }
+    }
+
+    #[test]
+    fn a_link_out_of_the_project_is_refused_and_one_within_it_followed() {
+        use std::os::unix::fs::symlink;
+        let (_root, path) = tree(&["a/.forge", "b/kept", "c"], &[]);
+        symlink("../a/.forge", path.join("c/.forge")).unwrap();
+        symlink("kept", path.join("b/.forge")).unwrap();
+        let error = found(&path.join("c")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        let names = |name: &str| error.message().contains(path.join(name).to_str().unwrap());
+        assert!(names("a/.forge") && names("c/.forge"), "{error}");
+        assert_eq!(found(&path.join("b")).unwrap(), path.join("b/.forge"));
+        // One that leads to nothing yet could be filled.
+        fs::remove_file(path.join("c/.forge")).unwrap();
+        symlink("../a/none", path.join("c/.forge")).unwrap();
+        assert_eq!(found(&path.join("c")).unwrap_err().kind(), ErrorKind::Invalid);
     }
 
     #[test]

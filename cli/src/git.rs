@@ -1,6 +1,8 @@
 //! The state of a git checkout, by the `git` command. Nothing of the user's changes, and no program runs that a
 //! repository configures: git works in a repository of forge's own, whose configuration holds nothing to run.
 
+#[cfg(target_os = "linux")]
+pub mod guard;
 pub mod path;
 pub mod private_repository;
 pub mod process;
