@@ -260,10 +260,10 @@ mod tests {
     #[test]
     fn an_error_is_cut_whatever_it_names() {
         let long = "\u{1b}".repeat(200_000);
-        let error = CommandError::invalid(&*long).caused_by(long.clone()).hinted(long);
+        let error = CommandError::invalid(&*long).caused_by(format!("b{long}")).hinted(long);
         let told = told(&error);
         assert!(told.len() < 8 * 1024, "{} bytes", told.len());
-        assert_eq!(told.matches("… (200000 bytes)").count(), 3);
+        assert_eq!(told.matches("… (20000").count(), 3);
     }
 
     #[test]

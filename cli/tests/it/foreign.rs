@@ -39,6 +39,11 @@ fn is_stored(environment: &Environment, text: &str) -> bool {
     listed.stdout.contains(text) || holds(&environment.path("project/.forge"), text)
 }
 
+/// A text that was broken into lines, in one.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn note(environment: &Environment) -> Output {
     environment.finished(&mut environment.command(["note", "add", &format!("my {}", secret())]))
 }
@@ -50,7 +55,7 @@ fn settings_that_weaken_are_ignored_and_named_until_they_are_allowed() {
     let ignored = "warning: this project's settings are not yours and are ignored: keep.sessions = 0s, \
                    keep.undo = 0s, prune.automatic = true, redact.allow = ghp_, redact.enabled = false, \
                    redact.variables = MY_* ('forge config trust' allows them)";
-    assert!(output.code == 0 && output.stderr.starts_with(ignored), "{output}");
+    assert!(output.code == 0 && words(&output.stderr).starts_with(ignored), "{output}");
     assert!(!is_stored(&environment, &secret()));
     let get = |key: &str| environment.forge(["config", "get", key]).stdout;
     assert_eq!(get("keep.undo"), "14d\n");
@@ -61,7 +66,10 @@ fn settings_that_weaken_are_ignored_and_named_until_they_are_allowed() {
     assert_eq!(listed["ignored"].as_array().unwrap().len(), 6, "{listed}");
     for command in [["status", "-q"], ["doctor", "-q"]] {
         let output = environment.forge(command);
-        assert!(format!("{output}").contains("'forge config trust'"), "{command:?}: {output}");
+        assert!(
+            words(&output.to_string()).contains("'forge config trust'"),
+            "{command:?}: {output}"
+        );
     }
     let allowed = environment.forge(["config", "trust"]);
     assert!(allowed.stdout.contains("Allowed redact.enabled = false in $ROOT/project/.forge"));
@@ -73,7 +81,7 @@ fn settings_that_weaken_are_ignored_and_named_until_they_are_allowed() {
     environment.write("project/.forge/config.toml", &changed);
     let output = environment.forge(["config", "get", "keep.undo"]);
     assert_eq!(output.stdout, "14d\n");
-    assert!(output.stderr.contains("ignored: keep.undo = 1s ("), "{output}");
+    assert!(words(&output.stderr).contains("ignored: keep.undo = 1s ("), "{output}");
     environment.forge(["config", "trust", "--forget"]).success();
     assert_eq!(get("redact.enabled"), "true\n");
 }
@@ -131,7 +139,7 @@ fn settings_that_git_brings_into_a_store_of_the_users_own_are_ignored() {
     environment.write("project/.forge/config.toml", "redact.enabled = false\n");
     let git = "git init -q . && git add -f .forge/config.toml";
     assert_eq!(environment.finished(&mut environment.shell(git)).code, 0);
-    assert!(note(&environment).stderr.contains("'forge config trust' allows them"));
+    assert!(words(&note(&environment).stderr).contains("'forge config trust' allows them"));
     assert!(!is_stored(&environment, &secret()));
     // In the same checkout, what git does not know is the user's.
     let git = "git rm -q --cached .forge/config.toml";
