@@ -12,6 +12,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use std::{fs, process};
 
 /// The first argument of a guard. The second is the process it works for, then come the program and its arguments.
@@ -20,6 +21,11 @@ const WORD: &str = "__git-guard";
 const NOT_RUN: u8 = 127;
 /// What is added to the number of the signal that ended the program.
 const SIGNALLED: i32 = 128;
+
+/// How long git may take to remove its locks before it is killed.
+const GRACE: Duration = Duration::from_millis(100);
+/// The most signals that are waited for meanwhile.
+const SIGNALS: u32 = 8;
 
 /// Whether this process is forge, so that it can be called as a guard. A test of the library is another program.
 static IS_FORGE: AtomicBool = AtomicBool::new(false);
@@ -82,6 +88,16 @@ fn guard(master: Pid, command: &mut Command) -> io::Result<u8> {
         // A signal that comes before this wakes it too.
         woken.read_exact(&mut [0])?;
     };
+    if status.is_none() {
+        // Git removes its locks when it is told to stop.
+        let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+        woken.set_read_timeout(Some(GRACE))?;
+        for _ in 0..SIGNALS {
+            if child.try_wait()?.is_some() || woken.read_exact(&mut [0]).is_err() {
+                break;
+            }
+        }
+    }
     end_children();
     let code = status.and_then(|status| {
         status.code().or_else(|| status.signal().map(|signal| SIGNALLED + signal))
