@@ -155,10 +155,12 @@ pub enum Error {
     #[error("the store is encrypted, and its key is not on this machine: it cannot be read")]
     Encrypted,
     /// The file of the store's key is damaged by more than a single wrong bit.
-    #[error("the store's key, {}, is damaged", path.display())]
+    #[error("the store's key, {}, is damaged{}", path.display(), reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default())]
     DamagedKey {
         /// The file.
         path: PathBuf,
+        /// Why it was not read, if it was not.
+        reason: Option<String>,
     },
     /// The folder is something else, or another version's.
     #[error(transparent)]

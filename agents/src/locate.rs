@@ -100,6 +100,8 @@ fn sorted(mut found: Vec<Found>) -> Vec<Found> {
 /// The directory that a rollout's first line names. The line holds Codex's instructions and may be long: it is read no
 /// further than to the directory.
 fn began_in(path: &Path) -> Option<PathBuf> {
+    // A pipe would keep whoever opens it waiting.
+    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let file = File::open(path).ok()?;
     let bytes: Box<dyn Read> = if path.extension() == Some(OsStr::new("zst")) {
         Box::new(zstd::stream::read::Decoder::new(file).ok()?)

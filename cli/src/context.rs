@@ -2,11 +2,11 @@
 
 use crate::args::value::Moment;
 use crate::args::{Color, Global};
-use crate::config::{Config, key};
+use crate::config::{Config, IgnoredSetting, key};
 use crate::discovery;
-use crate::error::{CommandError, EXIT_OK, EXIT_UNKEYED};
+use crate::error::{CommandError, EXIT_OK, EXIT_UNKEYED, ErrorKind};
 use crate::output::{Look, Out};
-use chrono::Local;
+use chrono::{DateTime, Local, Utc};
 use forge_store::model::{Timestamp, when};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -131,7 +131,7 @@ impl Context {
         let cwd = std::env::current_dir()
             .map_err(|error| CommandError::io("cannot tell the working directory", error))?;
         let now = now(&environment)?;
-        let project = store_directory(&cwd, &global).ok();
+        let project = store_directory(&cwd, &global, &environment).ok();
         let config = Config::read(&global, &environment, project.as_deref())?;
         let out = Out::kept(Local, now);
         let exit_code = EXIT_OK;
@@ -162,6 +162,14 @@ impl Context {
         Ok(())
     }
 
+    /// Says which settings of the project are ignored.
+    pub fn warn_of_ignored_settings(&self) {
+        let ignored = self.config.ignored();
+        if !ignored.is_empty() {
+            self.out.warn(&IgnoredSetting::told(ignored));
+        }
+    }
+
     /// The time by now, for a command that goes on for long.
     ///
     /// # Errors
@@ -177,7 +185,7 @@ impl Context {
     ///
     /// Not found if there is none; invalid if it is no directory.
     pub fn store_directory(&self) -> Result<PathBuf, CommandError> {
-        store_directory(&self.cwd, &self.global)
+        store_directory(&self.cwd, &self.global, &self.environment)
     }
 
     /// Where `forge init` is to make a store: where it was told to, else for the project around `start`.
@@ -234,22 +242,38 @@ impl Context {
     }
 }
 
-fn store_directory(cwd: &Path, global: &Global) -> Result<PathBuf, CommandError> {
+fn store_directory(
+    cwd: &Path,
+    global: &Global,
+    environment: &Environment,
+) -> Result<PathBuf, CommandError> {
     match global.store.as_deref().filter(|path| !path.as_os_str().is_empty()) {
-        Some(path) => discovery::named(&cwd.join(path)),
-        None => discovery::find(cwd),
+        Some(path) => discovery::named(&cwd.join(path), environment),
+        None => discovery::find(cwd, environment),
     }
 }
 
 /// The one place that reads the clock. `FORGE_TEST_NOW` (RFC 3339) stands in for it in tests.
 fn now(environment: &Environment) -> Result<Timestamp, CommandError> {
     if let Some(text) = environment.text("FORGE_TEST_NOW") {
-        return Timestamp::parse_rfc3339(text).ok_or_else(|| {
+        let time = DateTime::parse_from_rfc3339(text).map_err(|_| {
             CommandError::invalid(format!("FORGE_TEST_NOW is not an RFC 3339 time: '{text}'"))
         });
+        return within_reach(time?.to_utc());
     }
     #[expect(clippy::disallowed_methods, reason = "this is the edge")]
-    Ok(chrono::Utc::now().into())
+    within_reach(Utc::now())
+}
+
+/// The time of a clock that can be right: nothing happened before 1970, and ids of that time cannot be written.
+fn within_reach(time: DateTime<Utc>) -> Result<Timestamp, CommandError> {
+    if time.timestamp() >= 0 {
+        return Ok(time.into());
+    }
+    let shown = time.format("%Y-%m-%dT%H:%M:%SZ");
+    let text = format!("the clock of this machine says {shown}, which is before 1970");
+    Err(CommandError::new(ErrorKind::Unavailable, text)
+        .hinted("set the clock; nothing was changed"))
 }
 
 /// The pager's command line: nothing if there is to be none.

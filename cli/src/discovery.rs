@@ -2,7 +2,10 @@
 //!
 //! In a linked git worktree the search goes on from the main checkout, so that all worktrees share one store.
 
+use crate::config::trust;
+use crate::context::Environment;
 use crate::error::CommandError;
+use forge_store::backend::plain_file;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -13,10 +16,11 @@ pub const STORE_DIRECTORY: &str = ".forge";
 ///
 /// # Errors
 ///
-/// Not found if there is none above; invalid if what should be the store is no directory.
-pub fn find(start: &Path) -> Result<PathBuf, CommandError> {
-    for directory in Ancestry::of(start) {
-        let candidate = directory.join(STORE_DIRECTORY);
+/// Not found if there is none above; invalid if what should be the store is no directory, or a link out of the project.
+pub fn find(start: &Path, environment: &Environment) -> Result<PathBuf, CommandError> {
+    for step in Ancestry::of(start) {
+        let candidate = step?.join(STORE_DIRECTORY);
+        check_link(&candidate, environment)?;
         match fs::metadata(&candidate) {
             Ok(found) if found.is_dir() => return Ok(candidate),
             Ok(_) => {
@@ -42,11 +46,12 @@ pub fn find(start: &Path) -> Result<PathBuf, CommandError> {
 /// # Errors
 ///
 /// Not found if it does not exist; invalid if it is no directory.
-pub fn named(path: &Path) -> Result<PathBuf, CommandError> {
+pub fn named(path: &Path, environment: &Environment) -> Result<PathBuf, CommandError> {
     let shown = path.display();
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => {
             let inside = path.join(STORE_DIRECTORY);
+            check_link(&inside, environment)?;
             Ok(if inside.is_dir() { inside } else { path.to_owned() })
         }
         Ok(_) => Err(CommandError::invalid(format!("the store '{shown}' is not a directory"))),
@@ -58,12 +63,47 @@ pub fn named(path: &Path) -> Result<PathBuf, CommandError> {
     }
 }
 
+/// Where a store's folder leads that is a link out of its project; nothing if it is none.
+#[must_use]
+pub fn outward(store: &Path) -> Option<PathBuf> {
+    fs::symlink_metadata(store).ok().filter(fs::Metadata::is_symlink)?;
+    let project = store.parent()?.canonicalize().ok()?;
+    // A link to what is not there yet leads somewhere too.
+    let target = store.canonicalize().or_else(|_| fs::read_link(store)).ok()?;
+    (!target.starts_with(project)).then_some(target)
+}
+
+/// The link out of its project in the place of the store that holds for this directory, if it is one.
+#[must_use]
+pub fn outward_link(start: &Path) -> Option<(PathBuf, PathBuf)> {
+    let mut places = Ancestry::of(start).flatten().map(|folder| folder.join(STORE_DIRECTORY));
+    let store = places.find(|place| fs::symlink_metadata(place).is_ok())?;
+    outward(&store).map(|target| (store, target))
+}
+
+/// Refuses a store's folder that is a link out of its project, unless the user allowed it: what is recorded here would go into
+/// a store of another project.
+///
+/// # Errors
+///
+/// Invalid; names both.
+pub fn check_link(store: &Path, environment: &Environment) -> Result<(), CommandError> {
+    let Some(target) = outward(store) else { return Ok(()) };
+    if trust::allows_link(environment, store, &target) {
+        return Ok(());
+    }
+    let (store, target) = (store.display(), target.display());
+    Err(CommandError::invalid(format!("'{store}' is a link that leads out of its project, to '{target}'"))
+        .hinted("remove it, if it came with the project; 'forge config trust' allows it, '--store' names a store"))
+}
+
 /// Where `forge init` makes a store for the project that holds this directory: beside `.git` if it is in a checkout
 /// (the main one's), else right here.
 #[must_use]
 pub fn place_for(start: &Path) -> PathBuf {
-    let project = Ancestry::of(start).find(|directory| is_top(directory));
-    project.unwrap_or_else(|| start.to_owned()).join(STORE_DIRECTORY)
+    let top = start.ancestors().find(|directory| is_top(directory));
+    let main = top.and_then(|top| main_checkout(top).ok().flatten());
+    main.unwrap_or_else(|| top.unwrap_or(start).to_owned()).join(STORE_DIRECTORY)
 }
 
 /// The linked worktrees of the repository that this directory is in, and its main checkout.
@@ -109,18 +149,25 @@ impl Ancestry {
 }
 
 impl Iterator for Ancestry {
-    type Item = PathBuf;
+    type Item = Result<PathBuf, CommandError>;
 
-    fn next(&mut self) -> Option<PathBuf> {
+    fn next(&mut self) -> Option<Result<PathBuf, CommandError>> {
         let mut here = self.next.take()?;
-        if !self.jumped
-            && let Some(main) = main_checkout(&here)
-        {
-            self.jumped = true;
-            here = main;
+        if !self.jumped {
+            match main_checkout(&here) {
+                Ok(None) => {}
+                Ok(Some(main)) => {
+                    self.jumped = true;
+                    here = main;
+                }
+                Err(error) => {
+                    self.next = here.parent().map(Path::to_owned);
+                    return Some(Err(error));
+                }
+            }
         }
         self.next = here.parent().map(Path::to_owned);
-        Some(here)
+        Some(Ok(here))
     }
 }
 
@@ -128,9 +175,37 @@ impl Iterator for Ancestry {
 ///
 /// There `.git` is a file that says `gitdir: DIR`; DIR holds a file `commondir` with the repository's own directory
 /// (gitrepository-layout). A submodule has the first but not the second and is a project of its own.
-fn main_checkout(directory: &Path) -> Option<PathBuf> {
-    let is_file = fs::symlink_metadata(directory.join(".git")).ok()?.is_file();
-    checkout_of(&common_directory(directory).filter(|_| is_file)?)
+///
+/// # Errors
+///
+/// Invalid if the repository does not know of this worktree: what is recorded here would go into another project's store.
+fn main_checkout(directory: &Path) -> Result<Option<PathBuf>, CommandError> {
+    let dot_git = directory.join(".git");
+    if !fs::symlink_metadata(&dot_git).is_ok_and(|about| about.is_file()) {
+        return Ok(None);
+    }
+    let Some(common) = common_directory(directory) else { return Ok(None) };
+    if is_worktree_of(&common, &dot_git) {
+        return Ok(checkout_of(&common));
+    }
+    let (dot_git, common) = (dot_git.display(), common.display());
+    let text = format!("'{dot_git}' leads to '{common}', which has no worktree here");
+    Err(CommandError::invalid(text)
+        .hinted("'git worktree repair' mends a worktree that was moved; else remove the file"))
+}
+
+/// Whether the worktree with this `.git` file is one of the repository with this directory: then its folder lies there and
+/// names the file.
+fn is_worktree_of(common: &Path, dot_git: &Path) -> bool {
+    let known = || {
+        let top = dot_git.parent()?;
+        let own = top.join(read_small(dot_git)?.strip_prefix("gitdir:")?.trim());
+        let own = own.canonicalize().ok()?;
+        let back = own.join(read_small(&own.join("gitdir"))?.trim()).canonicalize().ok()?;
+        let is_there = own.parent() == Some(&*common.join("worktrees").canonicalize().ok()?);
+        Some(is_there && back == dot_git.canonicalize().ok()?)
+    };
+    known().unwrap_or(false)
 }
 
 /// The directory that all checkouts of a repository share, by the top of one of them.
@@ -150,12 +225,7 @@ fn checkout_of(common: &Path) -> Option<PathBuf> {
 
 /// The text of a file that ought to be a line; nothing if it is not.
 fn read_small(path: &Path) -> Option<String> {
-    const MOST_BYTES: u64 = 64 * 1024;
-    let found = fs::metadata(path).ok()?;
-    if !found.is_file() || found.len() > MOST_BYTES {
-        return None;
-    }
-    fs::read_to_string(path).ok()
+    plain_file::read_text(path, 64 << 10).ok()
 }
 
 #[cfg(test)]
@@ -163,6 +233,10 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
     use tempfile::TempDir;
+
+    fn found(start: &Path) -> Result<PathBuf, CommandError> {
+        find(start, &Environment::default())
+    }
 
     fn tree(directories: &[&str], files: &[(&str, &str)]) -> (TempDir, PathBuf) {
         let root = tempfile::tempdir().unwrap();
@@ -182,14 +256,14 @@ mod tests {
     #[test]
     fn the_nearest_store_above_is_found() {
         let (_root, path) = tree(&["a/.forge", "a/b/.forge", "a/b/c/d", "a/e"], &[]);
-        assert_eq!(find(&path.join("a/b/c/d")).unwrap(), path.join("a/b/.forge"));
-        assert_eq!(find(&path.join("a/e")).unwrap(), path.join("a/.forge"));
+        assert_eq!(found(&path.join("a/b/c/d")).unwrap(), path.join("a/b/.forge"));
+        assert_eq!(found(&path.join("a/e")).unwrap(), path.join("a/.forge"));
     }
 
     #[test]
     fn without_any_store_the_error_says_how_to_make_one() {
         let (_root, path) = tree(&["a"], &[]);
-        let error = find(&path.join("a")).unwrap_err();
+        let error = found(&path.join("a")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
         assert!(error.hints()[0].contains("forge init"));
     }
@@ -197,7 +271,7 @@ mod tests {
     #[test]
     fn a_file_in_the_place_of_a_store_is_named() {
         let (_root, path) = tree(&["a/b"], &[("a/.forge", "")]);
-        let error = find(&path.join("a/b")).unwrap_err();
+        let error = found(&path.join("a/b")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
     }
 
@@ -207,12 +281,14 @@ mod tests {
         let gitdir = path.join("home/main/.git/worktrees/w");
         fs::write(path.join("elsewhere/w/.git"), format!("gitdir: {}\n", gitdir.display()))
             .unwrap();
+        let back = path.join("elsewhere/w/.git");
+        fs::write(gitdir.join("gitdir"), back.display().to_string()).unwrap();
         let inside = path.join("elsewhere/w/src/deep");
         assert_eq!(place_for(&inside), path.join("home/main/.forge"));
         fs::create_dir(path.join("home/.forge")).unwrap();
-        assert_eq!(find(&inside).unwrap(), path.join("home/.forge"));
+        assert_eq!(found(&inside).unwrap(), path.join("home/.forge"));
         fs::create_dir(path.join("home/main/.forge")).unwrap();
-        assert_eq!(find(&inside).unwrap(), path.join("home/main/.forge"));
+        assert_eq!(found(&inside).unwrap(), path.join("home/main/.forge"));
     }
 
     #[test]
@@ -237,9 +313,51 @@ mod tests {
             &[
                 ("home/main/.git/worktrees/w/commondir", "../.."),
                 ("elsewhere/w/.git", "gitdir: ../../home/main/.git/worktrees/w"),
+                ("home/main/.git/worktrees/w/gitdir", "../../../../../elsewhere/w/.git"),
             ],
         );
         assert_eq!(place_for(&path.join("elsewhere/w")), path.join("home/main/.forge"));
+    }
+
+    /// What is recorded in a project whose `.git` file somebody made up would go into another project's store.
+    #[test]
+    fn a_worktree_that_its_repository_does_not_know_is_refused() {
+        for back in ["", "home/main/.git", "elsewhere/other/.git"] {
+            let (_root, path) = tree(
+                &["home/main/.git/worktrees/w", "home/main/.forge", "elsewhere/w/fake"],
+                &[
+                    ("home/main/.git/worktrees/w/commondir", "../.."),
+                    ("elsewhere/w/.git", "gitdir: ../../home/main/.git/worktrees/w"),
+                    ("elsewhere/w/fake/commondir", "../../../home/main/.git"),
+                    ("elsewhere/w/fake/gitdir", "../.git"),
+                ],
+            );
+            let gitdir = path.join("home/main/.git/worktrees/w/gitdir");
+            fs::write(gitdir, path.join(back).display().to_string()).unwrap();
+            let worktree = path.join("elsewhere/w");
+            assert_eq!(found(&worktree).unwrap_err().kind(), ErrorKind::Invalid, "{back}");
+            assert_eq!(place_for(&worktree), worktree.join(".forge"));
+            // A folder of its own that names the file all the same.
+            fs::write(worktree.join(".git"), "gitdir: fake").unwrap();
+            assert_eq!(found(&worktree).unwrap_err().kind(), ErrorKind::Invalid, "{back}");
+        }
+    }
+
+    #[test]
+    fn a_link_out_of_the_project_is_refused_and_one_within_it_followed() {
+        use std::os::unix::fs::symlink;
+        let (_root, path) = tree(&["a/.forge", "b/kept", "c"], &[]);
+        symlink("../a/.forge", path.join("c/.forge")).unwrap();
+        symlink("kept", path.join("b/.forge")).unwrap();
+        let error = found(&path.join("c")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        let names = |name: &str| error.message().contains(path.join(name).to_str().unwrap());
+        assert!(names("a/.forge") && names("c/.forge"), "{error}");
+        assert_eq!(found(&path.join("b")).unwrap(), path.join("b/.forge"));
+        // One that leads to nothing yet could be filled.
+        fs::remove_file(path.join("c/.forge")).unwrap();
+        symlink("../a/none", path.join("c/.forge")).unwrap();
+        assert_eq!(found(&path.join("c")).unwrap_err().kind(), ErrorKind::Invalid);
     }
 
     #[test]
@@ -252,17 +370,26 @@ mod tests {
             ],
         );
         assert_eq!(place_for(&path.join("top/sub")), path.join("top/sub/.forge"));
-        assert_eq!(find(&path.join("top/sub")).unwrap(), path.join("top/.forge"));
-        assert_eq!(find(&path.join("top/broken")).unwrap(), path.join("top/.forge"));
+        assert_eq!(found(&path.join("top/sub")).unwrap(), path.join("top/.forge"));
+        assert_eq!(found(&path.join("top/broken")).unwrap(), path.join("top/.forge"));
     }
 
     #[test]
     fn a_named_store_is_the_directory_or_the_forge_in_it() {
         let (_root, path) = tree(&["a/.forge", "b"], &[("f", "")]);
-        assert_eq!(named(&path.join("a")).unwrap(), path.join("a/.forge"));
-        assert_eq!(named(&path.join("a/.forge")).unwrap(), path.join("a/.forge"));
-        assert_eq!(named(&path.join("b")).unwrap(), path.join("b"));
-        assert_eq!(named(&path.join("f")).unwrap_err().kind(), ErrorKind::Invalid);
-        assert_eq!(named(&path.join("g")).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(named(&path.join("a"), &Environment::default()).unwrap(), path.join("a/.forge"));
+        assert_eq!(
+            named(&path.join("a/.forge"), &Environment::default()).unwrap(),
+            path.join("a/.forge")
+        );
+        assert_eq!(named(&path.join("b"), &Environment::default()).unwrap(), path.join("b"));
+        assert_eq!(
+            named(&path.join("f"), &Environment::default()).unwrap_err().kind(),
+            ErrorKind::Invalid
+        );
+        assert_eq!(
+            named(&path.join("g"), &Environment::default()).unwrap_err().kind(),
+            ErrorKind::NotFound
+        );
     }
 }

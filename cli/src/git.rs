@@ -1,6 +1,8 @@
 //! The state of a git checkout, by the `git` command. Nothing of the user's changes, and no program runs that a
 //! repository configures: git works in a repository of forge's own, whose configuration holds nothing to run.
 
+#[cfg(target_os = "linux")]
+pub mod guard;
 pub mod path;
 pub mod private_repository;
 pub mod process;
@@ -19,6 +21,8 @@ use std::time::Duration;
 
 /// How long each git process may take where a person waits for it.
 pub const PATIENCE: Duration = Duration::from_secs(300);
+/// How long git may take to say whether a file is tracked, which hooks wait for.
+const TRACKED_PATIENCE: Duration = Duration::from_secs(4);
 /// The message about files that a filter would have changed.
 pub const UNFILTERED: &str = "filters of this repository were not applied";
 /// The largest new file whose patch is made.
@@ -149,6 +153,23 @@ pub fn ignores(directory: &Path, file: &Path) -> Option<bool> {
     // check-ignore takes no pathspecs, and refuses to be told how to read them.
     command.arg(file).env_remove("GIT_LITERAL_PATHSPECS");
     match process::run(command, None, 0, git.limit).ok()?.status.code() {
+        Some(0) => Some(true),
+        Some(1) => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether git keeps this file of a checkout, and so may have brought it; nothing if it does not say.
+#[must_use]
+pub fn tracks(directory: &Path, file: &Path) -> Option<bool> {
+    let git = match Git::at(directory, Limit::Each(TRACKED_PATIENCE)) {
+        Ok(git) => git,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Some(false),
+        Err(_) => return None,
+    };
+    let mut command = git.command(&["ls-files", "--error-unmatch", "--"]).ok()?;
+    command.arg(file);
+    match process::run(command, None, u64::MAX - 1, git.limit).ok()?.status.code() {
         Some(0) => Some(true),
         Some(1) => Some(false),
         _ => None,

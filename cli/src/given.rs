@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::transcript::open_plain;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -58,9 +59,7 @@ impl Given {
 /// As [`Given::read`].
 pub fn file(path: &Path) -> Result<String, CommandError> {
     let shown = path.display().to_string();
-    let opened = std::fs::File::open(path)
-        .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
-    text_of(opened, &shown)
+    text_of(open_plain(path)?.0, &shown)
 }
 
 fn text_of(source: impl Read, shown: &str) -> Result<String, CommandError> {

@@ -52,6 +52,10 @@ use std::ffi::OsString;
 /// Runs `forge` with these arguments, the first of which is its own name, and says how to exit.
 #[must_use]
 pub fn run(arguments: Vec<OsString>) -> u8 {
+    #[cfg(target_os = "linux")]
+    if let Some(code) = git::guard::run(&arguments) {
+        return code;
+    }
     let environment = Environment::of_process();
     let mut form = Form::of_raw(&arguments);
     let hook = hook_words(&arguments);
@@ -115,6 +119,9 @@ fn parse_and_run(
     form.color = Some(context.color());
     if !is_hook {
         zone::warn_if_unknown(&context);
+        if !args.command.is_about_trust() {
+            context.warn_of_ignored_settings();
+        }
     }
     args.command.run(&mut context)?;
     context.out.flush()?;

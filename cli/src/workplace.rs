@@ -69,7 +69,7 @@ fn warn_unverified(context: &Context, store: &Store) -> Result<(), CommandError>
         Standing::Unsealed => return Ok(()),
         Standing::Sealed => None,
         Standing::NoKey => Some(match store.damaged_key() {
-            Some(path) => format!("the store's key, {}, is damaged", path.display()),
+            Some(error) => error.to_string(),
             None => "the store's key is not on this machine".to_owned(),
         }),
         Standing::NoWitness => Some("the store's witness is not on this machine".to_owned()),

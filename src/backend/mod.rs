@@ -11,6 +11,7 @@ pub(crate) mod files;
 mod holder;
 pub mod journal;
 pub mod memory;
+pub mod plain_file;
 pub mod rocks;
 mod seal;
 pub mod spool;

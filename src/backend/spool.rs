@@ -8,7 +8,7 @@ mod tests;
 use super::files::{self, Locked};
 use super::journal::Mender;
 use super::seal::SEAL_BYTES;
-use super::{Breach, Cipher, Error, Place, SealKey, Seals, Spool};
+use super::{Breach, Cipher, Error, Place, SealKey, Seals, Spool, plain_file};
 use ledger::Ledger;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -21,6 +21,8 @@ const NAME_DIGITS: usize = 32;
 /// Begins what stands behind a sealed write.
 const SEAL_MARK: &[u8; 4] = b"fSe1";
 const TRAILER_BYTES: usize = SEAL_MARK.len() + SEAL_BYTES;
+/// The largest file of a waiting write that is read; a record is at most half of it.
+const MAX_BYTES: u64 = 128 << 20;
 const SET_ASIDE: &str = "damaged";
 const UNFINISHED: &str = "new";
 /// How many unfinished files of one name may lie about before that is an error.
@@ -76,7 +78,7 @@ impl SpoolFolder {
     /// [`Error::Io`].
     pub(crate) fn read_aside(&self, name: &str) -> Result<Vec<u8>, Error> {
         let path = self.folder.join(format!("{name}.{SET_ASIDE}"));
-        std::fs::read(&path).map_err(Error::io("read", &path))
+        plain_file::read(&path, MAX_BYTES).map_err(Error::io("read", &path))
     }
 
     /// The files of a write, the copy last, each with its bytes as they are stored.
@@ -86,7 +88,7 @@ impl SpoolFolder {
     pub(crate) fn stored(&self, name: &str) -> Result<Vec<(PathBuf, Vec<u8>)>, Error> {
         let mut found = Vec::new();
         for path in self.places(name) {
-            match std::fs::read(&path) {
+            match plain_file::read(&path, MAX_BYTES) {
                 Ok(bytes) => found.push((path, bytes)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(Error::io("read", &path)(error)),
@@ -107,7 +109,7 @@ impl SpoolFolder {
         let mut found = Vec::new();
         // One that was written by an earlier version, or by a process that was killed, has no copy.
         for (place, folder) in [(FOLDER, &self.folder), (COPIES, &self.copies)] {
-            let is_right = match std::fs::read(folder.join(name)) {
+            let is_right = match plain_file::read(&folder.join(name), MAX_BYTES) {
                 Ok(bytes) => self.shown(name, bytes).is_ok_and(|bytes| is_whole(&bytes)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound && place == COPIES => true,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -305,7 +307,7 @@ impl Spool for SpoolFolder {
     fn read(&self, name: &str, is_whole: &dyn Fn(&[u8]) -> bool) -> Result<Option<Vec<u8>>, Error> {
         let mut first = None;
         for path in self.places(name) {
-            let shown = match std::fs::read(&path) {
+            let shown = match plain_file::read(&path, MAX_BYTES) {
                 Ok(bytes) => self.shown(name, bytes),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => Err(Error::io("read", &path)(error)),
@@ -383,7 +385,7 @@ impl Spool for SpoolFolder {
                 }
                 // One that cannot be opened has been finished or swept meanwhile.
                 if name.ends_with(UNFINISHED)
-                    && let Ok(file) = File::open(&path)
+                    && let Ok(file) = plain_file::open(&path)
                     && let Ok(Some(_alone)) = Locked::alone(file)
                 {
                     files::remove(&path)?;

@@ -1,16 +1,17 @@
 //! A copy of a whole store, while it is in use.
 
 use super::folder::{
-    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, found, marker_of, private, unmarked,
+    FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, MAX_MARKER_BYTES, found, marker_of, private,
 };
 use super::keyring::Trust;
 use super::verify::Outcome;
 use super::{Options, Store};
 use crate::backend::spool::SpoolFolder;
-use crate::backend::{self, Position, Spool, journal, rocks};
+use crate::backend::{self, Position, Spool, journal, plain_file, rocks};
 use crate::engine::spool;
 use crate::engine::verify::Depth;
 use crate::error::{Error, Result};
+use crate::format::Marker;
 use crate::model::Timestamp;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -41,8 +42,9 @@ impl Store {
         now: Timestamp,
         keyring: Option<&Path>,
     ) -> Result<Backed> {
-        let format = fs::read(from.join(FORMAT_FILE));
-        let format = format.map_err(|_| unmarked(from))?;
+        let marker = marker_of(from)?;
+        let format = plain_file::read(&from.join(FORMAT_FILE), MAX_MARKER_BYTES);
+        let format = format.map_err(backend::Error::io("read", &from.join(FORMAT_FILE)))?;
         if to.join(FORMAT_FILE).exists() {
             return Err(Error::StoreExists { path: to.to_owned() });
         }
@@ -52,7 +54,7 @@ impl Store {
                 to.display()
             )));
         }
-        if keyring_lacks(from, keyring)? {
+        if keyring_lacks(from, &marker, keyring)? {
             return Err(Error::Encrypted);
         }
         check_spool(from, keyring)?;
@@ -79,9 +81,9 @@ impl Store {
 }
 
 /// Whether the store is encrypted and its key is not there.
-fn keyring_lacks(from: &Path, keyring: Option<&Path>) -> Result<bool> {
+fn keyring_lacks(from: &Path, marker: &Marker, keyring: Option<&Path>) -> Result<bool> {
     let options = Options { keyring: keyring.map(Path::to_owned), ..Options::default() };
-    match Trust::unvouched(from, &marker_of(from)?, &options) {
+    match Trust::unvouched(from, marker, &options) {
         Err(Error::Encrypted) => Ok(true),
         trust => trust.map(|_| false),
     }
@@ -106,11 +108,19 @@ fn check_spool(from: &Path, keyring: Option<&Path>) -> Result<()> {
 fn moment(from: &Path, to: &Path) -> Result<Position> {
     const ATTEMPTS: usize = 100;
     let (index, log) = (to.join(INDEX_FOLDER), to.join(JOURNAL_FOLDER));
+    let mut before = None;
     for _ in 0..ATTEMPTS {
         let position = rocks::copy(&from.join(INDEX_FOLDER), &index)?;
         match journal::copy(&from.join(JOURNAL_FOLDER), &log, position) {
+            // Nobody publishes anything, and what comes before the journal is in no generation.
+            Err(backend::Error::Gone { start, .. }) if before == Some(position) => {
+                let what =
+                    format!("it ends at position {position}, and the journal begins at {start}");
+                return Err(backend::Error::DamagedIndex { what }.into());
+            }
             // A newer generation took the place of what was to be copied.
             Err(backend::Error::Gone { .. }) => {
+                before = Some(position);
                 for folder in [&index, &log] {
                     match fs::remove_dir_all(folder) {
                         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

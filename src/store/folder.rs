@@ -3,7 +3,7 @@
 use crate::backend::encrypted::EncryptedIndex;
 use crate::backend::journal::Journal;
 use crate::backend::rocks::{Clustered, RocksIndex};
-use crate::backend::{self, CIPHER_BYTES, Cipher, Index, Log, Seals, files};
+use crate::backend::{self, CIPHER_BYTES, Cipher, Index, Log, Seals, files, plain_file};
 use crate::engine::maintain::refs_record;
 use crate::error::{Error, Result};
 use crate::format::{Marker, MarkerError, Refs, key};
@@ -65,6 +65,9 @@ pub(super) fn private(path: &Path, mode: u32) -> Result<()> {
         .map_err(backend::Error::io("set the mode of", path))
         .map_err(Error::from)
 }
+
+/// The largest FORMAT that is read.
+pub(super) const MAX_MARKER_BYTES: u64 = 64 << 10;
 
 /// The bits of a mode that let others write: the group, and everybody.
 const OTHERS_WRITE: u32 = 0o022;
@@ -139,11 +142,11 @@ fn check_below(store: &Path, folder: &Path, depth: u32) -> Result<()> {
             kind => kind.map_err(backend::Error::io("look at", &entry.path()))?,
         };
         if !kind.is_file() && !kind.is_dir() {
-            let what = if kind.is_symlink() { "a link" } else { "no file" };
             let path = entry.path();
             let why = format!(
-                "{} is {what}, and nothing is read or written through it: remove it",
-                path.display()
+                "{} is {}, and nothing is read or written through it: remove it",
+                path.display(),
+                plain_file::kind_of(kind)
             );
             return Err(refused(store, why));
         }
@@ -170,13 +173,16 @@ pub(super) fn marker_of(path: &Path) -> Result<Marker> {
 /// As [`marker_of`], whatever stands beside `FORMAT`.
 pub(super) fn read_marker(path: &Path) -> Result<Marker> {
     let file = path.join(FORMAT_FILE);
-    let text = match fs::read_to_string(&file) {
-        Ok(text) => text,
+    let bytes = match plain_file::read(&file, MAX_MARKER_BYTES) {
+        Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(unmarked(path)),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => String::new(),
+        Err(error) if is_odd(&error) => {
+            return Err(refused(path, format!("its file FORMAT cannot be read: {error}")));
+        }
         Err(error) => return Err(backend::Error::io("read", &file)(error).into()),
     };
-    match Marker::decode(&text) {
+    // What is no text matches no checksum.
+    match Marker::decode(&String::from_utf8_lossy(&bytes)) {
         // A store has lost it; a folder of something else holds no journal.
         Err(MarkerError::Foreign(reason)) if holds_records(path) => {
             let what = format!("the store at {}", path.display());
@@ -185,6 +191,12 @@ pub(super) fn read_marker(path: &Path) -> Result<Marker> {
         }
         marker => Ok(marker?),
     }
+}
+
+/// Whether a file could not be read because of what it is or how large it is.
+pub(super) fn is_odd(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidData, InvalidInput, IsADirectory};
+    matches!(error.kind(), InvalidData | InvalidInput | IsADirectory)
 }
 
 /// What is the matter with a folder without `FORMAT`: it is no store, or one that has lost it.

@@ -8,8 +8,9 @@
 //! places/09ab...     which sealed store stood last at the place of this hash
 //! ```
 
+use super::folder::is_odd;
 use crate::backend::journal::{Mark, Witness};
-use crate::backend::{self, Breach, Cipher, SealKey, Seals, files};
+use crate::backend::{self, Breach, Cipher, SealKey, Seals, files, plain_file};
 use crate::engine::commit::{Options, Standing};
 use crate::error::{Error, Result};
 use crate::format::{KeyFile, Marker, hex, mend, unhex};
@@ -120,6 +121,8 @@ pub(super) fn cipher_of(path: &Path, marker: &Marker, file: &KeyFile) -> Result<
     }
 }
 
+/// The largest file of a key or a place that is read.
+const MAX_BYTES: u64 = 64 << 10;
 const KEY: &str = "key";
 const WITNESS: &str = "witness";
 const CHECKED: &str = "checked";
@@ -156,8 +159,11 @@ impl Keyring {
     /// [`Error::DamagedKey`].
     pub(super) fn key(&self, store: &[u8; 16]) -> Result<Option<KeyFile>> {
         let path = self.of_store(store).join(KEY);
-        let mut bytes = match fs::read(&path) {
+        let mut bytes = match plain_file::read(&path, MAX_BYTES) {
             Ok(bytes) => bytes,
+            Err(error) if is_odd(&error) => {
+                return Err(Error::DamagedKey { path, reason: Some(error.to_string()) });
+            }
             // Another user's is as good as none.
             Err(error)
                 if matches!(
@@ -176,7 +182,7 @@ impl Keyring {
         if file(&bytes).is_none() {
             mend(&mut bytes, &|bytes| file(bytes).is_some());
         }
-        file(&bytes).map(Some).ok_or(Error::DamagedKey { path })
+        file(&bytes).map(Some).ok_or(Error::DamagedKey { path, reason: None })
     }
 
     /// The key of this store, if there is one that can be used. To a store that can be read without it a damaged one is as good as
@@ -244,7 +250,7 @@ impl Keyring {
     /// Refuses a store without a key at the place of one that has one: who cannot make its seals could put another in its
     /// place.
     fn check_place(&self, path: &Path, store: &[u8; 16]) -> Result<()> {
-        let Ok(known) = fs::read_to_string(self.place(path)) else { return Ok(()) };
+        let Ok(known) = plain_file::read_text(&self.place(path), MAX_BYTES) else { return Ok(()) };
         if known.trim() == hex(store) {
             return Ok(());
         }
@@ -258,7 +264,7 @@ impl Keyring {
     /// Notes which store stands at a place. Where that cannot be written it is left.
     pub(super) fn note_place(&self, path: &Path, store: &[u8; 16]) {
         let (file, id) = (self.place(path), hex(store));
-        if fs::read_to_string(&file).is_ok_and(|known| known == id) {
+        if plain_file::read_text(&file, MAX_BYTES).is_ok_and(|known| known == id) {
             return;
         }
         let made = DirBuilder::new().recursive(true).mode(0o700).create(self.folder.join(PLACES));

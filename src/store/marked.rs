@@ -1,12 +1,11 @@
 //! What a store's FORMAT says, and what is known of a store whose FORMAT is damaged.
 
-use super::folder::{FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER};
+use super::folder::{FORMAT_FILE, INDEX_FOLDER, JOURNAL_FOLDER, MAX_MARKER_BYTES};
 use super::keyring::Keyring;
 use crate::backend::rocks::{Placed, Rescued};
-use crate::backend::{Cipher, Frame, Place, Seals, journal, rocks};
+use crate::backend::{Cipher, Frame, Place, Seals, journal, plain_file, rocks};
 use crate::error::{Error, Result};
 use crate::format::{Marker, MarkerError, Record, is_whole, key, mend};
-use std::fs;
 use std::path::Path;
 
 /// One record, or row, that a key opens tells as much as all of them; one that is damaged tells nothing.
@@ -26,7 +25,7 @@ pub(super) enum Marked {
 /// # Errors
 /// If it is one that this version of forge cannot use.
 pub(super) fn marked(path: &Path) -> Result<Marked> {
-    let mut bytes = match fs::read(path.join(FORMAT_FILE)) {
+    let mut bytes = match plain_file::read(&path.join(FORMAT_FILE), MAX_MARKER_BYTES) {
         Ok(bytes) => bytes,
         Err(error) => return Ok(Marked::Lost(format!("cannot be read: {error}"))),
     };

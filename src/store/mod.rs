@@ -89,7 +89,7 @@ use crate::backend::files::Locked;
 use crate::backend::journal::{Journal, Mark};
 use crate::backend::memory::{MemoryIndex, MemoryLog};
 use crate::backend::spool::SpoolFolder;
-use crate::backend::{self, Cipher, Index, Log, Seals, Spool};
+use crate::backend::{self, Cipher, Index, Log, Seals, Spool, plain_file};
 use crate::engine::checkpoint;
 use crate::engine::commit::{Durability, Engine, operation_id, random};
 use crate::engine::live::Live;
@@ -272,6 +272,14 @@ impl Store {
         }
     }
 
+    /// The id of the store in this folder, of which nothing else is read.
+    ///
+    /// # Errors
+    /// [`Error::NoStore`], [`Error::Corrupt`], [`Error::Marker`], [`Error::Backend`].
+    pub fn id_in(path: &Path) -> Result<[u8; 16]> {
+        read_marker(path).map(|marker| marker.id)
+    }
+
     /// As [`Store::notes`], of the store in this folder, which need not be one that can be opened. `None` if it is
     /// encrypted and there is nowhere else, or a link in it would lead elsewhere.
     #[must_use]
@@ -282,10 +290,11 @@ impl Store {
             Ok(_) => Some(path.to_owned()),
             // Rather nowhere than where it may be seen.
             Err(_) => {
-                let may_be_encrypted = match fs::read(path.join(FORMAT_FILE)) {
-                    Ok(text) => String::from_utf8_lossy(&text).contains("encrypted"),
-                    Err(_) => holds_records(path),
-                };
+                let may_be_encrypted =
+                    match plain_file::read(&path.join(FORMAT_FILE), folder::MAX_MARKER_BYTES) {
+                        Ok(text) => String::from_utf8_lossy(&text).contains("encrypted"),
+                        Err(_) => holds_records(path),
+                    };
                 (!may_be_encrypted).then(|| path.to_owned())
             }
         }
@@ -297,14 +306,12 @@ impl Store {
         self.engine.standing
     }
 
-    /// The file of its key, if that is damaged: then the store is read as without one.
+    /// What is wrong with the file of its key, if it is damaged: then the store is read as without one.
     #[must_use]
-    pub fn damaged_key(&self) -> Option<PathBuf> {
+    pub fn damaged_key(&self) -> Option<Error> {
         let keyring = Keyring::of(&self.engine.options)?;
-        match keyring.key(&self.engine.marker.id) {
-            Err(Error::DamagedKey { path }) => Some(path),
-            _ => None,
-        }
+        let key = keyring.key(&self.engine.marker.id);
+        key.err().filter(|error| matches!(error, Error::DamagedKey { .. }))
     }
 
     /// Whether what it holds is encrypted.

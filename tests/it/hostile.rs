@@ -77,7 +77,7 @@ fn a_pipe_in_a_store_keeps_nobody_waiting() {
         fs::create_dir_all(place.parent().unwrap()).unwrap();
         let _ = fs::remove_file(&place);
         assert!(run("mkfifo", &[place.to_str().unwrap()]));
-        refused(&path, "is no file");
+        refused(&path, "is a pipe");
     }
 }
 

@@ -109,6 +109,8 @@ fn directory_of(path: &Path) -> Option<PathBuf> {
         #[serde(borrow)]
         cwd: Word<'a>,
     }
+    // A pipe would keep whoever opens it waiting.
+    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let mut lines = BufReader::new(File::open(path).ok()?.take(SEARCHED_BYTES));
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line).ok()? > 0 {

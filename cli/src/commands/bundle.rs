@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::report::bundle::{Backed, Bundled, Taken};
+use crate::transcript::open_plain;
 use crate::workplace::{self, Access, Need};
 use forge_store::error::Error;
 use forge_store::store::{BundleRange, Bundled as Written, Store};
@@ -117,7 +118,7 @@ pub fn import(args: &ImportBundleArgs, context: &mut Context) -> Result<(), Comm
     let mut file = if args.file == Path::new(STANDARD) {
         kept(store.path(), &mut std::io::stdin().lock()).map_err(failed)?
     } else {
-        BufReader::new(fs::File::open(context.cwd.join(&args.file)).map_err(failed)?)
+        BufReader::new(open_plain(&context.cwd.join(&args.file))?.0)
     };
     let act = workplace::act(context, "import bundle");
     let taken = store.import_bundle(&act, &mut file, args.name.as_deref());

@@ -1,10 +1,11 @@
 //! `forge config`.
 
 use crate::config::key::REDACT_ALLOW;
-use crate::config::{Key, Layer, edit};
+use crate::config::{Config, InProject, Key, Layer, edit, trust};
 use crate::context::Context;
+use crate::discovery;
 use crate::error::CommandError;
-use crate::report::config::{Changed, Setting, Settings};
+use crate::report::config::{Changed, Setting, Settings, Trusted};
 use crate::workplace::{refuse_secret, without_secrets};
 
 /// Read and change settings.
@@ -16,6 +17,8 @@ pub enum ConfigCommand {
     Get(GetArgs),
     /// Change a setting in the project's file, or in your own
     Set(SetArgs),
+    /// Allow what the project's file sets now, and a store outside the project
+    Trust(TrustArgs),
 }
 
 /// Arguments of `forge config get`.
@@ -42,18 +45,28 @@ pub struct SetArgs {
     pub user: bool,
 }
 
+/// Arguments of `forge config trust`.
+#[derive(Debug, clap::Args)]
+pub struct TrustArgs {
+    /// Take back all that was allowed for this project
+    #[arg(long)]
+    pub forget: bool,
+}
+
 /// Does it.
 pub fn run(command: &ConfigCommand, context: &mut Context) -> Result<(), CommandError> {
     match command {
         ConfigCommand::List => {
             let settings = Key::all().iter().map(|key| setting(key, context)).collect();
-            context.out.emit(&Settings { settings })
+            let ignored = context.config.ignored().to_vec();
+            context.out.emit(&Settings { settings, ignored })
         }
         ConfigCommand::Get(args) => {
             let found = setting(Key::named(&args.key)?, context);
             context.out.emit(&found)
         }
         ConfigCommand::Set(args) => set(args, context),
+        ConfigCommand::Trust(args) => trusted(args, context),
     }
 }
 
@@ -74,7 +87,7 @@ fn set(args: &SetArgs, context: &mut Context) -> Result<(), CommandError> {
         .hinted("a part of it lets it through too: its last 8 characters"));
     }
     let layer = if args.user { Layer::User } else { Layer::Project };
-    if layer == Layer::Project && key.user_only {
+    if layer == Layer::Project && key.in_project == InProject::Never {
         return Err(key.refused_in_project());
     }
     let path = if args.user {
@@ -83,9 +96,48 @@ fn set(args: &SetArgs, context: &mut Context) -> Result<(), CommandError> {
         let found = context.store_directory();
         found.map_err(|error| error.hinted("'--user' changes your own file"))?.join("config.toml")
     };
-    edit::set(&path, key, &value)?;
+    edit::set(&path, layer, key, &value)?;
+    if let Some(store) = path.parent().filter(|_| layer == Layer::Project && key.weakens(&value)) {
+        trust::allow(&context.environment, store, &[(key, value.clone())])?;
+    }
     context.config.put(layer, key, value.clone());
     let (effective, from) = context.config.value(key);
     let overridden = (from > layer && effective != Some(&value)).then_some(from);
     context.out.emit(&Changed { key: key.name, value: value.to_string(), to: layer, overridden })
+}
+
+/// Allows what the project's file sets, and where its store is; or takes that back.
+fn trusted(args: &TrustArgs, context: &mut Context) -> Result<(), CommandError> {
+    let link = match &context.global.store {
+        Some(_) => None,
+        None => discovery::outward_link(&context.cwd),
+    };
+    if args.forget {
+        let store = link.map_or_else(|| context.store_directory(), |(link, _)| Ok(link))?;
+        trust::forget(&context.environment, &trust::paths_of(&store))?;
+        let store = store.display().to_string();
+        return context.out.emit(&Trusted {
+            store,
+            link: None,
+            settings: Vec::new(),
+            forgotten: true,
+        });
+    }
+    if let Some((link, target)) = &link {
+        trust::allow_link(&context.environment, link, target)?;
+    }
+    let store = context.store_directory()?;
+    if link.is_some() {
+        context.config = Config::read(&context.global, &context.environment, Some(&store))?;
+    }
+    let settings = context.config.ignored().to_vec();
+    let mut values = Vec::new();
+    for setting in &settings {
+        let key = Key::named(setting.key)?;
+        values.push((key, key.parse(&setting.value)?));
+    }
+    trust::allow(&context.environment, &store, &values)?;
+    let link = link.map(|(_, target)| target.display().to_string());
+    let store = store.display().to_string();
+    context.out.emit(&Trusted { store, link, settings, forgotten: false })
 }

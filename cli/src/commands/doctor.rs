@@ -24,6 +24,7 @@ pub fn run(context: &mut Context) -> Result<(), CommandError> {
             store = Some(health);
             compactions = found;
             findings.extend(wrong);
+            findings.extend(doctor::ignored_settings(context.config.ignored()));
             let notes = Store::notes_of(&path, options.keyring.as_deref());
             let log = notes.map_or_else(PathBuf::new, |notes| log::of_store(&notes));
             lines = log::read(&log)

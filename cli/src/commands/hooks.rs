@@ -202,7 +202,7 @@ fn notes(plan: &Plan, place: &Place, context: &Context) -> Vec<String> {
 }
 
 fn store(context: &Context, place: &Place) -> Result<std::path::PathBuf, CommandError> {
-    context.store_directory().or_else(|_| discovery::find(&place.project))
+    context.store_directory().or_else(|_| discovery::find(&place.project, &context.environment))
 }
 
 fn capitalised(text: &str) -> String {

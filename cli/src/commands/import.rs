@@ -8,11 +8,12 @@ use crate::discovery;
 use crate::error::{CommandError, ErrorKind};
 use crate::output::progress::Progress;
 use crate::report::import::{FoundTranscript, Transcripts, table};
-use crate::transcript::{How, Importer, Opened, mistaken};
+use crate::transcript::{How, Importer, form_of, mistaken};
 use crate::workplace::{self, Access};
 use forge_agents::claude_code::{Dialect, Found, locate};
 use forge_agents::trajectory::Author;
 use forge_agents::{Form, codex_rollouts, gemini_recordings};
+use forge_store::backend::plain_file;
 use forge_store::store::Store;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -127,8 +128,8 @@ pub fn run(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError>
 /// Imports files as what the first of them seems to be: one list is of one agent.
 fn guessed(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError> {
     let Some(first) = args.files.first() else { return Ok(()) };
-    let form = match Opened::new(first, None) {
-        Ok(opened) => opened.form,
+    let form = match form_of(first) {
+        Ok(form) => form,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Err(
                 error.hinted("it is no agent's name either: 'forge import --help' lists them")
@@ -152,7 +153,7 @@ fn guessed(args: &ImportArgs, context: &mut Context) -> Result<(), CommandError>
         )));
     }
     for file in &args.files {
-        let form = Opened::new(file, None)?.form;
+        let form = form_of(file)?;
         match form {
             Some(Form::Trajectory(author)) => {
                 let args = TrajectoryArgs { file: file.clone(), started_at: None };
@@ -280,7 +281,7 @@ pub fn take(
 /// Whether an import failed for the file itself, and not for the store.
 fn is_of_file(error: &CommandError, path: &Path) -> bool {
     matches!(error.kind(), ErrorKind::Invalid | ErrorKind::NotFound)
-        || std::fs::File::open(path).is_err()
+        || plain_file::open(path).is_err()
 }
 
 /// The errors of some of so many files as one.
@@ -364,12 +365,14 @@ fn of_claude(
     let all: Vec<PathBuf> =
         folders.into_iter().chain(checkouts).collect::<BTreeSet<_>>().into_iter().collect();
     // A store that was named may be anywhere.
-    let found_here = discovery::find(&context.cwd).ok().filter(|found| store.path() == Some(found));
+    let found_here = discovery::find(&context.cwd, &context.environment)
+        .ok()
+        .filter(|found| store.path() == Some(found));
     locate(config, &all, |directory| {
         let within = all.iter().any(|folder| directory.starts_with(folder));
-        let elsewhere = found_here
-            .as_ref()
-            .is_some_and(|here| discovery::find(directory).is_ok_and(|nearest| nearest != *here));
+        let elsewhere = found_here.as_ref().is_some_and(|here| {
+            discovery::find(directory, &context.environment).is_ok_and(|nearest| nearest != *here)
+        });
         within && !elsewhere
     })
 }

@@ -1,7 +1,9 @@
 //! `forge init`.
 
 use crate::args::value::Name;
+use crate::config::trust;
 use crate::context::Context;
+use crate::discovery;
 use crate::error::CommandError;
 use crate::report::store::Initialised;
 use crate::workplace::{self, Access};
@@ -35,12 +37,16 @@ pub struct InitArgs {
 /// Makes the store.
 pub fn run(args: &InitArgs, context: &mut Context) -> Result<(), CommandError> {
     let path = context.new_store_directory(args.directory.as_deref());
+    discovery::check_link(&path, &context.environment)?;
     let mut options = workplace::options(context, Access::Write);
     if args.unsealed {
         options.keyring = None;
     }
     options.encrypted = args.encrypted;
     let store = Store::create(&path, options)?;
+    if let Err(error) = trust::note_own(&context.environment, &path) {
+        tracing::info!(error = error.message(), "that this store is the user's own was not noted");
+    }
     let act = workplace::act(context, "init");
     let session = args.name.as_ref().map(|name| name.as_str().to_owned());
     if let Some(name) = &session {

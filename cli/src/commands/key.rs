@@ -1,10 +1,12 @@
 //! `forge key` and `forge adopt`.
 
+use crate::config::trust;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::private;
 use crate::report::key::{Adopted, KeyCarried, KeyShown};
 use crate::workplace::{self, Access};
+use forge_store::backend::plain_file;
 use forge_store::store::Store;
 use std::path::{Path, PathBuf};
 
@@ -51,12 +53,16 @@ pub fn run(command: &KeyCommand, context: &mut Context) -> Result<(), CommandErr
         }
         KeyCommand::Import(args) => {
             let file = context.cwd.join(&args.file);
-            let text = std::fs::read_to_string(&file).map_err(|error| failed(&file, error))?;
+            let text = plain_file::read_text(&file, MAX_KEY_BYTES)
+                .map_err(|error| failed(&file, error))?;
             let id = Store::import_key(&text, &options)?;
             context.out.emit(&KeyCarried::imported(id, &file))
         }
     }
 }
+
+/// The largest file of a key that is read.
+const MAX_KEY_BYTES: u64 = 64 << 10;
 
 fn failed(file: &Path, error: std::io::Error) -> CommandError {
     CommandError::io(&format!("cannot use the file {}", file.display()), error)
@@ -66,7 +72,12 @@ fn failed(file: &Path, error: std::io::Error) -> CommandError {
 pub fn adopt(context: &mut Context) -> Result<(), CommandError> {
     let path = context.store_directory()?;
     let options = workplace::options(context, Access::Write);
+    // The store gets another id, and stays the user's own.
+    let is_own = trust::is_own(&context.environment, &path);
     let done = Store::adopt(&path, &options, context.now)?;
+    if is_own {
+        trust::note_own(&context.environment, &path)?;
+    }
     context.out.emit(&Adopted::new(&path, &done))?;
     // What waited comes in now, if nobody holds the lock; else the next writer brings it.
     let store = Store::open(&path, options)?;

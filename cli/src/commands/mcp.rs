@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::mcp::desk::Desk;
-use crate::mcp::http::{self, Token};
+use crate::mcp::http::{self, Limits, Token};
 use crate::mcp::{Forge, Setting, line, runtime};
 use std::net::SocketAddr;
 
@@ -48,7 +48,9 @@ pub fn run(args: &McpArgs, context: &mut Context) -> Result<(), CommandError> {
             None => Token::new()?,
         };
         say_where(context, address, &token);
-        http::serve(listener, http::router(forge, address, token), stopped()).await
+        let limits = Limits::default();
+        http::serve(listener, http::router(forge, address, token, limits), limits, stopped()).await;
+        Ok(())
     })
 }
 

@@ -197,6 +197,12 @@ pub enum Command {
 }
 
 impl Command {
+    /// Whether it says itself which settings of the project are allowed.
+    #[must_use]
+    pub fn is_about_trust(&self) -> bool {
+        matches!(self, Self::Config(command) if matches!(**command, config::ConfigCommand::Trust(_)))
+    }
+
     /// Does it.
     pub fn run(&self, context: &mut Context) -> Result<(), CommandError> {
         use forge_store::model::Kind;

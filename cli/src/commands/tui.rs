@@ -94,6 +94,9 @@ fn failed(error: RunError) -> CommandError {
     }
 }
 
+/// The largest table of keys that is read.
+const MAX_KEYS_BYTES: u64 = 1 << 20;
+
 /// The table of keys that was named, or the user's own.
 fn keys(args: &TuiArgs, context: &Context) -> Result<BTreeMap<String, String>, CommandError> {
     let own = context.config.user_file().ok().map(|file| file.with_file_name("tui-keys.toml"));
@@ -103,7 +106,7 @@ fn keys(args: &TuiArgs, context: &Context) -> Result<BTreeMap<String, String>, C
         (None, _) => return Ok(BTreeMap::new()),
     };
     let shown = path.display();
-    let text = std::fs::read_to_string(&path)
+    let text = forge_store::backend::plain_file::read_text(&path, MAX_KEYS_BYTES)
         .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
     toml::from_str(&text).map_err(|error| {
         CommandError::invalid(format!("'{shown}' is no table of keys: {}", error.message())).hinted(

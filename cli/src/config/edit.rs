@@ -1,18 +1,18 @@
 //! Changes one setting in a file and nothing else: comments, order and spaces stay.
 
-use super::{Key, Layer, Value, read_text};
+use super::{Key, Layer, Value, read_text, text_of};
 use crate::error::CommandError;
 use crate::private;
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 /// Sets a key in this file, which is made if it is missing.
 ///
 /// # Errors
 ///
 /// If the file cannot be read or written, or holds the key in a form that only a person can change.
-pub fn set(path: &Path, key: &Key, value: &Value) -> Result<(), CommandError> {
-    let old = match fs::read_to_string(path) {
+pub fn set(path: &Path, layer: Layer, key: &Key, value: &Value) -> Result<(), CommandError> {
+    let old = match text_of(path, layer) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => {
@@ -105,6 +105,7 @@ fn joined(lines: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn after(text: &str, name: &str, value: &str) -> String {
         let key = Key::named(name).unwrap();
@@ -157,7 +158,7 @@ mod tests {
         let text = "keep = { last = 1 }\n";
         fs::write(&path, text).unwrap();
         let key = Key::named("keep.last").unwrap();
-        assert!(set(&path, key, &Value::Count(2)).is_err());
+        assert!(set(&path, Layer::Project, key, &Value::Count(2)).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
 }

@@ -69,6 +69,17 @@ pub enum Shape {
     Words,
 }
 
+/// Whether a project's file may set something. Projects come from others too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InProject {
+    /// Any project may.
+    Free,
+    /// A project may that the user made himself, or allowed it.
+    IfAllowed,
+    /// No project may, because it makes forge run a program.
+    Never,
+}
+
 /// A known setting.
 #[derive(Debug)]
 pub struct Key {
@@ -80,8 +91,8 @@ pub struct Key {
     pub default: Option<&'static str>,
     /// The environment variable that sets it.
     pub variable: Option<&'static str>,
-    /// Whether the project's file may not set it, because it makes forge run a program.
-    pub user_only: bool,
+    /// Whether a project's file may set it.
+    pub in_project: InProject,
     /// What it does.
     pub about: &'static str,
 }
@@ -92,7 +103,17 @@ const fn key(
     default: Option<&'static str>,
     about: &'static str,
 ) -> Key {
-    Key { name, shape, default, variable: None, user_only: false, about }
+    Key { name, shape, default, variable: None, in_project: InProject::Free, about }
+}
+
+/// A setting that weakens what is the user's own: what is taken out before storing, or what is kept.
+const fn guarded(
+    name: &'static str,
+    shape: Shape,
+    default: Option<&'static str>,
+    about: &'static str,
+) -> Key {
+    Key { in_project: InProject::IfAllowed, ..key(name, shape, default, about) }
 }
 
 const fn trigger(name: &'static str, about: &'static str) -> Key {
@@ -110,17 +131,22 @@ static KEYS: &[Key] = &[
     },
     Key {
         variable: Some("FORGE_PAGER"),
-        user_only: true,
+        in_project: InProject::Never,
         ..key(PAGER, Shape::Text, None, "what shows long output; empty for nothing")
     },
-    key(REDACT_ENABLED, Shape::Bool, Some("true"), "whether secrets are taken out before storing"),
-    key(
+    guarded(
+        REDACT_ENABLED,
+        Shape::Bool,
+        Some("true"),
+        "whether secrets are taken out before storing",
+    ),
+    guarded(
         REDACT_ALLOW,
         Shape::Words,
         None,
         "secrets that are let through: parts of them, or kind:NAME, with spaces between",
     ),
-    key(
+    guarded(
         REDACT_VARIABLES,
         Shape::Words,
         None,
@@ -133,38 +159,43 @@ static KEYS: &[Key] = &[
         "whether rules read in messages what an agent states",
     ),
     key(SCHEDULE_EVERY, Shape::Duration, None, "how often to make a checkpoint, such as 10m"),
-    key(KEEP_LAST, Shape::Count, None, "how many of the newest checkpoints prune keeps"),
-    key(
+    guarded(KEEP_LAST, Shape::Count, None, "how many of the newest checkpoints prune keeps"),
+    guarded(
         KEEP_WITHIN,
         Shape::Duration,
         None,
         "for how long prune keeps every checkpoint, such as 1h",
     ),
-    key(KEEP_DAYS, Shape::Count, None, "for how many days prune keeps checkpoints"),
-    key(KEEP_HOURLY, Shape::Count, None, "of how many hours prune keeps the newest checkpoint"),
-    key(KEEP_DAILY, Shape::Count, None, "of how many days prune keeps the newest checkpoint"),
-    key(KEEP_WEEKLY, Shape::Count, None, "of how many weeks prune keeps the newest checkpoint"),
-    key(KEEP_TAGS, Shape::Words, None, "tags whose checkpoints prune keeps, with spaces between"),
-    key(
+    guarded(KEEP_DAYS, Shape::Count, None, "for how many days prune keeps checkpoints"),
+    guarded(KEEP_HOURLY, Shape::Count, None, "of how many hours prune keeps the newest checkpoint"),
+    guarded(KEEP_DAILY, Shape::Count, None, "of how many days prune keeps the newest checkpoint"),
+    guarded(KEEP_WEEKLY, Shape::Count, None, "of how many weeks prune keeps the newest checkpoint"),
+    guarded(
+        KEEP_TAGS,
+        Shape::Words,
+        None,
+        "tags whose checkpoints prune keeps, with spaces between",
+    ),
+    guarded(
         KEEP_REVISIONS,
         Shape::Duration,
         Some("7d"),
         "for how long prune keeps revisions without a checkpoint",
     ),
-    key(
+    guarded(
         KEEP_SESSIONS,
         Shape::Duration,
         None,
         "for how long behind its end a debugging session stays",
     ),
-    key(
+    guarded(
         KEEP_TRANSCRIPTS,
         Shape::Duration,
         None,
         "for how long behind its end the transcripts and outputs of a session stay",
     ),
-    key(KEEP_UNDO, Shape::Duration, Some("14d"), "for how long a pruning can be taken back"),
-    key(
+    guarded(KEEP_UNDO, Shape::Duration, Some("14d"), "for how long a pruning can be taken back"),
+    guarded(
         PRUNE_AUTOMATIC,
         Shape::Bool,
         Some("false"),
@@ -241,6 +272,18 @@ impl Key {
         value.map_err(|must: String| {
             CommandError::invalid(format!("'{}' {must}, not '{text}'", self.name))
         })
+    }
+
+    /// Whether a project that sets this value needs the user's leave.
+    #[must_use]
+    pub fn weakens(&self, value: &Value) -> bool {
+        let is_safe = match (self.name, value) {
+            (REDACT_ENABLED, Value::Bool(on)) => *on,
+            (PRUNE_AUTOMATIC, Value::Bool(on)) => !on,
+            (REDACT_ALLOW | REDACT_VARIABLES, Value::Words(words)) => words.is_empty(),
+            _ => false,
+        };
+        self.in_project != InProject::Free && !is_safe
     }
 
     /// What to say where the project's file sets what only the user may.

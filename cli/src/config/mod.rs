@@ -3,18 +3,22 @@
 
 pub mod edit;
 pub mod key;
+pub mod trust;
 
-pub use key::{Key, Value};
+pub use key::{InProject, Key, Value};
+pub use trust::IgnoredSetting;
 
 use crate::args::{Color, Global};
 use crate::context::Environment;
 use crate::error::CommandError;
+use forge_store::backend::plain_file;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
+use trust::Allowed;
 
 /// The largest file of settings that is read.
 const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -54,6 +58,7 @@ type Values = BTreeMap<&'static str, Value>;
 pub struct Config {
     layers: BTreeMap<Layer, Values>,
     user_file: Option<PathBuf>,
+    ignored: Vec<IgnoredSetting>,
 }
 
 impl Config {
@@ -75,7 +80,34 @@ impl Config {
         if let Some(store) = store {
             layers.insert(Layer::Project, read_file(&store.join("config.toml"), Layer::Project)?);
         }
-        Ok(Self { layers, user_file })
+        let mut config = Self { layers, user_file, ignored: Vec::new() };
+        if let Some(store) = store {
+            for (key, value) in Allowed::not_allowed(environment, store, config.weakening()) {
+                config.layers.entry(Layer::Project).or_default().remove(key.name);
+                config.ignored.push(IgnoredSetting { key: key.name, value: value.to_string() });
+            }
+        }
+        Ok(config)
+    }
+
+    /// The settings of the project that weaken what holds without it.
+    fn weakening(&self) -> Vec<(&'static Key, Value)> {
+        let own = |key: &Key| {
+            let layers = [Layer::User, Layer::Default].iter();
+            layers.filter_map(|layer| self.layers.get(layer)?.get(key.name)).next()
+        };
+        let project = self.layers.get(&Layer::Project).into_iter().flatten();
+        project
+            .filter_map(|(name, value)| Some((Key::named(name).ok()?, value)))
+            .filter(|(key, value)| key.weakens(value) && own(key) != Some(value))
+            .map(|(key, value)| (key, value.clone()))
+            .collect()
+    }
+
+    /// The settings of the project that are ignored, since nobody allowed them.
+    #[must_use]
+    pub fn ignored(&self) -> &[IgnoredSetting] {
+        &self.ignored
     }
 
     /// The value of this key, if it has one, and where that comes from.
@@ -91,6 +123,7 @@ impl Config {
     /// Notes that a file was changed.
     pub(crate) fn put(&mut self, layer: Layer, key: &Key, value: Value) {
         self.layers.entry(layer).or_default().insert(key.name, value);
+        self.ignored.retain(|ignored| layer != Layer::Project || ignored.key != key.name);
     }
 
     fn of(&self, name: &str) -> Option<&Value> {
@@ -188,21 +221,20 @@ fn read_file(path: &Path, layer: Layer) -> Result<Values, CommandError> {
             .within(format!("'{}' cannot be used", path.display()))
             .hinted("correct the file, or move it away")
     };
-    let text = match fs::metadata(path) {
-        Ok(found) if !found.is_file() => {
-            return Err(about(CommandError::invalid("it is not a file")));
-        }
-        Ok(found) if found.len() > MAX_FILE_BYTES => {
-            return Err(about(CommandError::invalid("it is larger than any file of settings")));
-        }
-        Ok(_) => fs::read_to_string(path),
-        Err(error) => Err(error),
-    };
-    match text {
+    match text_of(path, layer) {
         Ok(text) => read_text(&text, layer).map_err(about),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Values::new()),
-        Err(error) => Err(CommandError::io(&format!("cannot read '{}'", path.display()), error)),
+        Err(error) => Err(CommandError::io(&format!("cannot read '{}'", path.display()), error)
+            .hinted("correct the file, or move it away")),
     }
+}
+
+/// The text of a file of settings. A project's is no link: it could lead to settings of another project.
+fn text_of(path: &Path, layer: Layer) -> io::Result<String> {
+    if layer == Layer::Project && fs::symlink_metadata(path)?.is_symlink() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link, not a file"));
+    }
+    plain_file::read_text(path, MAX_FILE_BYTES)
 }
 
 /// The settings in the text of a file of this layer.
@@ -238,7 +270,7 @@ fn read_table(
             other => other.to_string(),
         };
         let key = Key::named(&name)?;
-        if key.user_only && layer == Layer::Project {
+        if key.in_project == InProject::Never && layer == Layer::Project {
             return Err(key.refused_in_project());
         }
         values.insert(key.name, key.parse(&text)?);

@@ -6,6 +6,7 @@ pub mod store;
 pub use agent::examine as examine_agents;
 pub use store::examine as examine_store;
 
+use crate::config::IgnoredSetting;
 use serde::Serialize;
 
 /// How bad a finding is.
@@ -40,4 +41,12 @@ impl Finding {
     fn advice(about: &str, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { severity: Severity::Advice, ..Self::problem(about, what, remedy) }
     }
+}
+
+/// What is to be said of settings of the project that are ignored.
+#[must_use]
+pub fn ignored_settings(ignored: &[IgnoredSetting]) -> Option<Finding> {
+    let what = IgnoredSetting::told(ignored);
+    let remedy = "look at its config.toml; 'forge config trust' allows what it sets now";
+    (!ignored.is_empty()).then(|| Finding::advice("store", what, remedy))
 }

@@ -6,9 +6,10 @@ use crate::compaction;
 use crate::error::{CommandError, ErrorKind};
 use crate::report::doctor::StoreHealth;
 use crate::report::key::word;
+use forge_store::backend::plain_file;
 use forge_store::store::{Options, Store};
 use rustix::fs::{Access, access};
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, TryLockError};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::thread;
@@ -216,7 +217,7 @@ fn is_writable(path: &Path) -> bool {
 
 /// Who holds a lock for longer than a writer does: nobody, or the process if the system names it.
 fn holder(lock: &Path) -> Option<Option<u32>> {
-    let file = File::open(lock).ok()?;
+    let file = plain_file::open(lock).ok()?;
     for _ in 0..TRIES {
         match file.try_lock_shared() {
             Err(TryLockError::WouldBlock) => thread::park_timeout(PAUSE),

@@ -1,7 +1,9 @@
 //! Runs one `git` process with a time limit, in an environment in which it starts no other program.
 
 use crate::error::{CommandError, ErrorKind};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -13,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// The number of bytes of git's error output that are kept.
 const MAX_SAID_BYTES: u64 = 64 << 10;
+/// How long a guard may take to end what git started.
+const GUARD_PATIENCE: Duration = Duration::from_millis(500);
 /// The variables that tell git to ask nobody, fetch nothing and take no lock that it can do without.
 const QUIET: [(&str, &str); 14] = [
     ("GIT_ALLOW_PROTOCOL", ""),
@@ -101,6 +105,11 @@ pub fn run(
 ) -> Result<Ended, CommandError> {
     let deadline = limit.deadline();
     let verb = verb(&command);
+    #[cfg(target_os = "linux")]
+    {
+        command = super::guard::guarded(command);
+        command.stdin(Stdio::null());
+    }
     if input.is_some() {
         command.stdin(Stdio::piped());
     }
@@ -178,8 +187,11 @@ fn exit_of(child: &Child) -> Receiver<()> {
     receiver
 }
 
-/// Ends a process with its whole group.
+/// Ends a process with its whole group. A guard is told to stop first, so that it ends what left the group.
 fn end(child: &mut Child) {
+    let ended = exit_of(child);
+    let _ = kill_process(Pid::from_child(child), Signal::TERM);
+    let _ = ended.recv_timeout(GUARD_PATIENCE);
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
     }

@@ -4,11 +4,12 @@
 
 use crate::private;
 use forge_agents::hook::Agent;
+use forge_store::backend::plain_file;
 use forge_store::model::Timestamp;
 use forge_store::redact::{Form, Redactor};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -162,7 +163,7 @@ fn earlier(log: &Path) -> PathBuf {
 pub fn read(log: &Path) -> io::Result<Vec<Line>> {
     let mut lines = Vec::new();
     for path in [earlier(log), log.to_owned()] {
-        let file = match File::open(&path) {
+        let file = match plain_file::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),

@@ -12,6 +12,7 @@ pub mod saving;
 pub mod tail;
 
 use crate::commands::prune;
+use crate::config::IgnoredSetting;
 use crate::context::{Context, Environment};
 use crate::discovery;
 use crate::error::{CommandError, ErrorKind};
@@ -271,6 +272,10 @@ impl Call<'_> {
     /// Writes the line of the log.
     fn end(mut self, store: Option<&Path>) {
         self.line.micros = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let ignored = self.context.config.ignored();
+        if store.is_some() && self.line.error.is_none() && !ignored.is_empty() {
+            self.line.say(&IgnoredSetting::told(ignored));
+        }
         if let Some(redactor) = workplace::redactor(self.context) {
             self.line.clean(&redactor);
         }
@@ -305,7 +310,8 @@ pub fn note_failure(environment: &Environment, words: &[String], error: &Command
     line.failed(error.message());
     // What the settings are was not found out.
     line.clean(&Redactor::new());
-    let store = std::env::current_dir().ok().and_then(|cwd| discovery::find(&cwd).ok());
+    let store =
+        std::env::current_dir().ok().and_then(|cwd| discovery::find(&cwd, environment).ok());
     note(environment, store.as_deref(), &line);
 }
 
@@ -363,7 +369,7 @@ fn store_directory(
     let told = told.filter(|path| path.is_absolute()).cloned();
     let mut first = None;
     for directory in project.into_iter().chain(told).chain([context.cwd.clone()]) {
-        match discovery::find(&directory) {
+        match discovery::find(&directory, &context.environment) {
             Ok(store) => return Ok(store),
             Err(error) => first = first.or(Some(error)),
         }

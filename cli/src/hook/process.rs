@@ -5,6 +5,7 @@
 
 use crate::private;
 use forge_agents::hook::Agent;
+use forge_store::backend::plain_file;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -135,8 +136,11 @@ fn file(store: &Path, pid: u32) -> PathBuf {
     store.join(FOLDER).join(format!("{pid}.json"))
 }
 
+/// The largest note of a process that is read.
+const MOST_BYTES: u64 = 1 << 20;
+
 fn read(path: &Path) -> Option<AgentProcess> {
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
+    serde_json::from_slice(&plain_file::read(path, MOST_BYTES).ok()?).ok()
 }
 
 /// Takes away the files of processes that are gone, where there are many.

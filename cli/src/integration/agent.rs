@@ -282,7 +282,7 @@ impl Place {
         };
         let project = discovery::place_for(&context.cwd);
         let project = project.parent().unwrap_or(&context.cwd);
-        let project = match discovery::find(&context.cwd) {
+        let project = match discovery::find(&context.cwd, &context.environment) {
             // A store that was made without a repository says where the project is.
             Ok(store) if !project.join(".git").exists() => {
                 store.parent().unwrap_or(project).to_owned()

@@ -1,6 +1,7 @@
 //! Programs: where the path finds them, and what their files say.
 
 use crate::context::Environment;
+use forge_store::backend::plain_file;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -29,8 +30,11 @@ pub fn version_of(environment: &Environment, name: &str) -> Option<[u32; 3]> {
     named.or_else(|| file.ancestors().skip(1).find_map(|folder| package_version(folder, name)))
 }
 
+/// The largest `package.json` that is read.
+const MOST_BYTES: u64 = 4 << 20;
+
 fn package_version(folder: &Path, name: &str) -> Option<[u32; 3]> {
-    let text = std::fs::read_to_string(folder.join("package.json")).ok()?;
+    let text = plain_file::read_text(&folder.join("package.json"), MOST_BYTES).ok()?;
     let package: serde_json::Value = serde_json::from_str(&text).ok()?;
     let is_it = package.get("name")?.as_str()?.contains(name);
     is_it.then(|| version(package.get("version")?.as_str()?))?

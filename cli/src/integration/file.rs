@@ -2,6 +2,7 @@
 
 use crate::error::CommandError;
 use crate::private;
+use forge_store::backend::plain_file;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -57,7 +58,7 @@ pub fn read(file: &Path, within: &Path) -> Result<Settings, CommandError> {
             "has several names (hard links), of which only one would change",
         ));
     }
-    let bytes = fs::read(&path)
+    let bytes = plain_file::read(&path, MOST_BYTES)
         .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
     let text = String::from_utf8(bytes).map_err(|_| refused(file, "is not UTF-8"))?;
     Ok(Settings { path, text: Some(text) })
@@ -107,7 +108,7 @@ pub fn replace(settings: &Settings, text: Option<&str>) -> Result<(), CommandErr
     let path = &settings.path;
     let shown = path.display();
     let failed = |error| CommandError::io(&format!("cannot write '{shown}'"), error);
-    let now = match fs::read(path) {
+    let now = match plain_file::read(path, MOST_BYTES) {
         Ok(bytes) => Some(bytes),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(CommandError::io(&format!("cannot read '{shown}'"), error)),

@@ -5,6 +5,7 @@ use super::splice::Splice;
 use crate::context::Environment;
 use crate::error::CommandError;
 use crate::private;
+use forge_store::backend::plain_file;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -165,8 +166,11 @@ impl Receipt {
     }
 }
 
+/// The largest receipt that is read.
+const MOST_BYTES: u64 = 64 << 20;
+
 fn read(path: &Path) -> Result<Option<Receipt>, CommandError> {
-    let bytes = match fs::read(path) {
+    let bytes = match plain_file::read(path, MOST_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {

@@ -18,6 +18,10 @@ pub(super) const ANSWER_BYTES: usize = 64 * 1024;
 pub(super) const TEXT_BYTES: usize = 600;
 /// Longer texts are cut even where whole ones were asked for, in bytes.
 pub(super) const WHOLE_BYTES: usize = 12 * 1024;
+/// Longer texts in an error are cut, in bytes.
+const ERROR_BYTES: usize = 2 * 1024;
+/// The most causes, and the most hints, that an error names.
+const CAUSES: usize = 8;
 /// How many links an answer carries.
 const LINKS: usize = 10;
 
@@ -146,22 +150,31 @@ pub(super) fn refusal(error: &CommandError) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(told(error))])
 }
 
+/// A text of others as it is shown in an error, cut if it is long.
+pub(super) fn cut_text(text: &str) -> String {
+    let shown = sanitise(text, Newlines::Keep);
+    if shown.len() <= ERROR_BYTES {
+        return shown.into_owned();
+    }
+    format!("{}… ({} bytes)", &shown[..shown.floor_char_boundary(ERROR_BYTES)], text.len())
+}
+
 /// What went wrong and what to do next, in lines.
 pub(super) fn told(error: &CommandError) -> String {
-    let mut text = format!("error: {}", error.message());
-    for cause in error.causes() {
+    let mut text = format!("error: {}", cut_text(error.message()));
+    for cause in error.causes().iter().take(CAUSES) {
         text.push_str("\ncause: ");
-        text.push_str(&cause);
+        text.push_str(&cut_text(cause));
     }
     let hints: Vec<&str> = match error.hints() {
         [] => vec![next_step(error.kind())],
         hints => hints.iter().map(String::as_str).collect(),
     };
-    for hint in hints {
+    for hint in hints.into_iter().take(CAUSES) {
         text.push_str("\nnext: ");
-        text.push_str(hint);
+        text.push_str(&cut_text(hint));
     }
-    sanitise(&text, Newlines::Keep).into_owned()
+    text
 }
 
 const fn next_step(kind: ErrorKind) -> &'static str {
@@ -241,6 +254,16 @@ mod tests {
     fn an_answer_that_is_too_large_is_an_error_with_a_next_step() {
         let error = Answer::new("x".repeat(ANSWER_BYTES)).into_result().unwrap_err();
         assert!(told(&error).contains("\nnext: ask for less"), "{}", told(&error));
+    }
+
+    /// What names nothing is named in the error, and may be as long as a message.
+    #[test]
+    fn an_error_is_cut_whatever_it_names() {
+        let long = "\u{1b}".repeat(200_000);
+        let error = CommandError::invalid(&*long).caused_by(format!("b{long}")).hinted(long);
+        let told = told(&error);
+        assert!(told.len() < 8 * 1024, "{} bytes", told.len());
+        assert_eq!(told.matches("… (20000").count(), 3);
     }
 
     #[test]

@@ -1,25 +1,36 @@
 //! Messages over HTTP, for clients on this machine alone: the address is a loopback one, the host and origin that a
-//! request names are this server's own, and it bears the token.
+//! request names are this server's own, and it bears the token. Whoever sends too slowly is not waited for.
 
 use super::runtime;
 use crate::error::CommandError;
 use axum::Router;
+use axum::body::to_bytes;
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, ORIGIN, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use rmcp::ServerHandler;
+use rmcp::model::ErrorCode;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::net::TcpListener;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
 
 /// Where messages are posted to.
 pub const PATH: &str = "/mcp";
 /// The largest message, in bytes.
 const BODY_BYTES: usize = super::line::LINE_BYTES;
+/// How long is waited after a connection that could not be taken.
+const PAUSE: Duration = Duration::from_millis(100);
 /// The names of this machine to itself.
 const HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
@@ -66,8 +77,31 @@ pub async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Co
     Ok((listener, address))
 }
 
+/// How long a client is waited for, and how many at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The head of a request comes within this time, also the next one of a connection.
+    pub header: Duration,
+    /// So does its body.
+    pub body: Duration,
+    /// The most connections.
+    pub connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let (header, body) = (Duration::from_secs(10), Duration::from_secs(10));
+        Self { header, body, connections: 64 }
+    }
+}
+
 /// The service at [`PATH`] of the server at this address.
-pub fn router<S: ServerHandler + Clone>(server: S, address: SocketAddr, token: Token) -> Router {
+pub fn router<S: ServerHandler + Clone>(
+    server: S,
+    address: SocketAddr,
+    token: Token,
+    limits: Limits,
+) -> Router {
     let port = address.port();
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -78,27 +112,116 @@ pub fn router<S: ServerHandler + Clone>(server: S, address: SocketAddr, token: T
         .enforce_origin_validation();
     let sessions = Arc::new(NeverSessionManager::default());
     let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
-    Router::new().route_service(PATH, service).layer(from_fn_with_state(token, heard))
+    Router::new().route_service(PATH, service).layer(from_fn_with_state((token, limits), heard))
 }
 
-/// Serves until `stop` comes to something.
-///
-/// # Errors
-///
-/// If the address is lost.
+/// Serves until `stop` comes to something, and what was asked by then is answered.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
+    limits: Limits,
     stop: impl Future<Output = ()> + Send + 'static,
-) -> Result<(), CommandError> {
-    axum::serve(listener, router)
-        .with_graceful_shutdown(stop)
-        .await
-        .map_err(|error| CommandError::io("cannot serve", error))
+) {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(limits.header);
+    let free = Arc::new(Semaphore::new(limits.connections));
+    let (ending, ended) = watch::channel(false);
+    let mut running = JoinSet::new();
+    tokio::pin!(stop);
+    loop {
+        let (stream, place) = tokio::select! {
+            () = &mut stop => break,
+            accepted = accept(&listener, &free) => accepted,
+        };
+        while running.try_join_next().is_some() {}
+        let service = TowerToHyperService::new(router.clone());
+        let connection = http.serve_connection(TokioIo::new(stream), service);
+        let mut ended = ended.clone();
+        running.spawn(async move {
+            let _place = place;
+            tokio::pin!(connection);
+            let done = tokio::select! {
+                done = connection.as_mut() => done,
+                () = async { drop(ended.wait_for(|ended| *ended).await) } => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            if let Err(error) = done {
+                tracing::debug!(%error, "a connection was ended");
+            }
+        });
+    }
+    drop(listener);
+    ending.send_replace(true);
+    while running.join_next().await.is_some() {}
+}
+
+/// The next connection, once there is a place for it. Others wait to be taken until one ends.
+async fn accept(
+    listener: &TcpListener,
+    free: &Arc<Semaphore>,
+) -> (TcpStream, Option<OwnedSemaphorePermit>) {
+    // It is never closed.
+    let place = Arc::clone(free).acquire_owned().await.ok();
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return (stream, place),
+            Err(error) => {
+                // The client may be gone already, or this process has too many files open: that passes.
+                tracing::debug!(%error, "a connection could not be taken");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// The request with its whole body, if that comes in time and is a message.
+///
+/// # Errors
+///
+/// The answer that says why not.
+async fn with_body(request: Request, limits: Limits) -> Result<Request, Response> {
+    let (head, body) = request.into_parts();
+    let body = match tokio::time::timeout(limits.body, to_bytes(body, BODY_BYTES)).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(_)) => {
+            let text = format!("a message has at most {BODY_BYTES} bytes");
+            return Err(refused(StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::INVALID_REQUEST, &text));
+        }
+        Err(_) => {
+            let text = "the message did not come in time";
+            return Err(refused(StatusCode::REQUEST_TIMEOUT, ErrorCode::INVALID_REQUEST, text));
+        }
+    };
+    if head.method == Method::POST {
+        let wrong = match serde_json::from_slice::<Value>(&body) {
+            Err(error) => Some((ErrorCode::PARSE_ERROR, format!("this is no JSON: {error}"))),
+            Ok(message) => {
+                let id = message.get("id").map(super::line::request_id);
+                id.and_then(Result::err).map(|text| (ErrorCode::INVALID_REQUEST, text.to_owned()))
+            }
+        };
+        if let Some((code, text)) = wrong {
+            return Err(refused(StatusCode::BAD_REQUEST, code, &text));
+        }
+    }
+    Ok(Request::from_parts(head, body.into()))
+}
+
+/// An error of the protocol, for what is no message that could be answered.
+fn refused(status: StatusCode, code: ErrorCode, text: &str) -> Response {
+    let error = json!({ "code": code.0, "message": text });
+    let answer = json!({ "jsonrpc": "2.0", "id": null, "error": error }).to_string();
+    (status, [(CONTENT_TYPE, "application/json")], answer).into_response()
 }
 
 /// Lets those through who bear the token. Nobody else is told anything.
-async fn heard(State(token): State<Token>, request: Request, next: Next) -> Response {
+async fn heard(
+    State((token, limits)): State<(Token, Limits)>,
+    request: Request,
+    next: Next,
+) -> Response {
     if let Token::Bearer(token) = &token {
         let given = request.headers().get(AUTHORIZATION).and_then(bearer);
         if !given.is_some_and(|given| is_same(given, token.as_bytes())) {
@@ -107,7 +230,14 @@ async fn heard(State(token): State<Token>, request: Request, next: Next) -> Resp
             return (StatusCode::UNAUTHORIZED, challenge, text).into_response();
         }
     }
-    next.run(request).await
+    // An origin has no user; what reads as one hides where the page is from.
+    if request.headers().get_all(ORIGIN).iter().any(|origin| origin.as_bytes().contains(&b'@')) {
+        return (StatusCode::FORBIDDEN, "Forbidden: the origin names a user\n").into_response();
+    }
+    match with_body(request, limits).await {
+        Ok(request) => next.run(request).await,
+        Err(answer) => answer,
+    }
 }
 
 fn bearer(header: &HeaderValue) -> Option<&[u8]> {
@@ -135,19 +265,21 @@ impl Background {
     /// # Errors
     ///
     /// If there is none.
-    pub fn begin<S: ServerHandler + Clone>(server: S, token: Token) -> Result<Self, CommandError> {
+    pub fn begin<S: ServerHandler + Clone>(
+        server: S,
+        token: Token,
+        limits: Limits,
+    ) -> Result<Self, CommandError> {
         let runtime = runtime()?;
         let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
         let (listener, address) = runtime.block_on(listen(loopback))?;
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let thread = std::thread::spawn(move || {
-            let router = router(server, address, token);
+            let router = router(server, address, token, limits);
             let stopped = async move {
                 let _ = stopped.await;
             };
-            if let Err(error) = runtime.block_on(serve(listener, router, stopped)) {
-                tracing::error!(%error, "serving broke off");
-            }
+            runtime.block_on(serve(listener, router, limits, stopped));
         });
         Ok(Self { address, stop: Some(stop), thread: Some(thread) })
     }
@@ -158,6 +290,80 @@ impl Drop for Background {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net;
+
+    /// A server without tools.
+    #[derive(Clone, Debug)]
+    struct Nothing;
+
+    impl ServerHandler for Nothing {}
+
+    fn served(header: u64, body: u64, connections: usize) -> Background {
+        let (header, body) = (Duration::from_millis(header), Duration::from_millis(body));
+        Background::begin(Nothing, Token::None, Limits { header, body, connections }).unwrap()
+    }
+
+    /// All that the server says to these bytes until it ends the connection.
+    fn said(server: &Background, bytes: &str) -> String {
+        let mut stream = net::TcpStream::connect(server.address).unwrap();
+        stream.write_all(bytes.as_bytes()).unwrap();
+        let mut said = String::new();
+        let _ = stream.read_to_string(&mut said);
+        said
+    }
+
+    const HEAD: &str = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+                        Accept: application/json, text/event-stream\r\n";
+
+    /// Each of these would wait for ever for the rest.
+    #[test]
+    fn a_connection_that_sends_no_head_or_body_is_ended() {
+        let server = served(50, 50, 8);
+        for bytes in ["", "POST", HEAD] {
+            assert!(!said(&server, bytes).contains("200 OK"), "{bytes}");
+        }
+        let told = said(&server, &format!("{HEAD}Content-Length: 100\r\n\r\n{{"));
+        assert!(told.starts_with("HTTP/1.1 408"), "{told}");
+        assert!(told.contains("\"jsonrpc\":\"2.0\""), "{told}");
+    }
+
+    /// With two places, both taken by who says nothing, the third is heard once they are ended.
+    #[test]
+    fn who_waits_for_a_place_gets_one_when_the_idle_are_ended() {
+        let server = served(100, 100, 2);
+        let idle: Vec<_> =
+            (0..5).map(|_| net::TcpStream::connect(server.address).unwrap()).collect();
+        let told = said(&server, &format!("{HEAD}Content-Length: 4\r\n\r\njunk"));
+        assert!(told.starts_with("HTTP/1.1 400"), "{told}");
+        drop(idle);
+    }
+
+    #[test]
+    fn what_is_no_json_is_an_error_of_the_protocol() {
+        let server = served(200, 10_000, 8);
+        let deep = "[".repeat(100_000);
+        let long = format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{}\"}}", "x".repeat(2000));
+        for (body, code) in [
+            ("{\"a\":\"\\ud800\"}", -32700),
+            (&deep, -32700),
+            ("junk", -32700),
+            ("", -32700),
+            (&long, -32600),
+        ] {
+            let length = body.len();
+            let told = said(&server, &format!("{HEAD}Content-Length: {length}\r\n\r\n{body}"));
+            let (head, body) = told.split_once("\r\n\r\n").unwrap();
+            assert!(head.starts_with("HTTP/1.1 400"), "{told}");
+            let answer: Value = serde_json::from_str(body).unwrap();
+            assert_eq!(answer["error"]["code"], code, "{told}");
         }
     }
 }

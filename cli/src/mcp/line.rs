@@ -12,6 +12,7 @@ use rmcp::model::{
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServiceExt};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::io;
 use std::sync::Arc;
@@ -21,6 +22,8 @@ use tokio::task::JoinSet;
 
 /// The longest line that is read, in bytes.
 pub const LINE_BYTES: usize = 4 * 1024 * 1024;
+/// The longest id of a request, in bytes.
+const ID_BYTES: usize = 1024;
 
 /// Serves these lines until they end, and all that was asked is answered.
 ///
@@ -138,16 +141,12 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
             self.refuse(ErrorCode::INVALID_REQUEST, text, None);
             return None;
         };
-        let id = match fields.get("id") {
-            None => None,
-            Some(id) => match serde_json::from_value::<RequestId>(id.clone()) {
-                Ok(id) => Some(id),
-                Err(_) => {
-                    let text = "an id is a whole number or a text";
-                    self.refuse(ErrorCode::INVALID_REQUEST, text, None);
-                    return None;
-                }
-            },
+        let id = match fields.get("id").map(request_id).transpose() {
+            Ok(id) => id,
+            Err(text) => {
+                self.refuse(ErrorCode::INVALID_REQUEST, text, None);
+                return None;
+            }
         };
         complete_probe(fields);
         let is_notification = id.is_none();
@@ -166,6 +165,18 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
             }
         }
     }
+}
+
+/// The id of a request; an answer repeats it.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub(super) fn request_id(id: &Value) -> Result<RequestId, &'static str> {
+    if id.as_str().is_some_and(|id| id.len() > ID_BYTES) {
+        return Err("an id has at most 1024 bytes");
+    }
+    RequestId::deserialize(id).map_err(|_| "an id is a whole number or a text")
 }
 
 /// Whether the service begins with this request: it says which era it is of.

@@ -143,8 +143,8 @@ impl ServerHandler for Forge {
             .map(|entry| self.ask(move |setting| Ok(entry.call(arguments, setting, &client))));
         async move {
             let Some(asked) = asked else {
-                let name = answer::json(&request.name).unwrap_or_default();
-                let text = format!("there is no tool {name}: 'tools/list' names them");
+                let name = answer::cut_text(&request.name);
+                let text = format!("there is no tool '{name}': 'tools/list' names them");
                 return Err(ErrorData::invalid_params(text, None));
             };
             Ok(unless_cancelled(asked, &context)
@@ -229,7 +229,7 @@ impl ServerHandler for Forge {
             let text = format!("the parameters of '{method}' are not taken");
             return Err(ErrorData::invalid_params(text, None));
         }
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, answer::cut_text(&method), None))
     }
 }
 

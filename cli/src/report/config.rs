@@ -1,6 +1,6 @@
 //! Settings.
 
-use crate::config::Layer;
+use crate::config::{IgnoredSetting, Layer};
 use crate::output::{Cell, Report, Screen, Table, Tone};
 use serde::Serialize;
 
@@ -9,6 +9,8 @@ use serde::Serialize;
 pub struct Settings {
     /// Each known setting.
     pub settings: Vec<Setting>,
+    /// The settings of the project that are ignored, since nobody allowed them.
+    pub ignored: Vec<IgnoredSetting>,
 }
 
 /// One setting.
@@ -76,6 +78,42 @@ impl Report for Changed {
                 _ => "the project's file",
             };
             screen.line(Tone::Warning, &format!("It has no effect here: {wins} says otherwise."));
+        }
+    }
+}
+
+/// What was allowed for a project.
+#[derive(Debug, Serialize)]
+pub struct Trusted {
+    /// The folder of its store.
+    pub store: String,
+    /// Where that leads, if it is a link out of the project.
+    pub link: Option<String>,
+    /// The settings that were ignored before.
+    pub settings: Vec<IgnoredSetting>,
+    /// Whether all that was allowed was taken back.
+    pub forgotten: bool,
+}
+
+impl Report for Trusted {
+    const SCHEMA: &'static str = "forge.config.trust/1";
+
+    fn human(&self, screen: &mut Screen) {
+        let store = &self.store;
+        if self.forgotten {
+            let text = format!("Nothing of what would weaken your settings is allowed in {store}");
+            screen.line(Tone::Plain, &text);
+            return;
+        }
+        if let Some(target) = &self.link {
+            screen.line(Tone::Plain, &format!("Allowed {store} to lead to {target}"));
+        }
+        for setting in &self.settings {
+            let text = format!("Allowed {} = {} in {store}", setting.key, setting.value);
+            screen.line(Tone::Plain, &text);
+        }
+        if self.link.is_none() && self.settings.is_empty() {
+            screen.line(Tone::Plain, "There was nothing to allow: no setting is ignored");
         }
     }
 }

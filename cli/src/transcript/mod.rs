@@ -3,7 +3,7 @@
 mod reading;
 mod source;
 
-pub use source::{Opened, mistaken, open_plain, read_at};
+pub use source::{Opened, form_of, mistaken, open_plain, read_at};
 
 use crate::error::{CommandError, ErrorKind};
 use crate::report::import::{Skipped, TranscriptReport};
@@ -20,7 +20,7 @@ use reading::{Read, Reading};
 use source::{first_session, last_session, spread, unheaded};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// So often a file is begun again because somebody else has taken more of it meanwhile.
 const MAX_ATTEMPTS: usize = 8;
@@ -100,8 +100,11 @@ impl<'a> Importer<'a> {
 
     fn once(&mut self, path: &Path) -> Result<TranscriptReport, CommandError> {
         let wanted = Form::Transcript(self.dialect);
-        let opened =
-            if self.how.live { Opened::live(path)? } else { Opened::new(path, Some(wanted))? };
+        let opened = if self.how.live {
+            Opened::live(path)?
+        } else {
+            Opened::new(path, Some(wanted), &folder_of(self.store))?
+        };
         opened.check(path, wanted)?;
         let mut report = TranscriptReport::of(path);
         let id = match self.dialect {
@@ -516,4 +519,10 @@ impl TranscriptReport {
             reason: skipped.reason.clone(),
         }));
     }
+}
+
+/// Where what is imported may be unpacked: beside the store's own files, not where others look.
+#[must_use]
+pub fn folder_of(store: &Store) -> PathBuf {
+    store.path().map_or_else(std::env::temp_dir, Path::to_owned)
 }

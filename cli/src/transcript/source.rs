@@ -3,11 +3,12 @@
 use crate::error::CommandError;
 use forge_agents::claude_code::{Ending, Options, Reader, session_of};
 use forge_agents::{Form, is_document};
+use forge_store::backend::plain_file;
 use forge_store::model::Timestamp;
 use serde::de::IgnoredAny;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// So many bytes at the beginning or end of a file are looked through for its session first.
@@ -37,18 +38,19 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Opens a plain file and looks at what it seems to be. What may be several things is `wanted`, if that is one.
+    /// Opens a plain file and looks at what it seems to be. What may be several things is `wanted`, if that is one. A
+    /// compressed one is unpacked into a file without a name in `folder`, the store's own.
     ///
     /// # Errors
     ///
     /// As [`open_plain`]; invalid if the file is compressed and damaged.
-    pub fn new(path: &Path, wanted: Option<Form>) -> Result<Self, CommandError> {
+    pub fn new(path: &Path, wanted: Option<Form>, folder: &Path) -> Result<Self, CommandError> {
         let (file, bytes) = open_plain(path)?;
         let opened = Self::look(file, bytes, wanted).map_err(|error| unread(path, error))?;
         if opened.form != Some(Form::Zstd) {
             return Ok(opened);
         }
-        let (file, bytes) = unpacked(&opened.file, path)?;
+        let (file, bytes) = unpacked(&opened.file, path, folder)?;
         Self::look(file, bytes, wanted).map_err(|error| unread(path, error))
     }
 
@@ -145,27 +147,54 @@ fn unread(path: &Path, error: io::Error) -> CommandError {
     CommandError::io(&format!("cannot read '{}'", path.display()), error)
 }
 
-/// What a file compressed with zstd holds, in a file that is gone when it is closed. Memory follows the window of the
-/// compression, not the size.
-fn unpacked(packed: &File, path: &Path) -> Result<(File, u64), CommandError> {
+/// What a file seems to be; `None` if there is nothing in it. Of a compressed one the beginning is unpacked, in memory.
+///
+/// # Errors
+///
+/// As [`open_plain`]; invalid if the file is compressed and damaged.
+pub fn form_of(path: &Path) -> Result<Option<Form>, CommandError> {
+    let (file, bytes) = open_plain(path)?;
+    let opened = Opened::look(file, bytes, None).map_err(|error| unread(path, error))?;
+    if opened.form != Some(Form::Zstd) {
+        return Ok(opened.form);
+    }
+    let mut head = Vec::new();
+    let decoder = decoder(&opened.file, path)?;
+    decoder.take(HEAD_BYTES).read_to_end(&mut head).map_err(|error| damaged(path, error))?;
+    Ok(Form::of(&head, None))
+}
+
+fn damaged(path: &Path, error: io::Error) -> CommandError {
     let shown = path.display();
-    let damaged = |error| {
-        CommandError::invalid(format!(
-            "'{shown}' is compressed with zstd, and damaged or not whole"
-        ))
+    CommandError::invalid(format!("'{shown}' is compressed with zstd, and damaged or not whole"))
         .caused_by(error)
         .hinted(format!("'zstd -t {shown}' checks it"))
-    };
-    let no_room = |error| CommandError::io(&format!("cannot unpack '{shown}'"), error);
+}
+
+/// What unpacks a compressed file. Memory follows the window of the compression, not the size.
+fn decoder(
+    packed: &File,
+    path: &Path,
+) -> Result<zstd::Decoder<'static, BufReader<File>>, CommandError> {
     let mut packed = packed.try_clone().map_err(|error| unread(path, error))?;
     packed.seek(SeekFrom::Start(0)).map_err(|error| unread(path, error))?;
-    let mut decoder = zstd::Decoder::new(BufReader::new(packed)).map_err(damaged)?;
-    decoder.window_log_max(MAX_WINDOW_LOG).map_err(damaged)?;
-    let mut file = tempfile::tempfile().map_err(no_room)?;
+    let begun = zstd::Decoder::new(packed).and_then(|mut decoder| {
+        decoder.window_log_max(MAX_WINDOW_LOG)?;
+        Ok(decoder)
+    });
+    begun.map_err(|error| damaged(path, error))
+}
+
+/// What a file compressed with zstd holds, in a file without a name in a folder: it is gone when it is closed.
+fn unpacked(packed: &File, path: &Path, folder: &Path) -> Result<(File, u64), CommandError> {
+    let shown = path.display();
+    let no_room = |error| CommandError::io(&format!("cannot unpack '{shown}'"), error);
+    let mut decoder = decoder(packed, path)?;
+    let mut file = tempfile::tempfile_in(folder).map_err(no_room)?;
     let mut part = vec![0; FIRST_BYTES as usize];
     let mut bytes = 0;
     loop {
-        let length = decoder.read(&mut part).map_err(damaged)?;
+        let length = decoder.read(&mut part).map_err(|error| damaged(path, error))?;
         if length == 0 {
             return Ok((file, bytes));
         }
@@ -187,23 +216,14 @@ fn unpacked(packed: &File, path: &Path) -> Result<(File, u64), CommandError> {
 /// Not found; invalid if it is a directory, a pipe or a device.
 pub fn open_plain(path: &Path) -> Result<(File, u64), CommandError> {
     let shown = path.display();
-    // Opening a pipe that nobody writes to would wait for ever.
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)
-        .map_err(|error| CommandError::io(&format!("cannot read '{shown}'"), error))?;
-    let about = file
-        .metadata()
-        .map_err(|error| CommandError::io(&format!("cannot look at '{shown}'"), error))?;
-    if about.is_dir() {
-        return Err(CommandError::invalid(format!("'{shown}' is a directory"))
-            .hinted("name the files in it"));
-    }
-    if !about.is_file() {
-        return Err(CommandError::invalid(format!("'{shown}' is not a plain file")));
-    }
-    Ok((file, about.len()))
+    let refused = |error: io::Error| {
+        let is_folder = error.kind() == io::ErrorKind::IsADirectory;
+        let error = CommandError::io(&format!("cannot read '{shown}'"), error);
+        if is_folder { error.hinted("name the files in it") } else { error }
+    };
+    let file = plain_file::open(path).map_err(refused)?;
+    let bytes = file.metadata().map_err(refused)?.len();
+    Ok((file, bytes))
 }
 
 /// The session that the last of a file's lines belongs to which names one.
@@ -318,6 +338,6 @@ mod tests {
     fn a_directory_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let error = open_plain(folder.path()).unwrap_err();
-        assert!(error.message().ends_with("is a directory"), "{error}");
+        assert_eq!(error.causes(), ["it is a directory, not a file"]);
     }
 }

@@ -127,20 +127,22 @@ fn without_a_store_only_the_own_file_can_be_set() {
 fn a_linked_worktree_has_the_settings_of_the_main_checkout() {
     let environment = Environment::new();
     environment.write("main/.git/worktrees/w/commondir", "../..\n");
+    environment.write("main/.git/worktrees/w/gitdir", "../../../../w/.git\n");
     environment.write("w/.git", "gitdir: ../main/.git/worktrees/w\n");
-    environment.write("main/.forge/config.toml", "keep.days = 3\n");
+    environment.write("main/.forge/config.toml", "lock_timeout = 3\n");
     environment.make_directory("w/src");
-    let said = environment.forge_in("w/src", ["config", "get", "keep.days"]).success();
+    let said = environment.forge_in("w/src", ["config", "get", "lock_timeout"]).success();
     assert_eq!(said, "3\n");
 }
 
 #[test]
 fn a_named_store_beats_the_nearest_one() {
     let environment = Environment::new().with("FORGE_STORE", "../other/.forge");
-    environment.write("project/.forge/config.toml", "keep.days = 1\n");
-    environment.write("other/.forge/config.toml", "keep.days = 2\n");
-    environment.write("third/.forge/config.toml", "keep.days = 3\n");
-    assert_eq!(environment.forge(["config", "get", "keep.days"]).success(), "2\n");
-    let said = environment.forge(["config", "get", "keep.days", "--store", "../third"]).success();
+    environment.write("project/.forge/config.toml", "lock_timeout = 1\n");
+    environment.write("other/.forge/config.toml", "lock_timeout = 2\n");
+    environment.write("third/.forge/config.toml", "lock_timeout = 3\n");
+    assert_eq!(environment.forge(["config", "get", "lock_timeout"]).success(), "2\n");
+    let said =
+        environment.forge(["config", "get", "lock_timeout", "--store", "../third"]).success();
     assert_eq!(said, "3\n");
 }

@@ -134,11 +134,13 @@ fn around(environment: &Environment) -> Vec<String> {
 const SHIM: &str = r#"#!/bin/sh
 count=$(($(cat "$SHIM_COUNT" 2>/dev/null || echo 0) + 1))
 echo "$count" > "$SHIM_COUNT"
+# Between forge and this is a guard, where there is one.
+forge=$(cut -d' ' -f4 "/proc/$PPID/stat" 2>/dev/null || echo "$PPID")
 if [ "$count" = "$SHIM_AT" ]; then
     case "$SHIM_HOW" in
         fails) exit 1 ;;
-        killed-before) kill -9 "$PPID"; exit 1 ;;
-        killed-behind) /usr/bin/git "$@" > /dev/null 2>&1; kill -9 "$PPID"; exit 1 ;;
+        killed-before) kill -9 "$forge"; exit 1 ;;
+        killed-behind) /usr/bin/git "$@" > /dev/null 2>&1; kill -9 "$forge"; exit 1 ;;
     esac
 fi
 exec /usr/bin/git "$@"

@@ -236,3 +236,17 @@ fn an_id_that_begins_like_a_time_is_an_id() {
     // As many digits as a time has are one where no id begins like that.
     assert_eq!(environment.forge(["checkpoint", "at", "20260202"]).code, 2);
 }
+/// Nothing happened before 1970: the clock is wrong, and forge is not.
+#[test]
+fn a_clock_before_1970_is_an_error_that_says_so() {
+    let environment = Environment::new();
+    environment.forge(["init"]).success();
+    for args in [["note", "add", "x"], ["note", "list", "-q"], ["config", "get", "color"]] {
+        let mut command = environment.command(args);
+        let output = environment.finished(command.env("FORGE_TEST_NOW", "1969-12-31T23:59:59Z"));
+        assert_eq!(output.code, 4, "{output}");
+        let said =
+            "error: the clock of this machine says 1969-12-31T23:59:59Z, which is before 1970";
+        assert!(output.stderr.starts_with(said), "{output}");
+    }
+}

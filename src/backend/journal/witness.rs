@@ -3,8 +3,8 @@
 
 use super::layout::{MARK_BYTES, Mark};
 use super::mark::MarkFile;
-use crate::backend::{Error, files};
-use std::fs::{File, OpenOptions};
+use crate::backend::{Error, files, plain_file};
+use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -37,7 +37,7 @@ impl Witness {
             Ok(file) => file,
             Err(error) if absent(&error) => return Ok(None),
             // Where it cannot be written it lags, and goes on to be looked at.
-            Err(_) => match File::open(path) {
+            Err(_) => match plain_file::open(path) {
                 Ok(file) => file,
                 Err(error) if absent(&error) => return Ok(None),
                 Err(error) => return Err(Error::io("open", path)(error)),

@@ -6,7 +6,7 @@
 
 use super::blocks;
 use super::folder::Generation;
-use crate::backend::{Breach, Error, SealKey, files};
+use crate::backend::{Breach, Error, SealKey, files, plain_file};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, Metadata};
 use std::io::Write;
@@ -20,6 +20,8 @@ const UNFINISHED: &str = "SEAL.new";
 const MAGIC: &[u8; 4] = b"fIs1";
 const CHECKED_MAGIC: &[u8; 8] = b"forgeCk1";
 const HASH_BYTES: usize = 32;
+/// The largest note of what was checked that is read.
+const MAX_CHECKED_BYTES: u64 = 64 << 20;
 
 /// How the index of a sealed store is checked.
 #[derive(Clone, Debug)]
@@ -238,7 +240,8 @@ impl Guard {
     }
 
     fn known(&self) -> Checked {
-        let bytes = self.checked.as_deref().and_then(|path| fs::read(path).ok());
+        let bytes =
+            self.checked.as_deref().and_then(|path| plain_file::read(path, MAX_CHECKED_BYTES).ok());
         bytes.and_then(|bytes| decode_checked(&bytes)).unwrap_or_default()
     }
 

@@ -1,7 +1,7 @@
 //! What is noted of writes in a spool: which were acknowledged and still wait, and which were brought into the journal.
 
 use super::{is_name, writes};
-use crate::backend::{Error, files};
+use crate::backend::{Error, files, plain_file};
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -10,6 +10,8 @@ use std::path::PathBuf;
 
 /// The list of the writes that were brought in, a line each.
 pub(super) const BROUGHT: &str = "BROUGHT";
+/// The longest list that is read: 33 bytes for each write that ever waited.
+const MAX_BYTES: u64 = 1 << 30;
 
 /// A folder of notes about the writes of a spool: an empty file for each that was acknowledged and waits, and a list of
 /// those that were brought in. Nobody holds a lock on it, so a process that is stopped keeps nobody waiting.
@@ -47,7 +49,7 @@ impl Ledger {
     /// The writes that were brought in.
     pub(super) fn brought(&self) -> Result<BTreeSet<String>, Error> {
         let path = self.folder.join(BROUGHT);
-        match std::fs::read(&path) {
+        match plain_file::read(&path, MAX_BYTES) {
             // A line that was cut, or that is damaged, names nothing.
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes)
                 .lines()

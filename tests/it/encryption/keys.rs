@@ -112,7 +112,10 @@ fn with_a_damaged_key_nothing_is_read_and_everything_names_the_file() {
     ];
     for (number, error) in errors.into_iter().enumerate() {
         let error = error.expect_err(&number.to_string());
-        assert!(matches!(&error, Error::DamagedKey { path } if *path == place.key()), "{error}");
+        assert!(
+            matches!(&error, Error::DamagedKey { path, .. } if *path == place.key()),
+            "{error}"
+        );
         assert_eq!(error.kind(), ErrorKind::Unkeyed);
     }
     fs::write(place.key(), right).unwrap();

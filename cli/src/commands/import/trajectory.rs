@@ -4,7 +4,7 @@ use super::TrajectoryArgs;
 use crate::context::Context;
 use crate::error::{CommandError, ErrorKind};
 use crate::report::import::Trajectory;
-use crate::transcript::{Opened, mistaken};
+use crate::transcript::{Opened, folder_of, mistaken};
 use crate::workplace::{self, Access};
 use forge_agents::trajectory::{self, Author};
 use forge_agents::{Form, Piece};
@@ -47,7 +47,7 @@ fn once(author: Author, args: &TrajectoryArgs, context: &mut Context) -> Result<
     };
     let store = workplace::open(context, Access::Write)?;
     let shown = args.file.display().to_string();
-    let content = content(author, &args.file)?;
+    let content = content(author, &args.file, &folder_of(&store))?;
     let clean = store.clean(&content, Written::Json, Ending::End);
     let piece = trajectory::read(author, clean.bytes(), started_at, context.now);
     let piece = piece.map_err(|error| {
@@ -82,9 +82,9 @@ fn once(author: Author, args: &TrajectoryArgs, context: &mut Context) -> Result<
 }
 
 /// The whole file.
-fn content(author: Author, path: &Path) -> Result<Vec<u8>, CommandError> {
+fn content(author: Author, path: &Path, folder: &Path) -> Result<Vec<u8>, CommandError> {
     let wanted = Form::Trajectory(author);
-    let opened = Opened::new(path, Some(wanted))?;
+    let opened = Opened::new(path, Some(wanted), folder)?;
     opened.check(path, wanted)?;
     if opened.bytes > MAX_BYTES {
         return Err(CommandError::invalid(format!(

@@ -107,6 +107,8 @@ fn only_own_host_and_origin_with_the_token_are_heard() {
         (Some("http://evil.example".to_owned()), false),
         (Some("http://localhost:1".to_owned()), false),
         (Some("null".to_owned()), false),
+        (Some(format!("http://user@{}", own("127.0.0.1"))), false),
+        (Some(format!("http://evil.example:80@{}", own("localhost"))), false),
     ];
     let tokens = [
         (Some(format!("Bearer {TOKEN}")), true),

@@ -1,0 +1,253 @@
+//! What the user allows a project: settings that weaken what is his own, and a store that lies outside the project. It is
+//! noted in his folder of state, in a file for each path, where nothing that comes with a project can change it.
+
+use super::{Key, Value};
+use crate::context::Environment;
+use crate::error::CommandError;
+use crate::git;
+use crate::private;
+use forge_store::backend::plain_file;
+use forge_store::store::Store;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// The largest note that is read.
+const MAX_NOTE_BYTES: u64 = 4 << 20;
+/// A longer value of a setting is cut where it is shown, in characters.
+const SHOWN_CHARACTERS: usize = 60;
+
+/// A setting of a project that is ignored, since nobody allowed it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct IgnoredSetting {
+    /// Its name.
+    pub key: &'static str,
+    /// What the project sets it to.
+    pub value: String,
+}
+
+impl IgnoredSetting {
+    /// Those of these in words, with how to allow them.
+    #[must_use]
+    pub fn told(ignored: &[Self]) -> String {
+        let mut text = String::from("this project's settings are not yours and are ignored: ");
+        for (number, setting) in ignored.iter().enumerate() {
+            let comma = if number > 0 { ", " } else { "" };
+            let value: String = setting.value.chars().take(SHOWN_CHARACTERS).collect();
+            let more = if value.len() < setting.value.len() { "…" } else { "" };
+            let _ = write!(text, "{comma}{} = {value}{more}", setting.key);
+        }
+        text.push_str(" ('forge config trust' allows them)");
+        text
+    }
+}
+
+/// What the user allowed at a path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allowed {
+    /// The path, for people. The file's name is its hash.
+    path: String,
+    /// The id of the store that the user made there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    store: Option<String>,
+    /// The settings that were allowed, each as a line `KEY = VALUE`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    settings: Vec<String>,
+    /// The hash of the path that the link at this path may lead to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    link: Option<String>,
+}
+
+impl Allowed {
+    /// What was allowed at this path; nothing if that cannot be read.
+    #[must_use]
+    pub fn at(environment: &Environment, path: &Path) -> Self {
+        let file = file_of(environment, path);
+        let bytes = file.and_then(|file| plain_file::read(&file, MAX_NOTE_BYTES).ok());
+        bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    }
+
+    fn write(mut self, environment: &Environment, path: &Path) -> Result<(), CommandError> {
+        let Some(file) = file_of(environment, path) else {
+            return Err(CommandError::not_found("there is no place to note what you allow")
+                .hinted("set HOME or XDG_STATE_HOME"));
+        };
+        self.path = path.display().to_string();
+        let failed = |error| CommandError::io(&format!("cannot write '{}'", file.display()), error);
+        let text = serde_json::to_vec(&self)
+            .map_err(|error| CommandError::internal("a note is no JSON").caused_by(error))?;
+        let folder = file.parent().unwrap_or(Path::new("/"));
+        private::create_directories(folder)
+            .and_then(|()| private::replace_file(&file, &text))
+            .map_err(failed)
+    }
+
+    /// Whether the user made the store at this path himself, and git did not bring its settings.
+    fn is_own(&self, store: &Path) -> bool {
+        self.store.is_some() && self.store == id_of(store) && !is_brought(store)
+    }
+
+    /// Those of these settings that are not allowed for the store at this path.
+    pub(super) fn not_allowed(
+        environment: &Environment,
+        store: &Path,
+        settings: Vec<(&'static Key, Value)>,
+    ) -> Vec<(&'static Key, Value)> {
+        if settings.is_empty() {
+            return settings;
+        }
+        let store = real(store);
+        let allowed = Self::at(environment, &store);
+        let is_allowed =
+            |(key, value): &(&Key, Value)| allowed.settings.contains(&line(key, value));
+        let rest: Vec<_> = settings.into_iter().filter(|one| !is_allowed(one)).collect();
+        if rest.is_empty() || allowed.is_own(&store) { Vec::new() } else { rest }
+    }
+}
+
+/// Notes that the user made the store at this path himself.
+///
+/// # Errors
+///
+/// If it cannot be noted: then its settings have to be allowed one by one.
+pub fn note_own(environment: &Environment, store: &Path) -> Result<(), CommandError> {
+    let store = real(store);
+    let id = id_of(&store);
+    Allowed { store: id, ..Allowed::at(environment, &store) }.write(environment, &store)
+}
+
+/// Whether the user made the store at this path himself.
+#[must_use]
+pub fn is_own(environment: &Environment, store: &Path) -> bool {
+    let store = real(store);
+    let id = id_of(&store);
+    id.is_some() && Allowed::at(environment, &store).store == id
+}
+
+/// Allows a setting for the store at this path.
+///
+/// # Errors
+///
+/// If it cannot be noted.
+pub fn allow(
+    environment: &Environment,
+    store: &Path,
+    settings: &[(&Key, Value)],
+) -> Result<(), CommandError> {
+    let store = real(store);
+    let mut allowed = Allowed::at(environment, &store);
+    for (key, value) in settings {
+        // The value before is no longer meant.
+        let begin = format!("{} = ", key.name);
+        allowed.settings.retain(|known| !known.starts_with(&begin));
+        allowed.settings.push(line(key, value));
+    }
+    allowed.write(environment, &store)
+}
+
+/// Allows the link at this path to lead to this store outside its project.
+///
+/// # Errors
+///
+/// If it cannot be noted.
+pub fn allow_link(
+    environment: &Environment,
+    link: &Path,
+    target: &Path,
+) -> Result<(), CommandError> {
+    let link = place_of(link);
+    Allowed { link: Some(name_of(target)), ..Allowed::at(environment, &link) }
+        .write(environment, &link)
+}
+
+/// Whether the link at this path may lead to this store.
+#[must_use]
+pub fn allows_link(environment: &Environment, link: &Path, target: &Path) -> bool {
+    Allowed::at(environment, &place_of(link)).link == Some(name_of(target))
+}
+
+/// Takes back all that was allowed at these paths.
+///
+/// # Errors
+///
+/// If a note cannot be removed.
+pub fn forget(environment: &Environment, paths: &[PathBuf]) -> Result<(), CommandError> {
+    for file in paths.iter().filter_map(|path| file_of(environment, path)) {
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let what = format!("cannot remove '{}'", file.display());
+                return Err(CommandError::io(&what, error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The paths under which something may be noted about a store that was found here.
+#[must_use]
+pub fn paths_of(store: &Path) -> Vec<PathBuf> {
+    vec![real(store), place_of(store)]
+}
+
+fn line(key: &Key, value: &Value) -> String {
+    format!("{} = {value}", key.name)
+}
+
+fn file_of(environment: &Environment, path: &Path) -> Option<PathBuf> {
+    let folder = environment.state_directory()?.join("forge/trust");
+    Some(folder.join(format!("{}.json", name_of(path))))
+}
+
+/// The hash of a path.
+fn name_of(path: &Path) -> String {
+    blake3::hash(path.as_os_str().as_bytes()).to_hex().chars().take(32).collect()
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Where a link itself lies.
+fn place_of(link: &Path) -> PathBuf {
+    match (link.parent(), link.file_name()) {
+        (Some(folder), Some(name)) => real(folder).join(name),
+        _ => link.to_owned(),
+    }
+}
+
+/// The id of the store at this path.
+fn id_of(store: &Path) -> Option<String> {
+    let id = Store::id_in(store).ok()?;
+    Some(id.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")))
+}
+
+/// Whether git brought the settings of this store, or may have done so.
+fn is_brought(store: &Path) -> bool {
+    let Some(project) = store.parent() else { return true };
+    git::tracks(project, &store.join("config.toml")).unwrap_or(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_ignored_is_told_with_how_to_allow_it() {
+        let ignored = [
+            IgnoredSetting { key: "redact.enabled", value: "false".to_owned() },
+            IgnoredSetting { key: "redact.allow", value: "x".repeat(100) },
+        ];
+        let told = IgnoredSetting::told(&ignored);
+        assert_eq!(
+            told,
+            format!(
+                "this project's settings are not yours and are ignored: redact.enabled = false, \
+                 redact.allow = {}… ('forge config trust' allows them)",
+                "x".repeat(60)
+            )
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! A git that does not end: nothing that it started is left when forge ends, is killed, or has waited long enough.
+
+use crate::environment::Environment;
+use serde_json::json;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+/// A checkout, and a git that starts others, which leave its group and ignore signals, and goes on without end. All of them
+/// hold the pipe open.
+fn place() -> Environment {
+    let environment = Environment::new();
+    environment.forge(["init", "--name", "s"]).success();
+    for folder in ["objects", "refs"] {
+        environment.make_directory(&format!("project/.git/{folder}"));
+    }
+    environment.write("project/.git/HEAD", "ref: refs/heads/main\n");
+    let pipe = environment.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let program = format!(
+        "#!/bin/sh\ntrap '' TERM HUP\nexec 9> '{}'\nsetsid sh -c 'trap \"\" TERM HUP; sleep 1000 & sleep 1000' &\n\
+         sleep 1000 &\necho started >&9\nsleep 1000\n",
+        pipe.display()
+    );
+    environment.write("bin/git", &program);
+    fs::set_permissions(environment.path("bin/git"), fs::Permissions::from_mode(0o755)).unwrap();
+    environment
+}
+
+fn begun(environment: &Environment, args: &[&str]) -> (std::process::Child, BufReader<File>) {
+    let mut command = environment.command(args);
+    let path = format!("{}:/usr/bin:/bin", environment.path("bin").display());
+    command.env("PATH", path).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let input =
+        json!({"session_id": "cc", "cwd": environment.path("project"), "hook_event_name": "Stop"});
+    let mut stdin = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut stdin, input.to_string().as_bytes()).unwrap();
+    drop(stdin);
+    // This comes back once git has opened the other end.
+    let mut pipe = BufReader::new(File::open(environment.path("pipe")).unwrap());
+    let mut line = String::new();
+    pipe.read_line(&mut line).unwrap();
+    assert_eq!(line, "started\n");
+    (child, pipe)
+}
+
+/// Comes back once nobody holds the pipe any more.
+fn all_have_ended(mut pipe: BufReader<File>) {
+    let mut rest = Vec::new();
+    pipe.read_to_end(&mut rest).unwrap();
+    assert_eq!(rest, b"");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn git_ends_with_all_it_started_when_forge_is_killed() {
+    let environment = place();
+    let (mut forge, pipe) = begun(&environment, &["code", "capture"]);
+    forge.kill().unwrap();
+    forge.wait().unwrap();
+    all_have_ended(pipe);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn git_ends_with_all_it_started_when_a_hook_has_waited_long_enough() {
+    let environment = place();
+    let (mut forge, pipe) = begun(&environment, &["hook", "claude-code", "Stop"]);
+    assert!(forge.wait().unwrap().success());
+    all_have_ended(pipe);
+}

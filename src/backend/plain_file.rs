@@ -1,0 +1,120 @@
+//! Plain files, opened without waiting and read up to a limit. What somebody else put in their place may be a pipe that nobody
+//! writes to, a device that never ends, or a file larger than memory.
+
+use std::fs::{File, FileType, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Opens a file for reading, unless it is something else than a file. A link is followed.
+///
+/// # Errors
+/// [`io::ErrorKind::IsADirectory`]; [`io::ErrorKind::InvalidInput`], which names the kind, for anything else that is no file; those of
+/// the system.
+pub fn open(path: &Path) -> io::Result<File> {
+    open_with(path, OpenOptions::new().read(true))
+}
+
+/// As [`open`], in this way.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with(path: &Path, options: &OpenOptions) -> io::Result<File> {
+    // A pipe would keep whoever opens it waiting for the other end.
+    let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = options.clone().custom_flags(nonblocking).open(path)?;
+    check(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Reads a file of at most `most` bytes. A link is followed.
+///
+/// # Errors
+/// As [`open`]; [`io::ErrorKind::InvalidData`], which names the size, if the file is larger.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    let bytes = file.metadata()?.len();
+    if bytes > most {
+        return Err(too_large(&format!("{bytes} bytes"), most));
+    }
+    let mut content = Vec::with_capacity(usize::try_from(bytes).unwrap_or_default());
+    // It may grow while it is read.
+    file.take(most.saturating_add(1)).read_to_end(&mut content)?;
+    if content.len() as u64 > most {
+        return Err(too_large("more bytes", most));
+    }
+    Ok(content)
+}
+
+/// As [`read`], of a file that is text.
+///
+/// # Errors
+/// As [`read`]; [`io::ErrorKind::InvalidData`] if it is no UTF-8.
+pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
+    String::from_utf8(read(path, most)?)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
+}
+
+fn too_large(has: &str, most: u64) -> io::Error {
+    let text = format!("it has {has}, and at most {most} are read");
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}
+
+/// Refuses what is no file.
+fn check(about: &Metadata) -> io::Result<()> {
+    if about.is_file() {
+        return Ok(());
+    }
+    let kind =
+        if about.is_dir() { io::ErrorKind::IsADirectory } else { io::ErrorKind::InvalidInput };
+    Err(io::Error::new(kind, format!("it is {}, not a file", kind_of(about.file_type()))))
+}
+
+/// What something in a folder is, in words.
+#[must_use]
+pub fn kind_of(kind: FileType) -> &'static str {
+    match kind {
+        kind if kind.is_file() => "a file",
+        kind if kind.is_dir() => "a directory",
+        kind if kind.is_symlink() => "a link",
+        kind if kind.is_fifo() => "a pipe",
+        kind if kind.is_socket() => "a socket",
+        _ => "a device",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_file_within_the_limit_is_read_and_a_larger_one_is_refused_by_its_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, b"12345").unwrap();
+        assert_eq!(read(&path, 5).unwrap(), b"12345");
+        let error = read(&path, 4).unwrap_err();
+        assert_eq!(error.to_string(), "it has 5 bytes, and at most 4 are read");
+        // What has no blocks on the disk has a size all the same.
+        File::create(&path).unwrap().set_len(1 << 30).unwrap();
+        assert_eq!(read(&path, 1 << 20).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        fs::write(&path, b"\xff").unwrap();
+        assert_eq!(read_text(&path, 9).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_by_its_kind() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        let said = |path: &Path| read(path, 9).unwrap_err().to_string();
+        assert_eq!(said(&pipe), "it is a pipe, not a file");
+        assert_eq!(said(folder.path()), "it is a directory, not a file");
+        assert_eq!(said(Path::new("/dev/zero")), "it is a device, not a file");
+        let both = OpenOptions::new().read(true).write(true).clone();
+        assert_eq!(open_with(&pipe, &both).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(open(&folder.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}
