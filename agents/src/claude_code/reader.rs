@@ -53,7 +53,8 @@ impl Default for Options {
 pub enum Ending {
     /// More of the file: a line that is not whole waits for it.
     More,
-    /// Nothing: the file ends here for now. A last line without a line break is read if it is a whole JSON object.
+    /// Nothing: the file ends here for now. Of a last line without a line break the whole JSON
+    /// objects that it begins with are read.
     File,
 }
 
@@ -137,10 +138,13 @@ impl Reader {
                 break;
             }
             let overlong = line.len() as u64 > self.options.max_line;
+            let (mut line, mut after) = (line, after);
             if line.last() != Some(&b'\n') && !overlong {
-                if ending != Ending::File || !is_whole(line) {
+                line = self.unended(line, ending);
+                if line.is_empty() {
                     break;
                 }
+                after = &[];
                 self.carry.tail = Tail::Unended;
             } else if line.last() != Some(&b'\n') {
                 self.carry.tail = Tail::Overlong;
@@ -168,11 +172,14 @@ impl Reader {
         recorded_at: Timestamp,
         piece: &mut Piece,
     ) -> Result<&'b [u8], BadLine> {
-        let (line, after) = cut(bytes);
+        let (mut line, after) = cut(bytes);
         let ended = line.last() == Some(&b'\n');
         if self.carry.tail == Tail::Unended && !records::trimmed(line).is_empty() {
-            if !ended && (ending != Ending::File || !is_whole(line)) {
-                return Ok(&[]);
+            if !ended {
+                line = self.unended(line, ending);
+                if line.is_empty() {
+                    return Ok(&[]);
+                }
             }
             self.line(line, recorded_at, piece)?;
         }
@@ -181,6 +188,16 @@ impl Reader {
             self.carry.tail = Tail::Whole;
         }
         Ok(after)
+    }
+
+    /// What is read of a line whose line break is not there: the whole records that it begins with, at the end of a file.
+    fn unended<'b>(&self, line: &'b [u8], ending: Ending) -> &'b [u8] {
+        let blanks = if self.carry.tail == Tail::Unended { blanks_before(line) } else { 0 };
+        let length = match ending {
+            Ending::File => records::whole_prefix(line).max(blanks),
+            Ending::More => 0,
+        };
+        line.get(..length).unwrap_or_default()
     }
 
     fn skip(&self, piece: &mut Piece, offset: u64, reason: String) -> Result<(), BadLine> {
@@ -294,6 +311,11 @@ fn cut(bytes: &[u8]) -> (&[u8], &[u8]) {
     // Reading from memory cannot fail.
     let length = after.skip_until(b'\n').unwrap_or(bytes.len());
     bytes.split_at(length)
+}
+
+/// The length of the blanks that a line begins with.
+fn blanks_before(line: &[u8]) -> usize {
+    records::trimmed(line).start
 }
 
 /// Whether this is a whole JSON object, or several: a last line without a line break is read only then.

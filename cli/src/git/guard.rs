@@ -1,5 +1,5 @@
 //! A process between forge and git. When forge ends, is killed, or has waited long enough, it kills git with all that git
-//! started, also what left git's process group or was left behind by its parent. It is this program, called with [`WORD`].
+//! started, also what left git's process group or was left behind by its parent. It is this program, called with `WORD`.
 
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_child_subreaper,

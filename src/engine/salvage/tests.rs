@@ -1,10 +1,19 @@
 use super::*;
+use crate::backend::Frame;
 use crate::backend::rocks::Rescued;
 use crate::format::key::of;
 use crate::format::{CheckpointRow, TotalsRow};
 use crate::model::{Checkpoint, CheckpointId, Trigger, Value};
 
 const NOW: Timestamp = Timestamp::from_micros(1_767_261_600_000_000);
+
+/// The record that begins a segment at this position.
+fn begun_at(position: Position, refs: Refs) -> Piece {
+    let id = OperationId::from_bytes([4; 16]);
+    let operation = Operation { id, verb: "begin".to_owned(), author: Author::Hook, time: NOW };
+    let payload = Record { operation, changes: vec![RecordChange::Refs(Box::new(refs))] }.encode();
+    Piece::Record(Frame { position, end: position + 1, hash: [0; 32], payload }, false)
+}
 
 /// A wrong bit in the key of a checkpoint put it where nobody looks, and nothing said that it was lost.
 #[test]
@@ -30,11 +39,13 @@ fn a_checkpoint_under_a_wrong_key_is_put_where_it_says_it_belongs() {
     let mut wrong = right.clone();
     wrong[9] ^= 4;
     let mut index = Rescued { position: 100, ..Rescued::default() };
-    index.rows.insert((key::COUNTERS, key::REFS.to_vec()), RefsRow { refs }.encode());
+    let row_of_refs = RefsRow { refs: refs.clone() }.encode();
+    index.rows.insert((key::COUNTERS, key::REFS.to_vec()), row_of_refs);
     let totals = TotalsRow::default().encode();
     index.rows.insert((key::COUNTERS, key::TOTALS.to_vec()), totals);
     index.rows.insert((key::CHECKPOINTS, wrong.clone()), row);
-    let saved = salvage(index, Vec::new(), 0, NOW).unwrap();
+    let journal = vec![begun_at(100, refs)];
+    let saved = salvage(index, journal, 0, NOW).unwrap();
     assert_eq!(saved.lost, [""; 0]);
     assert!(saved.rows.contains(key::CHECKPOINTS, &right));
     assert!(!saved.rows.contains(key::CHECKPOINTS, &wrong));

@@ -110,6 +110,17 @@ fn blanks_behind_an_object_without_its_line_break_are_taken_too() {
     assert_eq!(in_saves(bytes, &[bytes.len() - 1]), whole, "cut between the object and its \\r");
 }
 
+/// A save in the middle of a line that begins with whole records takes those; the file at once took none of them.
+#[test]
+fn whole_records_before_an_unfinished_one_are_taken_wherever_the_line_is_cut() {
+    let line = b"\0\0{\"type\":\"summary\"}\0\0{\"type\":\"summary\"}  junk";
+    let whole = Sum::at_once(line);
+    assert_eq!(whole.taken as usize, line.len() - "junk".len());
+    for cut in 0..line.len() {
+        assert_eq!(in_saves(line, &[cut]), whole, "cut at {cut}");
+    }
+}
+
 #[test]
 fn reading_the_same_file_again_takes_nothing() {
     let Some((bytes, _)) = recorded("small") else { return };
